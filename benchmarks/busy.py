@@ -33,7 +33,7 @@ from compiler.bench.contenders import Contender, Settings
 from compiler.bench.harness import Measurement, Plan, measure
 from compiler.bench.workload import Workload
 from compiler.database import Database
-from compiler.database.outcome import together
+from compiler.database.outcome import total_disturbance
 from compiler.targets.cpu.presence import QUIET, Disturbance
 
 NAMES = ("matmul_512", "matmul_127x333x511", "conv_7x7", "conv_56x56", "softmax", "layernorm", "swish", "mlp")
@@ -133,7 +133,7 @@ def tune(workload: Workload, how: How, path: Path, beside_hog: bool) -> Disturba
     ):
         task.tune(options)
     with Database(path) as database:
-        return together(record.outcome.disturbance for record in database.records(task.key)) or QUIET
+        return total_disturbance(record.outcome.disturbance for record in database.records(task.key)) or QUIET
 
 
 def _say(progress: Progress) -> None:

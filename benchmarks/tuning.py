@@ -76,7 +76,7 @@ def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -
     start = time.perf_counter()
     tuned.tune(replace(options, database=path))
     seconds = time.perf_counter() - start
-    told = [r for r in firsts(tuned, path) if r.predicted is not None and r.outcome.ranks]
+    told = [r for r in firsts(tuned, path) if r.predicted is not None and r.outcome.is_comparable]
     half = [r for r in told if r.id > told[-1].id // 2] if told else []
     accuracy = pairs([r.predicted or 0.0 for r in half], [r.outcome.cost for r in half]).accuracy
     return Run(str(path), options.seed, options.trials or 0, seconds, accuracy)

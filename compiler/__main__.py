@@ -71,10 +71,10 @@ def _check_order(argv: Sequence[str]) -> None:
 
 def _say_machine() -> None:
     """Say for which machine code was made, where it is not this one."""
-    from compiler.types.machines import detected, host
+    from compiler.types.machines import detect_machine, host
 
     machine = host()
-    if machine is not detected():
+    if machine is not detect_machine():
         print(f"strata: code for {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 

@@ -31,7 +31,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.model import flattened
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
-from compiler.database.replay import planned
+from compiler.database.replay import plan_record
 from compiler.driver.choice.forest import LEAF, Forest
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouped_module import group_program
@@ -190,7 +190,7 @@ def rows_of(database: Path) -> Iterator[Row]:
             by_script: defaultdict[str, list[float]] = defaultdict(list)
             texts = opened.records(summary.key)
             for record in texts:
-                if record.outcome.ranks:
+                if record.outcome.is_comparable:
                     by_script[record.script].append(record.outcome.cost)
             if not by_script:
                 continue
@@ -269,7 +269,7 @@ def table_of(kept: Sequence[Kept]) -> Table:
 
 def _features(row: Row, machine: Machine) -> NDArray[np.float32] | None:
     try:
-        original, scheduled = planned(row)
+        original, scheduled = plan_record(row)
     except ScheduleError:
         return None
     features = extract(without_preparation(scheduled), work(original), machine).features

@@ -14,8 +14,8 @@ from compiler.autotune.display.progress import Progress
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.support.errors import InputError
-from compiler.support.files import named
-from compiler.support.validation import flag, instance, integer, line, positive, seconds, several
+from compiler.support.files import to_path
+from compiler.support.validation import flag, instance, integer, line, positive, seconds, sequence
 from compiler.targets.cpu.openmp import max_threads
 
 Callback = Callable[[Progress], None]
@@ -75,12 +75,12 @@ class TuningOptions:
     @property
     def path(self) -> Path | None:
         """The file of records."""
-        return None if self.database is None else named(self.database)
+        return None if self.database is None else to_path(self.database)
 
 
 def _file(what: str, value: str | os.PathLike[str]) -> Path:
     try:
-        return named(value)
+        return to_path(value)
     except InputError as error:
         raise InputError(f"{what}: {error}") from error
 
@@ -99,7 +99,7 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "batch": (partial(integer, minimum=1, maximum=MOST), False),
     "builders": (partial(integer, minimum=1, maximum=max_threads()), True),
     "log": (_file, True),
-    "callbacks": (partial(several, kind="functions", is_one=callable), False),
+    "callbacks": (partial(sequence, kind="functions", is_member=callable), False),
     "search": (partial(instance, kind=Options), False),
     "allocation": (_allocation, False),
     "show": (flag, True),

@@ -24,7 +24,7 @@ from compiler.driver.parts.partition import Partition, alternatives
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.model import Imported
 from compiler.graph.user_names import program_with_user_names, script_with_user_names
-from compiler.pipeline import imported, parse
+from compiler.pipeline import import_model, parse
 from compiler.program.tree import Program
 from compiler.recipes.rules import RULES_OF, Rule
 from compiler.schedule import Schedule
@@ -36,7 +36,7 @@ from compiler.support import display
 from compiler.support.errors import InputError, TargetError
 from compiler.support.text import counted
 from compiler.support.unpicklable import Unpicklable
-from compiler.support.validation import line, several
+from compiler.support.validation import line, sequence
 from compiler.targets.registry import target_named
 from compiler.types.machines import Gpu, Machine, host
 from compiler.types.policies import policy_named
@@ -67,12 +67,12 @@ class TaskProgram(Unpicklable):
         if not self._target.is_tuned:
             raise TargetError(f"programs for {self._target.name} are not tuned: tune for cpu, and build its script")
         self.arch = self._target.arch(None if arch is None else line("the architecture", arch))
-        args = several("args", args, "arguments", lambda value: True)
-        constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
+        args = sequence("args", args, "arguments", lambda value: True)
+        constants = sequence("constants", constants, "names of inputs", lambda value: isinstance(value, str))
         self.machine = self._target.checked_machine(machine, self.arch)
         self._target.check(threads, constants or None)
         policy_named(policy, TargetError)
-        model = imported(func)
+        model = import_model(func)
         self.known = dict(model.constants) if isinstance(model, Imported) else {}
         constants = (*self.known, *constants)
         group = func if isinstance(func, Group) else None
@@ -91,7 +91,7 @@ class TaskProgram(Unpicklable):
         self.timing = _timing(timing)
         self.device = self._target.device(self.machine, self.arch)
         rules = RULES_OF[self._target.family] if rules is None else rules
-        self.rules: tuple[Rule, ...] = several("rules", rules, "functions", callable)
+        self.rules: tuple[Rule, ...] = sequence("rules", rules, "functions", callable)
         self.template = self._written(template)
         self.threads = self._target.threads(threads)
         self._chosen = ChosenForms(

@@ -24,14 +24,14 @@ from compiler.driver.building import build, build_by_records, records_of, source
 from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
-from compiler.opt.diagnostics import SAID
+from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.pipeline import parse
 from compiler.program.tree import Buffer
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.derivation import as_written
 from compiler.support.errors import InputError, ScheduleError
-from compiler.support.files import named
+from compiler.support.files import to_path
 from compiler.support.text import duration, printable, remark
 from compiler.support.validation import instance
 from compiler.types.machines import host
@@ -172,10 +172,10 @@ class SearchTask(TaskProgram):
         """The best records by task name: of this task, or of the groups of a whole program. First takes the forms that
         the database has chosen."""
         if self._has_forms:
-            with Database(named(database), create=False) as opened:
+            with Database(to_path(database), create=False) as opened:
                 self._chosen.read_database(opened)
             self._follow()
-        return records_of({task.name: task for task in self.groups or (self,)}, named(database))
+        return records_of({task.name: task for task in self.groups or (self,)}, to_path(database))
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class SearchTask(TaskProgram):
         """The script of a record under the names of the program, for people to read; unchanged if it does not parse."""
         try:
             return str(self._spelled(parse(record.script, "the script")))
-        except SAID:
+        except PROGRAM_ERRORS:
             return record.script
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
@@ -204,7 +204,7 @@ class SearchTask(TaskProgram):
             )
         best = self.best(database)
         if self._whole is not None:
-            words, path = (self.machine.name, self.error), named(database)
+            words, path = (self.machine.name, self.error), to_path(database)
             return build_by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, arrays)
         try:
             return self._built(best, arrays)

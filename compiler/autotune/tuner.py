@@ -27,7 +27,7 @@ from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.search.warm_start import SECONDS, warm_starts
 from compiler.database import Database, Key, Record
-from compiler.database.outcome import Outcome, together
+from compiler.database.outcome import Outcome, total_disturbance
 from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import Subject
 from compiler.space.candidates import Candidate, candidate_count, is_in_space
@@ -296,7 +296,7 @@ class TuningRun:
                 self.search.update(candidate, before)
             self.candidates[script] = candidate
             self.search.update(candidate, outcome)
-            if candidate == self.written and after.ranks:
+            if candidate == self.written and after.is_comparable:
                 self.progress.baseline = after
 
     def update_progress(self) -> None:
@@ -416,7 +416,7 @@ class TuningRun:
         task, seed, short = self.task, self.options.seed, self.space.script_with_includes(candidate)
         record = Record(task.key, task.name, task.program, short, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
-        self.progress.disturbance = together((self.progress.disturbance, outcome.disturbance))
+        self.progress.disturbance = total_disturbance((self.progress.disturbance, outcome.disturbance))
         self.learn(candidate, script, outcome)
         self.update_progress()
 
@@ -468,7 +468,7 @@ class TuningRun:
         """The cost of a candidate; infinite without a measurement."""
         script = self.space.script(candidate)
         outcome = self.trials.outcome(script) if script in self.trials else None
-        return outcome.cost if outcome is not None and outcome.ranks else float("inf")
+        return outcome.cost if outcome is not None and outcome.is_comparable else float("inf")
 
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
         """The number of rounds that fit into some seconds, after all contenders are built and checked.
@@ -494,7 +494,7 @@ class TuningRun:
         turns = dict(zip(scripts, outcomes, strict=True))
         (leader,) = self.trials.best(1) or [""]
         baseline, best = turns.get(self.space.script(self.written)), turns.get(leader)
-        if baseline is not None and best is not None and baseline.ranks and best.ranks:
+        if baseline is not None and best is not None and baseline.is_comparable and best.is_comparable:
             self.compared = leader
             self.progress.compared = baseline, best
         self.report()

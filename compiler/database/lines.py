@@ -23,7 +23,12 @@ RECORD, WHOLE = "record", "whole_program"
 
 
 def to_line(content: Record | WholeProgram) -> str:
-    """The line of a record, without its id, or of a whole program; the inverse of `from_line`."""
+    """The line of a record, without its id, or of a whole program; the inverse of `from_line`.
+
+    >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
+    >>> strata.database.to_line(whole)
+    '{"format": 7, "content": "whole_program", "name": "f", "text": "builtin.module {}", "constants": [1]}'
+    """
     is_whole = isinstance(content, WholeProgram)
     header = {"format": FORMAT, "content": WHOLE if is_whole else RECORD}
     values = whole_program_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
@@ -31,21 +36,7 @@ def to_line(content: Record | WholeProgram) -> str:
 
 
 def from_line(line: str) -> Record | WholeProgram:
-    """The record or the whole program of a line. Raises InputError for an invalid line."""
-    values = parse_json(line)
-
-    >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
-    >>> strata.database.to_line(whole)
-    '{"format": 7, "content": "whole_program", "name": "f", "text": "builtin.module {}", "constants": [1]}'
-    """
-    whole = isinstance(content, WholeProgram)
-    head = {"format": FORMAT, "content": WHOLE if whole else RECORD}
-    values = whole_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
-    return json.dumps(head | values, allow_nan=False)
-
-
-def from_line(line: str) -> Record | WholeProgram:
-    """The record or the whole program of a line. Raises InputError, with a sentence, for a line that is none.
+    """The record or the whole program of a line. Raises InputError for an invalid line.
 
     >>> line = strata.database.to_line(strata.database.WholeProgram("f", "builtin.module {}"))
     >>> strata.database.from_line(line).name
@@ -55,7 +46,7 @@ def from_line(line: str) -> Record | WholeProgram:
         ...
     compiler.support.errors.InputError: its format is None, expected 7
     """
-    values = parsed(line)
+    values = parse_json(line)
     if not isinstance(values, dict):
         raise InputError(f"{short(values)} is not an object of JSON")
     number, content = values.pop("format", None), values.pop("content", None)

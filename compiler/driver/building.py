@@ -127,15 +127,15 @@ def build(
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
     way, error = schedule_mode(schedule), checked_error(error)
-    x, constants = pipeline.apart(x, constants)
+    x, constants = pipeline.program_and_constants(x, constants)
     arrays = None if constants is None else dict(checked_mapping(constants))
     if isinstance(way, NamedSequenceOp):
-        x, name, way = _scripted(pipeline.verified(x, policy, name), way), None, WRITTEN
+        x, name, way = _scripted(pipeline.verified_module(x, policy, name), way), None, WRITTEN
     if way == WRITTEN or pipeline.level_of(module := pipeline.module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, arrays, way, error)
-    verified = pipeline.verified(module, policy, name)
+    verified = pipeline.verified_module(module, policy, name)
     if chosen.in_units:
         return _for_cpu(verified, threads, policy, arrays, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:

@@ -21,7 +21,7 @@ from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.grouped_module import group_program, grouped_module
 from compiler.pipeline.loops import lower_for
-from compiler.pipeline.source import check_words, level_of, module_of, verified
+from compiler.pipeline.source import check_words, level_of, module_of, verified_module
 from compiler.support.errors import InputError
 from compiler.support.gc import paused
 from compiler.targets.arena import arena, prefault_arena
@@ -71,7 +71,7 @@ def build_as_written(
         return build_planned(x, plan_as_written, (), threads, policy, name, constants)
     chosen.check(threads, constants)
     with paused():
-        module = verified(x, policy, name)
+        module = verified_module(x, policy, name)
     return chosen.make_kernel(*lower_for(chosen, module, name, policy), policy, arch)
 
 
@@ -141,7 +141,7 @@ def build_by_team(
     """As `build_planned`, but the plan may use the team of processes that compiles the program."""
     start = perf_counter()
     with paused():
-        module = verified(x, policy, name)
+        module = verified_module(x, policy, name)
     settings = BuildSettings(policy, thread_count(threads), start, profiled=profiled)
     request = BuildRequest(x, module, name, constants, settings, words)
 
@@ -183,5 +183,5 @@ def module_in_groups(x: object, name: str | None = None) -> ModuleOp:
     picks one of several functions of the program. A name that is no function, such as a group's, is ignored."""
     module = module_of(x)
     function_name = name if any(f.sym_name.data == name for f in functions(module)) else None
-    module = verified(module, "contract", function_name)
+    module = verified_module(module, "contract", function_name)
     return grouped_module(module) if level_of(module) == "te" else module

@@ -21,7 +21,7 @@ from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
 from compiler.passes.split_constants import split, split_program
 from compiler.pipeline.passes import parse_passes, passes_from, run, to_code
-from compiler.pipeline.source import LOWER, level_of, verified
+from compiler.pipeline.source import LOWER, level_of, verified_module
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError
@@ -44,7 +44,7 @@ def build_unit(x: object, threads: int | None = None, policy: str = "contract", 
     >>> unit.call.name, unit.prepare
     ('f', None)
     """
-    module, settings = verified(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
+    module, settings = verified_module(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
     if _is_compiled_whole(module, name):
         return _of_module(module, name, settings)
     function = find_function(_loops(module, fold=True), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compiler.support.errors import InputError
-from compiler.support.text import meant
+from compiler.support.text import suggestion
 
 FOLDER = Path(__file__).parent
 FILES = {
@@ -26,5 +26,5 @@ def path(name: str) -> Path:
     """
     if name not in FILES:
         there = f" (there are {', '.join(FILES)})"
-        raise InputError(f"there is no example '{name}'{meant(str(name), FILES, there)}")
+        raise InputError(f"there is no example '{name}'{suggestion(str(name), FILES, there)}")
     return FOLDER / name

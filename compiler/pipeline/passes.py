@@ -50,7 +50,7 @@ class PipelineStep:
     """A pass, and its text in the pipeline.
 
     >>> (step,) = strata.passes.steps("canonicalize")
-    >>> step.item.name, str(step.stated)
+    >>> step.module_pass.name, str(step.text)
     ('canonicalize', 'canonicalize')
     """
 
@@ -125,7 +125,7 @@ def example_fault(primitive: Primitive) -> str:
     if not plugins.NAME.fullmatch(str(name)):
         return f"its pass is named '{name}'; its example is such as '{primitive.name.replace('_', '-')}{{block=C}}'"
     try:
-        made(make_pass(primitive), name, options)
+        build_pass(make_pass(primitive), name, options)
     except InputError as error:
         return f"its example '{primitive.shell}' is refused: {error}"
     return ""

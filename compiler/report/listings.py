@@ -10,7 +10,7 @@ from compiler.database.summary import ScriptTrials
 from compiler.explain.builds import builds
 from compiler.explain.code import LoopCode, group_copies
 from compiler.explain.explanation import explain
-from compiler.opt.diagnostics import SAID
+from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.report.tasks import TaskFacts
 
 MAX_LOOPS = 3
@@ -41,7 +41,7 @@ def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
         )
     try:
         explanation = explain(builds(replay(script.first).module, task.key.policy))
-    except SAID as error:
+    except PROGRAM_ERRORS as error:
         return Listing(reason=f"there is no machine code: {error}")
     return Listing([copies[0] for copies in group_copies(explanation.codes)])
 

@@ -9,10 +9,10 @@ from math import isfinite
 
 from compiler.autotune.display.forms import GroupForm, chosen_forms
 from compiler.database import Database, Key, Record, Summary, WholeProgram, program_of
-from compiler.database.outcome import together
+from compiler.database.outcome import total_disturbance
 from compiler.database.record import hash_of
 from compiler.driver.parts.groups import GroupedProgram, grouped_program_of
-from compiler.opt.diagnostics import SAID
+from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.report.layers import layers
 from compiler.report.memory import MemoryPlan, memory_of
 from compiler.report.tasks import TaskFacts
@@ -73,7 +73,7 @@ class ProgramFacts:
     @property
     def disturbance(self) -> Disturbance | None:
         """The disturbance of all measurements; None without data."""
-        return together(self.disturbances)
+        return total_disturbance(self.disturbances)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def gather(database: Database, summaries: Sequence[Summary]) -> TuningReport:
     for stored_program in database.whole_programs:
         try:
             of_program = _of_whole(stored_program, grouped_program_of(stored_program), facts, database)
-        except SAID as error:
+        except PROGRAM_ERRORS as error:
             warnings.append(f"what calls the groups of {stored_program.name} cannot be read: {error}")
             continue
         programs += of_program

@@ -14,12 +14,12 @@ from compiler.autotune.display.operator import operator
 from compiler.autotune.display.progress import BestTimes
 from compiler.autotune.search.ranking import Pairs, pairs
 from compiler.database import Key, Record
-from compiler.database.outcome import together
+from compiler.database.outcome import total_disturbance
 from compiler.database.summary import ScriptTrials, by_script, ranked
 from compiler.dialects.functions import find_function
 from compiler.driver.reference.subject import ceiling, share
 from compiler.graph.main import size
-from compiler.opt.diagnostics import SAID
+from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.pipeline import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -135,7 +135,7 @@ class TaskFacts:
         """The program; None if the stored text is damaged."""
         try:
             return read(find_function(parse(self.scripts[0].first.program))) if self.scripts else None
-        except SAID:
+        except PROGRAM_ERRORS:
             return None
 
     @cached_property
@@ -215,7 +215,7 @@ class TaskFacts:
     @property
     def disturbance(self) -> Disturbance | None:
         """The disturbance of all measurements; None without data."""
-        return together(record.outcome.disturbance for record in self.records)
+        return total_disturbance(record.outcome.disturbance for record in self.records)
 
 
 def is_written(script: ScriptTrials) -> bool:

@@ -15,7 +15,7 @@ from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
 from compiler.schedule.recorder import Recorder
 from compiler.schedule.script import Script, script_of
-from compiler.support.text import near
+from compiler.support.text import similar_names
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
 """Names that TVM has for primitives."""
@@ -85,7 +85,7 @@ class Schedule(Recorder, metaclass=_WithPlugins):
 
 def _unknown(name: str, names: Sequence[str]) -> str:
     """A message for a method that there is not, with the method of another name that does the same, or near names."""
-    hint = ELSEWHERE.get(name) or ", ".join(f"'{each}'" for each in near(name, names, 3))
+    hint = ELSEWHERE.get(name) or ", ".join(f"'{each}'" for each in similar_names(name, names, 3))
     asked = f"; did you mean {hint}?" if hint.startswith("'") else f"; {hint}" if hint else ""
     return f"there is no primitive '{name}'{asked}"
 

@@ -1,4 +1,4 @@
-"""The word of a command line that a sentence is about, underlined."""
+"""Underline the wrong argument of a command line in an error message."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class _Word:
     length: int
 
 
-def pointed(name: str, arguments: Sequence[str], sentence: str) -> list[str]:
-    """The command line and a line with a caret under what a sentence refuses; nothing where it names no argument."""
+def underlined_argument(name: str, arguments: Sequence[str], sentence: str) -> list[str]:
+    """The command line and a line with a caret under the refused argument; empty if the sentence names none."""
     line = shlex.join([name, *arguments])
     words = list(_words(name, arguments))
-    word = _named(words, sentence)
+    word = _refused_word(words, sentence)
     if word is not None:
         return underlined(line, word.column, word.length)
     return underlined(f"{line} ", len(line) + 2, 1) if _MISSING.search(sentence) else []
@@ -45,19 +45,19 @@ def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
         column += len(shown) + 1
 
 
-def _named(words: Sequence[_Word], sentence: str) -> _Word | None:
-    """The word that a sentence quotes, behind the option that it names; else that option; else how it begins."""
+def _refused_word(words: Sequence[_Word], sentence: str) -> _Word | None:
+    """The quoted word of a sentence, after the option that it names; else that option; else its first word."""
     option = _OPTION.search(sentence)
-    at = next((n for n, word in enumerate(words) if option and word.text in option[1].split("/")), None)
+    option_index = next((n for n, word in enumerate(words) if option and word.text in option[1].split("/")), None)
     quoted = {single or double for single, double in _QUOTED.findall(sentence)}
-    for word in words[at or 0 :]:
+    for word in words[option_index or 0 :]:
         if word.text in quoted:
             return word
-    if at is not None:
-        return words[at]
-    said = [text.rstrip(",:;)") for text in sentence.split()]
+    if option_index is not None:
+        return words[option_index]
+    sentence_words = [text.rstrip(",:;)") for text in sentence.split()]
     for word in words:
-        if (word.text.startswith("--") and word.text in said) or said[:1] == [word.text]:
+        if (word.text.startswith("--") and word.text in sentence_words) or sentence_words[:1] == [word.text]:
             return word
     unknown = sentence.partition(_UNKNOWN)[2]
     return next((word for word in words if unknown and unknown.startswith(word.text)), None)

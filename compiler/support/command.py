@@ -1,4 +1,4 @@
-"""A command of the shell around its work: its streams, its errors as sentences, its exit status."""
+"""The frame of a shell command: its streams, its error messages, its exit status."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from time import perf_counter
 from typing import Any, NoReturn, TextIO, cast
 
 from compiler.support import spans
-from compiler.support.cli_errors import pointed
+from compiler.support.cli_errors import underlined_argument
 from compiler.support.errors import InputError, StrataError
-from compiler.support.text import meant, printable
+from compiler.support.text import printable, suggestion
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of a command's arguments, which refuses them as all input is refused: by an InputError."""
+    """An argument parser that refuses arguments by an InputError."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Read the arguments; a command itself refuses those that it does not have."""
+        """Parse the arguments; unknown ones are refused by the subcommand's parser."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._command(sys.argv[1:] if args is None else args).error(f"unrecognized arguments: {' '.join(unknown)}")
         return options
 
     def _command(self, words: Sequence[str]) -> Parser:
-        """The parser of the command that some words begin with."""
+        """The parser of the innermost subcommand among the arguments."""
         for commands in (action for action in self._actions if isinstance(action, argparse._SubParsersAction)):
-            for place, word in enumerate(words):
+            for position, word in enumerate(words):
                 if word in commands.choices:
-                    return cast(Parser, commands.choices[word])._command(words[place + 1 :])
+                    return cast(Parser, commands.choices[word])._command(words[position + 1 :])
         return self
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the arguments, and name the ones that may be meant."""
-        raise InputError(f"{message}{self._meant(message)} ({self.prog} --help says more)")
+        """Refuse the arguments, with a suggestion."""
+        raise InputError(f"{message}{self._suggestion(message)} ({self.prog} --help says more)")
 
-    def _meant(self, message: str) -> str:
-        """The choice that a wrong one may be meant for, or the option."""
+    def _suggestion(self, message: str) -> str:
+        """The choice or the option most similar to a wrong one."""
         choice = _CHOICE.search(message)
         if choice is not None:
-            return meant(choice[1], re.findall(r"[^\s,']+", choice[2]))
+            return suggestion(choice[1], re.findall(r"[^\s,']+", choice[2]))
         option = _UNRECOGNIZED.search(message)
-        return meant(option[1], self._options()) if option is not None else ""
+        return suggestion(option[1], self._options()) if option is not None else ""
 
     def _options(self) -> list[str]:
         """The long options."""
@@ -78,16 +78,16 @@ class Version(argparse.Action):
 
 
 _STARTS = [perf_counter()]
-"""The start of the command that runs: of the first in a process the import of this module, of others their call."""
+"""The start time of the running command: the import of this module, or the call if it is not the process's first."""
 INTERRUPTED = 130
-"""The status after an interruption."""
+"""The exit status after an interruption."""
 
 
 def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> int:
-    """The exit status of a command: what its work gives, 1 after an error that was said, 130 after an interruption.
+    """Run a command and return its exit status: that of `work`, 1 after an error, 130 after an interruption.
 
-    An error that names one of the arguments is said with a caret under it. Whoever reads the output may leave at any
-    time; that is status 1, without a word.
+    Errors are printed, with a caret under the argument that they name. A closed output pipe is status 1, without a
+    message.
     """
     if not _STARTS:
         _STARTS.append(perf_counter())
@@ -97,14 +97,14 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
     except KeyboardInterrupt:
         if (processes := sys.modules.get("compiler.support.processes")) is not None:
             processes.end_all()
-        _say(name, "interrupted")
+        _report(name, "interrupted")
         return INTERRUPTED
     finally:
         _STARTS.clear()
 
 
-def started() -> float:
-    """When the command that runs began, as a person sees it, in seconds of `perf_counter`."""
+def start_time() -> float:
+    """The start of the running command, in seconds of `perf_counter`."""
     return _STARTS[0] if _STARTS else perf_counter()
 
 
@@ -114,7 +114,7 @@ def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int
         status = work()
         sys.stdout.flush()
     except SystemExit:
-        if _is_written(name):
+        if _flush_output(name):
             raise
         return 1
     except StrataError as error:
@@ -125,7 +125,7 @@ def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int
         _drop_output()
         return 1
     except OSError as error:
-        if not _is_written(name):
+        if not _flush_output(name):
             return 1
         subject = "the output or a file" if error.filename is None else str(error.filename)
         return _fail(name, f"{subject} cannot be used: {error.strerror or type(error).__name__}")
@@ -133,64 +133,64 @@ def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int
 
 
 def _check_streams() -> None:
-    """Have the standard streams open, or else the files that are opened next get their numbers. Raises InputError where
-    nobody takes the output."""
+    """Open closed standard streams on /dev/null, so that no file gets their descriptors. Raises InputError for a closed
+    standard output."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor
     if sys.stderr is None:
-        sys.stderr = _nowhere()
+        sys.stderr = _null_stream()
     if sys.stdout is None:
-        sys.stdout = _nowhere()
+        sys.stdout = _null_stream()
         raise InputError("standard output is closed")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # for terminals that lack a character
 
 
-def _nowhere() -> TextIO:
+def _null_stream() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")
 
 
-def _is_written(name: str) -> bool:
-    """Whether the output has been written; if not, why is said, unless its reader has left, and it goes nowhere."""
+def _flush_output(name: str) -> bool:
+    """Flush the output; False if it fails, with a message unless the reader has closed the pipe."""
     try:
         sys.stdout.flush()
     except OSError as error:
         _drop_output()
         if error.errno != errno.EPIPE:
-            _say(name, f"error: standard output cannot be written: {error.strerror}")
+            _report(name, f"error: standard output cannot be written: {error.strerror}")
         return False
     return True
 
 
 def _drop_output() -> None:
-    """Send what the interpreter still writes at its end nowhere."""
+    """Redirect the interpreter's final output to /dev/null."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(name: str, arguments: Sequence[str], error: StrataError) -> int:
-    """Say a refusal: at its place in a text, if it has one, else with the argument that it names."""
+    """Print a refusal, at its source location if it has one, else with the argument that it names."""
     span = spans.of_error(error)
     if "--debug" in arguments and error.__cause__ is not None:
         traceback.print_exception(error.__cause__)
     if span is None:
-        return _fail(name, "\n".join([str(error), *pointed(name, arguments, str(error))]))
-    _is_written(name)
+        return _fail(name, "\n".join([str(error), *underlined_argument(name, arguments, str(error))]))
+    _flush_output(name)
     _print(span.render(str(error)))
     return 1
 
 
 def _fail(name: str, sentence: str) -> int:
-    _is_written(name)
-    _say(name, f"error: {sentence}")
+    _flush_output(name)
+    _report(name, f"error: {sentence}")
     return 1
 
 
-def _say(name: str, text: str) -> None:
+def _report(name: str, text: str) -> None:
     _print(f"{name}: {text}")
 
 
@@ -201,12 +201,12 @@ def _print(text: str) -> None:
 
 @contextmanager
 def _warnings(name: str, arguments: Sequence[str]) -> Iterator[None]:
-    """Say warnings as sentences; with --debug the traceback of the crash that one tells of comes first."""
+    """Print warnings as messages; with --debug after the traceback of their cause."""
 
     def show(message: Warning | str, *place: Any, **options: Any) -> None:
         if "--debug" in arguments and isinstance(message, Warning) and message.__cause__ is not None:
             traceback.print_exception(message.__cause__)
-        _say(name, f"warning: {message}")
+        _report(name, f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -1,4 +1,4 @@
-"""`lazy_names`: the names of a package, each loaded when it is first used; `OnDemand`: values computed so."""
+"""`lazy_names`: names of a package, imported at first use; `OnDemand`: values computed at first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: `modules` says for each of its names which of its modules has it."""
+    """The `__getattr__` of a package, where `modules` maps each name to its submodule."""
 
     def load(name: str) -> Any:
         if name not in modules:
@@ -21,7 +21,7 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
 
 
 class OnDemand(Mapping[str, Value]):
-    """A mapping each of whose values is computed when it is first looked up."""
+    """A mapping whose values are computed at first use."""
 
     def __init__(self, names: Collection[str], compute: Callable[[str], Value]) -> None:
         self._names, self._compute = names, compute

@@ -1,4 +1,4 @@
-"""Objects as one line of a session, and as small HTML of a notebook: whatever names say is text there."""
+"""Objects as one line of a session, and as HTML of a notebook, with names escaped."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from compiler.support.text import printable
 
 
 def line(text: object) -> str:
-    """A text in one line: its line ends and tabs are escapes as well."""
+    """A text in one line, with line ends and tabs escaped."""
     return printable(str(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def table(caption: object, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of HTML under a caption."""
+    """An HTML table with a caption."""
     head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def text(caption: object, lines: str) -> str:
-    """Lines of HTML under a caption, as they are."""
+    """Preformatted HTML lines with a caption."""
     return f"<div>{_text(caption)}<pre>{escape(printable(lines))}</pre></div>"
 
 

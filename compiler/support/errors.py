@@ -1,4 +1,4 @@
-"""The exceptions a user can cause, one for each boundary; each is built with one sentence."""
+"""The exceptions a user can cause, one for each boundary; each has a sentence as its message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StrataError(Exception):
     span: Span | None = None
 
     def at(self, op: Operation) -> Self:
-        """The same error, about an op; a note says where that stands in a file, such as the caller's."""
+        """Set the op at fault; a note has its location in a file."""
         from compiler.support.spans import of_op
 
         self.op = op
@@ -35,13 +35,13 @@ class StrataError(Exception):
         return self
 
     def within(self, span: Span) -> Self:
-        """The same error, about some characters of a text."""
+        """Set the location in a text."""
         self.span = span
         return self
 
 
 class TeError(StrataError):
-    """A tensor expression that cannot be built.
+    """An invalid tensor expression.
 
     >>> te.nn.matmul(te.placeholder((4, 8), name="A"), te.placeholder((4, 8), name="B"))
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ class ScheduleError(StrataError):
 
 @contextmanager
 def refused_by(primitive: str) -> Iterator[None]:
-    """Say of each ScheduleError within which primitive is refused, where it does not say so."""
+    """Set the primitive of ScheduleErrors in the context that have none."""
     try:
         yield
     except ScheduleError as error:
@@ -89,7 +89,7 @@ def refused_by(primitive: str) -> Iterator[None]:
 
 
 class LoweringError(StrataError):
-    """A program that verifies but that a lowering cannot express.
+    """A valid program that a lowering cannot express.
 
     >>> from xdsl.context import Context
     >>> module = te.function("f", [], te.constant([1.0])).module
@@ -102,7 +102,7 @@ class LoweringError(StrataError):
 
 
 class TargetError(StrataError):
-    """A target that is missing, or arguments that a built kernel does not take.
+    """A missing target, or invalid arguments of a kernel.
 
     >>> A = te.placeholder((4,), name="A")
     >>> kernel = build(te.function("f", [A], te.nn.relu(A)), threads=1)
@@ -114,7 +114,7 @@ class TargetError(StrataError):
 
 
 class InputError(StrataError):
-    """A command line, a pipeline or a file that cannot be read.
+    """An invalid command line, pipeline or file.
 
     >>> strata.passes.parse_passes("no-such-pass")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Reading text files, writing them in one step; what cannot be is said in a sentence."""
+"""Read text files, replace them atomically; failures are InputErrors."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import TextIO
 from compiler.support.errors import InputError
 
 DESCRIPTORS = ("/dev/fd", "/dev/stdout", "/dev/stderr", "/proc")
-"""Where the names of open files are: what these lead to is held by a process, which would go on with the old file."""
+"""Paths of open files, which must not be replaced: their processes would keep the old file."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-"""How a file is opened that must not exist, as a link to nothing either."""
+"""The flags that open a new file; a dangling link is refused, too."""
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what is at a path can only be written to, not replaced: a pipe, a device, an open file by its number."""
+    """True for a path that can only be written to, not replaced: a pipe, a device, a descriptor."""
     return path.exists() and (not path.is_file() or any(map(path.absolute().is_relative_to, DESCRIPTORS)))
 
 
 def read(name: str | os.PathLike[str]) -> str:
-    """The text of a file, or of standard input for `-`. Raises InputError where it cannot be read."""
-    path = named(name)
+    """The text of a file, or of standard input for `-`. Raises InputError."""
+    path = to_path(name)
     try:
-        with reading(path):
+        with read_errors(path):
             content = _bytes(path)
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,21 +48,21 @@ def _bytes(path: Path) -> bytes | str:
 
 
 def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:
-    """Write lines, each with its end: a file is replaced when all are on disk, not before; through a link, the file
-    that it leads to. A stream is written to, after what is there. Raises InputError where it cannot be written."""
-    path = named(name)
-    with writing(path):
+    """Write lines with their line ends: replace a file atomically, also through a link; append to a stream. Raises
+    InputError."""
+    path = to_path(name)
+    with write_errors(path):
         if not is_stream(path):
             _replace(path.resolve(), lines)
             return
         if sys.stdout is not None:
-            sys.stdout.flush()  # which the stream may be
+            sys.stdout.flush()  # it may be the stream
         with open(path, "a", encoding="utf-8", newline="\n") as out:
             out.writelines(lines)
 
 
-def named(name: object) -> Path:
-    """The path of a name. Raises InputError for what cannot be one."""
+def to_path(name: object) -> Path:
+    """The path of a file name. Raises InputError."""
     try:
         text = os.fsdecode(name)  # type: ignore[arg-type]
         if text and b"\0" not in os.fsencode(text):
@@ -73,8 +73,8 @@ def named(name: object) -> Path:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say why a file cannot be written: an InputError for what the system refuses."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn the system's errors in the context into an InputError: the file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -82,8 +82,8 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Say why a file cannot be read: an InputError for what the system refuses."""
+def read_errors(path: Path) -> Iterator[None]:
+    """Turn the system's errors in the context into an InputError: the file cannot be read."""
     try:
         yield
     except OSError as error:
@@ -91,7 +91,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a new file beside the old one, with that one's permissions, which then takes its place."""
+    """Write lines to a temporary file with the permissions of the old one, then rename it."""
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     with os.fdopen(os.open(partial, NEW, 0o666), "w", encoding="utf-8", newline="\n") as out:
         try:
@@ -106,6 +106,6 @@ def _replace(path: Path, lines: Iterable[str]) -> None:
 
 
 def _keep_permissions(path: Path, out: TextIO) -> None:
-    """Give a new file the permissions of the one that it will replace; without one, those of the umask stay."""
+    """Copy the permissions of the file to be replaced; a new file keeps those of the umask."""
     with suppress(FileNotFoundError):
         os.fchmod(out.fileno(), path.stat().st_mode & 0o777)

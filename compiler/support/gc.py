@@ -1,4 +1,4 @@
-"""`paused`: work that leaves few cycles and many objects, without the garbage collector; `collect_young`."""
+"""`paused`: disable the garbage collector of cycles; `collect_young`: collect the youngest generation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Without the collector of cycles: what makes objects by the thousand makes it look through all of them again and
-    again, a fifth of the time of canonicalising a program. What has no cycles is still freed at once."""
+    """Disable the collector of cycles in the context: it scans thousands of new objects repeatedly, a fifth of the time
+    of canonicalising a program. Objects without cycles are still freed at once."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -21,6 +21,5 @@ def paused() -> Iterator[None]:
 
 
 def collect_young() -> None:
-    """Free the cycles among what was made since the collector was paused, which its next run would do, where this
-    process would wait for another one."""
+    """Collect the objects made since the collector was paused, at a time when this process waits anyway."""
     gc.collect(0)

@@ -1,7 +1,7 @@
-"""Plugins: what other packages and files add to the compiler, and who is blamed for a crash in it.
+"""Plugins: parts added to the compiler by other packages and files, and errors that blame them for crashes.
 
-A package states a function `register(registry)` as an entry point of the group `strata.plugins`; a file that `--load`
-names has one. The rooms that a part is for ask here for names that they do not have, and for rules.
+A package has a function `register(registry)` as an entry point of the group `strata.plugins`; a file for `--load`
+defines it. The rooms look up unknown names, and rules, here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from compiler.support.errors import InputError, StrataError
 GROUP = "strata.plugins"
 """The group of entry points."""
 FILES = "STRATA_LOAD"
-"""The environment variable with the files to load, for the processes that a command starts."""
-OWN = {
+"""The environment variable with the files to load, for child processes."""
+BUILT_IN = {
     "pass": "compiler.universe:own_passes",
     "dialect": "compiler.universe:own_dialects",
     "primitive": "compiler.schedule.primitives:PRIMITIVES",
@@ -39,7 +39,7 @@ OWN = {
     "program law": "compiler.alternatives:LAWS",
     "group law": "compiler.alternatives:LAWS",
 }
-"""By kind of part the compiler's own names, or the function that gives them."""
+"""The compiler's own names by kind of part: a collection, or a function that returns one."""
 
 NEEDED = {"ONNX operator": "onnx", "torch operator": "torch"}
 """By kind of part the package without which the compiler has no such names."""
@@ -88,7 +88,7 @@ class Part:
     value: Any
 
     def failed(self, error: BaseException) -> PluginError:
-        """The error that blames this part for a crash."""
+        """A PluginError that blames this part for a crash."""
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name} failed: {_crash(error)}")
 
     def misused(self, sentence: str) -> PluginError:
@@ -97,7 +97,7 @@ class Part:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Blame this part for what crashes meanwhile; what refuses a program passes."""
+        """Turn crashes in the context into a PluginError that blames this part; refusals pass through."""
         from xdsl.utils.exceptions import DiagnosticException, ParseError
 
         try:
@@ -109,8 +109,8 @@ class Part:
 
     @cached_property
     def guarded(self) -> Any:
-        """The function that it is, blamed for its crashes; of a search rule the ways that it offers are as well. A law
-        whose function is."""
+        """The part's function, or its law with a function, that raises PluginError for crashes; also the
+        alternatives of a search rule."""
         if self.kind in ("program law", "group law"):
             return replace(self.value, forms=self._guarded(self.value.forms))
         return self._guarded(self.value)
@@ -199,7 +199,7 @@ class Registry:
         return self._add("dialect", dialect)
 
     def primitive(self, plan: Value) -> Value:
-        """Add a schedule primitive: a function that is declared by `@primitive`."""
+        """Add a schedule primitive: a function declared by `@primitive`."""
         declared = _load("compiler.schedule.primitive:DECLARED")
         name = getattr(plan, "__name__", "")
         if name not in declared or inspect.unwrap(declared[name].plan) is not plan:
@@ -213,7 +213,7 @@ class Registry:
         return self._add("primitive", plan)
 
     def operator(self, function: Value) -> Value:
-        """Add a named operator: a function of te tensors, found in `te.nn`."""
+        """Add a named operator: a function of te tensors, available in `te.nn`."""
         return self._add("operator", function)
 
     def onnx_operator(self, name: str, domain: str = "") -> Callable[[Value], Value]:
@@ -241,15 +241,15 @@ class Registry:
         return lambda function: self._add("torch operator", function, full_name)
 
     def grouping_rule(self, rule: Value) -> Value:
-        """Add a grouping rule, which is asked before the compiler's own."""
+        """Add a grouping rule, with precedence over the compiler's own."""
         return self._add("grouping rule", rule)
 
     def search_rule(self, rule: Value, *, gpu: bool = False) -> Value:
-        """Add a rule of the search space of CPUs, or of GPUs, which is asked before the compiler's own."""
+        """Add a rule of the search space of CPUs, or of GPUs, with precedence over the compiler's own."""
         return self._add("GPU search rule" if gpu else "search rule", rule)
 
     def law(self, law: Value) -> Value:
-        """Add a law that is a choice, a `compiler.alternatives.law.Law`, which is asked before the compiler's own."""
+        """Add a law that is a choice, a `compiler.alternatives.law.Law`, with precedence over the compiler's own."""
         scope = getattr(getattr(law, "scope", None), "value", "")
         return self._add(f"{scope} law".strip(), law)
 
@@ -282,8 +282,8 @@ class Registry:
         parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
         taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
         needed = NEEDED.get(kind)
-        is_there = kind in OWN and (needed is None or find_spec(needed) is not None)
-        built_in = _load(OWN[kind]) if is_there else ()
+        is_there = kind in BUILT_IN and (needed is None or find_spec(needed) is not None)
+        built_in = _load(BUILT_IN[kind]) if is_there else ()
         if not taken and name in (built_in() if callable(built_in) else built_in):
             taken = "the compiler"
         if taken:
@@ -291,13 +291,13 @@ class Registry:
 
 
 class Extended(Sequence[Value], Generic[Value]):
-    """The compiler's own rules of a kind, behind those of plugins."""
+    """The rules of a kind: those of plugins, then the compiler's own."""
 
     def __init__(self, kind: str, built_in: Sequence[Value]) -> None:
-        self._kind, self._own = kind, built_in
+        self._kind, self._built_in = kind, built_in
 
     def _all(self) -> tuple[Value, ...]:
-        return (*(part.guarded for part in parts(self._kind).values()), *self._own)
+        return (*(part.guarded for part in parts(self._kind).values()), *self._built_in)
 
     @overload
     def __getitem__(self, index: int) -> Value: ...
@@ -311,7 +311,7 @@ class Extended(Sequence[Value], Generic[Value]):
 
 
 def parts(kind: str) -> Mapping[str, Part]:
-    """The parts of a kind of all plugins, by name. Those that are installed are loaded when first asked for.
+    """The parts of a kind of all plugins, by name. Installed plugins are loaded at first use.
 
     >>> "noisy" in strata.plugins.parts("pass")
     False
@@ -325,13 +325,13 @@ def onnx_name(operator: str, domain: str = "") -> str:
 
 
 def owner(name: str = "") -> Part | None:
-    """The dialect of a plugin that is loaded, by its name or that of an op of it."""
-    every = (part for registry in _plugins.values() for part in registry.parts)
-    return next((part for part in every if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
+    """The plugin's dialect of a name, or of an op's name; None without one."""
+    all_parts = (part for registry in _plugins.values() for part in registry.parts)
+    return next((part for part in all_parts if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
 
 
 def registries() -> list[Registry]:
-    """All plugins. One that is installed and cannot be loaded is left out, with a warning.
+    """The registries of all plugins. An installed one that fails to load is skipped with a warning.
 
     >>> "noisy" in [registry.plugin for registry in strata.plugins.registries()]
     False
@@ -354,7 +354,7 @@ def registries() -> list[Registry]:
 
 
 def load_file(path: str) -> None:
-    """Load the plugin that a file of Python is. Raises InputError, or PluginError for one that crashes.
+    """Load a plugin from a Python file. Raises InputError, or PluginError for one that crashes.
 
     >>> strata.plugins.load_file("missing.py")
     Traceback (most recent call last):
@@ -406,7 +406,7 @@ def _forget(plugin: str) -> None:
 
 @contextmanager
 def loaded(files: Sequence[str]) -> Iterator[None]:
-    """Load plugins of files, for this process and those that it starts meanwhile.
+    """Load plugins from files in the context, for this process and its children.
 
     >>> with strata.plugins.loaded(["missing.py"]):
     ...     pass
@@ -414,22 +414,22 @@ def loaded(files: Sequence[str]) -> Iterator[None]:
         ...
     compiler.support.errors.InputError: the plugin missing.py cannot be read: it is no file
     """
-    before, installed = os.environ.get(FILES), set(_plugins)
+    previous, installed = os.environ.get(FILES), set(_plugins)
     try:
         for path in files:
             load_file(path)
-        os.environ[FILES] = os.pathsep.join([*filter(None, [before]), *map(os.path.abspath, files)])
+        os.environ[FILES] = os.pathsep.join([*filter(None, [previous]), *map(os.path.abspath, files)])
         yield
     finally:
         os.environ.pop(FILES, None)
-        if before is not None:
-            os.environ[FILES] = before
+        if previous is not None:
+            os.environ[FILES] = previous
         for name in {Path(path).stem for path in files} - installed:
             _forget(name)
 
 
 def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:
-    """Have a plugin register its parts: all of them, or none."""
+    """Register all parts of a plugin, or none. Raises PluginError."""
     if name in _plugins:
         raise PluginError(f"there are two plugins {name}")
     registry = Registry(name)
@@ -445,12 +445,12 @@ def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> No
 
 
 def _crash(error: BaseException) -> str:
-    """A crash in words: its type, what it says, and the line where it happened."""
+    """A crash as a sentence: type, message and line."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-    return f"{said} ({frames[-1].filename}:{frames[-1].lineno})" if frames else said
+    message = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    return f"{message} ({frames[-1].filename}:{frames[-1].lineno})" if frames else message
 
 
 def _load(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""`Worker`: a Python process of this package as its parent sees it: started, sent jobs, killed, and why it died."""
+"""`Worker`: a worker process on the parent's side: start, jobs, replies, cause of death."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ import compiler
 from compiler.support.worker import Begin, Reply, Setup
 
 STOPPED = "stopped"
-"""The kind of death of a worker that a signal has stopped, and whose parent has ended it."""
+"""The kind of death of a worker that was stopped by a signal, then killed by its parent."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _running: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 
 
 @dataclass(frozen=True)
 class Death:
-    """How a worker ended: a kind of failure, and a sentence; `outside` if nothing that it did itself ends so; `status`
-    is its exit status, or the negative number of a signal."""
+    """The death of a worker: a kind of failure, and a sentence; `outside` if it is not the worker's fault; `status` is
+    its exit status, or the negative number of a signal."""
 
     kind: str
     reason: str
@@ -37,64 +37,66 @@ class Death:
 
 
 @dataclass(frozen=True)
-class Started:
-    """A process, and this end of its pipe, through which goes what pickles."""
+class StartedProcess:
+    """A process, and the parent's end of its pipe."""
 
     process: subprocess.Popen[bytes]
     connection: Connection[Any, Any]
 
 
-def start(output: BinaryIO | None, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> Started:
+def start(
+    output: BinaryIO | None, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()
+) -> StartedProcess:
     """Start a process that runs worker.py.
 
-    It is a fresh process, never a fork, and the program of this process is not imported there; it looks for modules
-    where this process does, and never in the current folder. It has a process group of its own: an interruption of the
-    terminal is the parent's affair. `environment` is added to this process's, `files` stay open, `output` is where its
-    output and errors go, None is nowhere.
+    It is a fresh process, never a fork, and does not import the main program; it has this process's module path,
+    without the current folder. It has its own process group, so that interruptions of the terminal reach the parent
+    only. `environment` is added to this process's, `files` stay open, `output` gets its output and errors (None:
+    discarded).
     """
-    ours, theirs = Pipe()
-    begins = "import sys; sys.path[:] = sys.argv[2:]; from compiler.support.worker import main; main()"
-    said = subprocess.DEVNULL if output is None else output
+    parent_end, child_end = Pipe()
+    code = "import sys; sys.path[:] = sys.argv[2:]; from compiler.support.worker import main; main()"
+    stream = subprocess.DEVNULL if output is None else output
     process = subprocess.Popen(
-        [sys.executable, *_flags(), "-c", begins, str(theirs.fileno()), *path()],
+        [sys.executable, *_flags(), "-c", code, str(child_end.fileno()), *import_path()],
         stdin=subprocess.DEVNULL,
-        stdout=said,
-        stderr=said,
+        stdout=stream,
+        stderr=stream,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | dict(environment or {}),
-        pass_fds=[theirs.fileno(), *files],
+        pass_fds=[child_end.fileno(), *files],
         process_group=0,
     )
     _running.add(process)
-    theirs.close()
-    return Started(process, ours)
+    child_end.close()
+    return StartedProcess(process, parent_end)
 
 
 def end_all() -> None:
-    """Kill the processes that still run, without waiting: for a command that is interrupted again while it ends."""
+    """Kill the running processes without waiting, for a command that is interrupted again while it ends."""
     for process in list(_running):
         with suppress(OSError):
             process.kill()
 
 
 class Worker:
-    """One process; `environment` is added to this one's, `files` stay open. It is starting until its first reply."""
+    """A worker process; `environment` is added to this process's, `files` stay open. `ready` after its first reply."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> None:
         self.ready = False
-        self._said = _in_memory()
-        self._killed_before = _killed_for_memory()
-        started = start(self._said, environment, files)
+        self._output = _memory_file()
+        self._initial_oom_kills = _oom_kills()
+        started = start(self._output, environment, files)
         self._process, self.connection = started.process, started.connection
         self.begin(setup)
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The process id."""
         return self._process.pid
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a signal has stopped the process, where the system says so: it does nothing, and is not to blame."""
+        """True if a signal has stopped the process; False if the system cannot tell."""
         if not hasattr(os, "waitid"):
             return False
         try:
@@ -103,83 +105,82 @@ class Worker:
             return False
 
     def begin(self, setup: Setup) -> None:
-        """Let what it does be that of a setup, once it is ready for it."""
+        """Send a setup; the worker is not ready until it replies."""
         self.ready = False
         self.send(Begin(setup))
 
     def send(self, job: object) -> None:
-        """Send a job; of a worker that has died `receive` will say so."""
+        """Send a job; if the worker is dead, `receive` returns its death."""
         try:
             self.connection.send(job)
         except OSError:
             return
 
     def receive(self) -> Reply:
-        """The reply that has come, or the death of the worker instead."""
+        """The reply that has arrived, or the worker's death."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return self._death()
 
     def interrupt(self) -> None:
-        """End the process, whatever it does; whoever waits for it receives its death."""
+        """Kill the process; whoever waits for it receives its death."""
         self._process.kill()
 
     def kill(self) -> None:
-        """End the process, and leave nothing behind."""
+        """Kill the process and release its resources."""
         self.interrupt()
         self._process.wait()
         self.connection.close()
-        self._said.close()
+        self._output.close()
 
     def _death(self) -> Death:
         code = self._process.wait()
-        said = self._last_line()
+        last_line = self._last_line()
         if code >= 0:
-            sentence = f"it ended its process with status {code}" + (f": {said}" if said else "")
+            sentence = f"it ended its process with status {code}" + (f": {last_line}" if last_line else "")
             return Death("crash", sentence, status=code)
         signal_number = signal.Signals(-code)
-        if signal_number is signal.SIGKILL and _killed_for_memory() > self._killed_before:
+        if signal_number is signal.SIGKILL and _oom_kills() > self._initial_oom_kills:
             return Death("memory", "the system killed its process for want of memory", status=code)
         sentence = f"its process ended with {signal_number.name}"
-        if any(words in said.lower() for words in ("out of memory", "bad_alloc")):
-            return Death("memory", f"{sentence}: {said}", status=code)
+        if any(words in last_line.lower() for words in ("out of memory", "bad_alloc")):
+            return Death("memory", f"{sentence}: {last_line}", status=code)
         return Death("crash", sentence, signal_number in _FROM_OUTSIDE, code)
 
     def _last_line(self) -> str:
-        """The last that it wrote to its standard output or error."""
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        """The last line of its standard output or error."""
+        self._output.seek(0)
+        lines = self._output.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
 
 def _flags() -> list[str]:
-    """What keeps the current folder out of a worker, and whatever this process was told to keep out."""
-    kept = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
-    return ["-P", *(flag for flag, is_set in kept if is_set)]
+    """The interpreter flags that exclude the current folder, and whatever this process excludes."""
+    inherited = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
+    return ["-P", *(flag for flag, is_set in inherited if is_set)]
 
 
-def path() -> list[str]:
-    """Where a worker finds this package and what it needs: where this process does, but for what depends on the current
-    folder."""
+def import_path() -> list[str]:
+    """The module path of a worker: the absolute entries of this process's, and this package's root."""
     root = str(Path(compiler.__file__).resolve().parents[1])
-    return list(dict.fromkeys([*(place for place in sys.path if os.path.isabs(place)), root]))
+    return list(dict.fromkeys([*(entry for entry in sys.path if os.path.isabs(entry)), root]))
 
 
-def _in_memory() -> BinaryIO:
-    """A file without a name; in memory where the system has such, since the temporary folder may be full."""
+def _memory_file() -> BinaryIO:
+    """A file without a name, in memory if possible, since the temporary folder may be full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("said"), "w+b")
-    return unnamed()
+    return unnamed_file()
 
 
-def unnamed() -> BinaryIO:
-    """A file without a name in the temporary folder: it ends with the last process that has it open."""
+def unnamed_file() -> BinaryIO:
+    """A file without a name in the temporary folder; it ends with the last process that has it open."""
     return cast(BinaryIO, tempfile.TemporaryFile())
 
 
-def _killed_for_memory() -> int:
-    """How many processes the system has killed for memory so far; 0 where it does not say."""
+def _oom_kills() -> int:
+    """The number of processes killed by the system for lack of memory; 0 if unknown."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""Places in source texts: where an op stands, and an error as a sentence with the line and a caret under the place.
+"""Source locations of ops, and error messages with the source line and a caret.
 
-Every op carries its place as xDSL's `location`. The parser and `te.compute` state it, clones keep it, and what rewrites
-loops or lowers them hands it on.
+Every op has its location as xDSL's `location`. The parser and `te.compute` set it; clones, rewrites and lowerings
+preserve it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 OURS = ("compiler", "strata")
 """The packages whose frames are not the caller's."""
 WIDTH = 120
-"""The columns of a source line that are shown; of a longer one, those around the caret."""
+"""The most columns of a source line in a message, around the caret."""
 _WORD = re.compile(r"[\w.%@$!#-]+")
 _texts: dict[str, str] = {}
 
 
 def remember(source: str, text: str) -> None:
-    """Keep the text of a source, if it is no file but such as <stdin>, until another one has its name."""
+    """Store the text of a source that is no file, such as <stdin>."""
     if source.startswith("<"):
         _texts[source] = text
 
 
 @dataclass(frozen=True)
 class Span:
-    """Some characters in one line of a source; line and column count from one.
+    """Characters in a line of a source; line and column count from 1.
 
-    `source` is the path of a file, or a name in angle brackets. A `length` of 0 is the word that begins there.
+    source: the path of a file, or a name in angle brackets. length: 0 for the word at the column.
 
     >>> strata.errors.Span("matmul.mlir", 3, 7).head("error", "there is no loop 'm'")
     "matmul.mlir:3:7: error: there is no loop 'm'"
@@ -53,16 +53,16 @@ class Span:
     length: int = 0
 
     def head(self, kind: str, sentence: str) -> str:
-        """`file:line:column: kind: sentence`, which editors know how to follow."""
+        """`file:line:column: kind: sentence`, a form that editors link."""
         return f"{self.source}:{self.line}:{self.column}: {kind}: {sentence}"
 
     def render(self, sentence: str, kind: str = "error") -> str:
-        """`file:line:column: error: sentence`, then the line of the source and a caret, if that line is there."""
+        """`file:line:column: error: sentence`, then the source line and a caret, if the line is available."""
         return "\n".join([self.head(kind, sentence), *underlined(self.text, self.column, self.length)])
 
     @property
     def text(self) -> str:
-        """The line of the source; empty if the source is gone, or is no text."""
+        """The source line; empty if it is not available."""
         if self.source in _texts:
             lines = _texts[self.source].split("\n")
             return lines[self.line - 1] if self.line <= len(lines) else ""
@@ -71,39 +71,39 @@ class Span:
 
 
 def underlined(text: str, column: int, length: int = 0) -> list[str]:
-    """A line and the line below it, which has `^~~~` under some characters; nothing for a place outside the line."""
+    """A line, and a line with `^~~~` below some of its characters; empty for a column outside the line."""
     if not text.strip() or not 1 <= column <= len(text) + 1:
         return []
     word = _WORD.match(text, column - 1)
     length = length or (word.end() - word.start() if word else 1)
     start = max(0, min(column - 1 - WIDTH // 2, len(text) - WIDTH))
-    before, under = text[start : column - 1], text[column - 1 : column - 1 + length]
-    blank = re.sub(r"[^\t]", " ", printable(before))
-    marks = min(len(printable(under)), max(1, WIDTH - len(before)))
+    prefix, marked = text[start : column - 1], text[column - 1 : column - 1 + length]
+    blank = re.sub(r"[^\t]", " ", printable(prefix))
+    marks = min(len(printable(marked)), max(1, WIDTH - len(prefix)))
     return [printable(text[start : start + WIDTH]), blank + "^" + "~" * (marks - 1)]
 
 
 def inside(source: str, text: str, start: int, end: int) -> Span:
-    """The characters of a source's text from one to another, as far as they are in one line."""
+    """The span of the characters `start` to `end` of a source's text, up to the end of the line."""
     line_end = text.find("\n", start)
     length = min(end, line_end if line_end >= 0 else len(text)) - start
     return Span(source, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), max(1, length))
 
 
 def of_op(op: Operation) -> Span | None:
-    """Where an op stands: its own place, else that of the first op in it, else that of the closest op around it."""
-    around: Operation | None = op
-    while around is not None:
-        for inner in around.walk() if around is op else [around]:
+    """The location of an op: its own, else that of the first op in it, else that of the closest enclosing op."""
+    scope: Operation | None = op
+    while scope is not None:
+        for inner in scope.walk() if scope is op else [scope]:
             span = of_location(inner.location)
             if span is not None:
                 return span
-        around = around.parent_op()
+        scope = scope.parent_op()
     return None
 
 
 def of_location(location: LocationAttr) -> Span | None:
-    """The first place of a file that a location names."""
+    """The first location in a file of a composite location."""
     from xdsl.dialects.builtin import FileLineColLoc
 
     for part in _parts(location):
@@ -113,7 +113,7 @@ def of_location(location: LocationAttr) -> Span | None:
 
 
 def _parts(location: object) -> Iterator[object]:
-    """A location and those that it is made of."""
+    """A location and its components, recursively."""
     from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
 
     yield location
@@ -131,42 +131,42 @@ def _parts(location: object) -> Iterator[object]:
 
 
 def of_parse_error(error: ParseError) -> Span:
-    """Where a text cannot be parsed."""
+    """The location of a parse error."""
     return inside(error.span.input.name, error.span.input.content, error.span.start, error.span.end)
 
 
-_stated: ContextVar[Span | None] = ContextVar("stated", default=None)
+_caller: ContextVar[Span | None] = ContextVar("stated", default=None)
 
 
 @contextmanager
 def called_at(span: Span | None) -> Iterator[None]:
-    """Take a place for that of the caller meanwhile, as of a model that a front end reads; None changes nothing."""
-    token = _stated.set(span or _stated.get())
+    """Set the caller's location in the context, such as a line of an imported model; None changes nothing."""
+    token = _caller.set(span or _caller.get())
     try:
         yield
     finally:
-        _stated.reset(token)
+        _caller.reset(token)
 
 
 def of_caller() -> LocationAttr:
-    """The line of the program in Python that called Strata, or the place that a front end states."""
+    """The location of the Python code that called Strata, or that set by `called_at`."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 
-    stated = _stated.get()
-    if stated is not None:
-        return FileLineColLoc(StringAttr(stated.source), IntAttr(stated.line), IntAttr(stated.column))
+    span = _caller.get()
+    if span is not None:
+        return FileLineColLoc(StringAttr(span.source), IntAttr(span.line), IntAttr(span.column))
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         if frame.f_back is None:
             return UNKNOWN_LOC
         frame = frame.f_back
     instruction = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
-    place = IntAttr(frame.f_lineno), IntAttr((instruction[2] or 0) + 1)
-    return FileLineColLoc(StringAttr(frame.f_code.co_filename), *place)
+    position = IntAttr(frame.f_lineno), IntAttr((instruction[2] or 0) + 1)
+    return FileLineColLoc(StringAttr(frame.f_code.co_filename), *position)
 
 
 def of_error(error: BaseException) -> Span | None:
-    """Where the program is wrong that an error refuses: its own place, that of its op, or that of its cause.
+    """The location of an error: its own span, that of its op, or that of its cause.
 
     >>> try:
     ...     strata.passes.parse("func.func @f(")

@@ -1,4 +1,4 @@
-"""Text for people: what comes from outside as a terminal or a page may have it, counts, times, and near names."""
+"""Text for output: escapes of untrusted text, counts, durations, and similar names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from difflib import SequenceMatcher
 
 
 def printable(text: str) -> str:
-    """A text whose control characters and changes of direction are escapes, such as \\x1b; lines and tabs stay.
+    """Escape control characters and changes of direction, such as \\x1b, except line ends and tabs.
 
-    What a file or a record says could otherwise move the cursor, clear the screen, or read as something else.
+    Text of a file or a record could otherwise control the terminal, or read as something else.
     """
     if text.isprintable():
         return text
@@ -18,12 +18,12 @@ def printable(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
-    """`1 record`, `2 records`."""
+    """A number and a noun: `1 record`, `2 records`."""
     return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def duration(seconds: float) -> str:
-    """A time with three digits, in a unit that suits it."""
+    """A time with three digits and a suitable unit."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def remark(form: str, text: str) -> str:
-    """A line that says something in a text of a form: script, python, llvm, asm or MLIR."""
+    """A comment line of a text in a language: script, python, llvm, asm or MLIR."""
     return f"{_REMARKS.get(form, '//')} {text}"
 
 
@@ -39,45 +39,47 @@ _REMARKS = {"python": "#", "llvm": ";", "asm": "#"}
 
 
 def unknown(what: str, name: str, names: Iterable[str], where: str = "") -> str:
-    """`there is no pass 'tlie'; did you mean 'tile'?`; `where` follows the name."""
-    return f"there is no {what} '{name}'{where}{meant(name, names)}"
+    """The sentence `there is no pass 'tlie'; did you mean 'tile'?`; `where` follows the name."""
+    return f"there is no {what} '{name}'{where}{suggestion(name, names)}"
 
 
-def meant(name: str, names: Iterable[str], otherwise: str = "") -> str:
-    """`; did you mean 'tile'?` for the nearest of some names; `otherwise` where none is near."""
-    close = near(name, names)
+def suggestion(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The suggestion `; did you mean 'tile'?` of the most similar name; `otherwise` without a similar one."""
+    close = similar_names(name, names)
     return f"; did you mean '{close[0]}'?" if close else otherwise
 
 
-def near(name: str, names: Iterable[str], most: int = 1) -> list[str]:
-    """The names that may be meant by another one, the nearest first: those that differ in the case of letters, in one
-    character of four, or in their order, and those that share a beginning or a word with it.
+def similar_names(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
+    """The names similar to another one, most similar first: they differ in case, in one character of four, or in the
+    order of characters, or share a prefix or a word with it.
 
-    difflib rates the characters that two names share anywhere, so that it takes `undo` for `unroll`.
+    difflib compares common characters at any position, and so finds `undo` similar to `unroll`.
     """
     folded = name.casefold()
-    rated = [(_edits(folded, other.casefold()), other) for other in dict.fromkeys(names)]
-    close = [(edits, other) for edits, other in rated if _is_near(folded, other.casefold(), edits)]
-    return [other for _, other in sorted(close, key=lambda pair: (pair[0], -_likeness(name, pair[1])))][:most]
+    rated = [(_edits(folded, candidate.casefold()), candidate) for candidate in dict.fromkeys(names)]
+    similar = [(edits, candidate) for edits, candidate in rated if _is_similar(folded, candidate.casefold(), edits)]
+    return [candidate for _, candidate in sorted(similar, key=lambda pair: (pair[0], -_likeness(name, pair[1])))][
+        :limit
+    ]
 
 
 def _likeness(name: str, other: str) -> float:
     return SequenceMatcher(None, name, other).ratio()
 
 
-def _is_near(name: str, other: str, edits: int) -> bool:
-    if edits <= max(len(name), len(other)) // 4 or sorted(name) == sorted(other):
+def _is_similar(name: str, candidate: str, edits: int) -> bool:
+    if edits <= max(len(name), len(candidate)) // 4 or sorted(name) == sorted(candidate):
         return True
-    short, long = sorted((name, other), key=len)
+    short, long = sorted((name, candidate), key=len)
     return len(short) >= SHARED and (long.startswith(short) or short in re.split(r"\W|_", long))
 
 
 SHARED = 4
-"""The characters that a beginning has, or a word, by which one name may stand for another."""
+"""The minimal length of a prefix or a word that makes names similar."""
 
 
 def _edits(a: str, b: str) -> int:
-    """How many characters to insert, drop, replace or swap with their neighbour to make one text of another."""
+    """The edit distance of two texts: insertions, deletions, replacements, swaps of neighbours."""
     rows = [list(range(len(b) + 1))]
     for i, x in enumerate(a, 1):
         row = [i]

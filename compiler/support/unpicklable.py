@@ -1,4 +1,4 @@
-"""`Unpicklable`: an object of this process, such as one with loaded machine code, which is not pickled or copied."""
+"""`Unpicklable`: objects bound to this process, such as loaded machine code, that refuse pickle and copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 
 
 class Unpicklable:
-    """Base of objects that refuse `pickle` and `copy`, in a sentence that says what to do."""
+    """Base of objects that refuse `pickle` and `copy`, with a sentence of advice."""
 
     _refusal: ClassVar[str]
     __slots__ = ()

@@ -1,5 +1,5 @@
-"""What a caller has stated, checked: each function gives the value in its plain type, or raises an error in words,
-InputError unless another one is given."""
+"""Checks of a caller's arguments: each function returns the value in its plain type, or raises `error`, by default
+InputError."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 from compiler.support.errors import InputError, StrataError
 
 LARGEST = 2**63 - 1
-"""The largest integer that databases and seeds have."""
+"""The largest integer in databases and seeds."""
 Kind = TypeVar("Kind")
 
 
 def integer(
     what: str, value: object, minimum: int, maximum: int = LARGEST, error: type[StrataError] = InputError
 ) -> int:
-    """An integer in a range; numpy's are integers, truth values are not."""
+    """Check an integer in a range, also numpy's; booleans are refused."""
     try:
         number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -32,54 +32,54 @@ def integer(
 
 
 def positive(what: str, value: object) -> float:
-    """A finite number above 0."""
+    """Check a finite number above 0."""
     return _number(what, value, lambda n: 0 < n < math.inf, "a finite number above 0")
 
 
 def seconds(what: str, value: object, error: type[StrataError] = InputError) -> float:
-    """A finite number that is not negative."""
+    """Check a finite number of at least 0."""
     return _number(what, value, lambda n: 0 <= n < math.inf, "a number of seconds", error)
 
 
 def share(what: str, value: object) -> float:
-    """A number from 0 to 1."""
+    """Check a number from 0 to 1."""
     return _number(what, value, lambda n: 0 <= n <= 1, "a share between 0 and 1")
 
 
 def flag(what: str, value: object) -> bool:
-    """A truth value."""
+    """Check a boolean."""
     if not isinstance(value, bool):
         raise InputError(f"{what} is {short(value)}, expected True or False")
     return value
 
 
 def text(what: str, value: object, error: type[StrataError] = InputError) -> str:
-    """A string."""
+    """Check a string."""
     if not isinstance(value, str):
         raise error(f"{what} is {short(value)}, expected a string")
     return value
 
 
 def line(what: str, value: object) -> str:
-    """A line of visible text."""
+    """Check a string that is a line of visible text."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise InputError(f"{what} is {short(value)}, expected a line of text")
     return value
 
 
-def several(what: str, value: Any, kind: str, is_one: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """A list or tuple, each of which is of a kind; a text is none."""
+def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool]) -> tuple[Any, ...]:
+    """Check a list or other iterable, except a string, whose members are all of a kind."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
     members = tuple(value)
     for member in members:
-        if not is_one(member):
+        if not is_member(member):
             raise InputError(f"{what} has {short(member)}, expected {kind}")
     return members
 
 
 def instance(what: str, value: object, kind: type[Kind]) -> Kind:
-    """An object of a class."""
+    """Check an instance of a class."""
     if not isinstance(value, kind):
         raise InputError(f"{what} is {short(value)}, expected {kind.__name__}")
     return value
@@ -88,7 +88,7 @@ def instance(what: str, value: object, kind: type[Kind]) -> Kind:
 def _number(
     what: str, value: object, fits: Callable[[float], bool], expected: str, error: type[StrataError] = InputError
 ) -> float:
-    """A number that fits, which NaN never does; truth values are none."""
+    """Check a real number that fits, which NaN never does; booleans are refused."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:

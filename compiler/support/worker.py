@@ -1,8 +1,8 @@
-"""What a worker process does: a setup, then a reply to each job, until its parent closes the pipe or dies.
+"""A worker process on the child's side: a setup, then a reply to each job, until its parent closes the pipe or dies.
 
-A further setup takes the place of the one before: a process that has loaded what it needs turns to other work.
+Another setup replaces the current one, so that a process is reused with its modules loaded.
 
-Its first argument is the number of its end of the pipe; see processes.py. It is a fresh process, never a fork: a
+Its first argument is the descriptor of its end of the pipe; see processes.py. It is a fresh process, never a fork: a
 forked child lacks the threads of its parent's OpenMP runtime, and hangs.
 """
 
@@ -25,85 +25,84 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from compiler.support.errors import StrataError
 
-Job: TypeAlias = Any  # what a setup's own role takes; it pickles
-Reply: TypeAlias = Any  # what that role gives, or Death
+Job: TypeAlias = Any  # the argument of a setup's handler; it pickles
+Reply: TypeAlias = Any  # the handler's result, or Death
 
 
 Done = TypeVar("Done")
 
 
 class Setup(Protocol):
-    """What makes a process a worker of a kind; it pickles."""
+    """The preparation of a worker, and its handler of jobs; it pickles."""
 
     def start(self) -> Callable[[Job], Reply]:
-        """Prepare the process, and give the function of a job to its reply. Raises StrataError for a program that is
-        refused."""
+        """Prepare the process and return the handler, from a job to its reply. Raises StrataError."""
 
     @property
     def memory_bytes(self) -> int | None:
-        """Memory that the process may map beyond its size at the start; None is no limit."""
+        """The memory that the process may map beyond its size at the start; None for no limit."""
 
 
 class Calls:
-    """The setup of a worker whose jobs are calls of functions without arguments; nothing is prepared."""
+    """The setup of a worker whose jobs are functions without arguments, which it calls."""
 
     memory_bytes: None = None
 
     def start(self) -> Callable[[Callable[[], Reply]], Reply]:
-        """A job is called."""
+        """Return the handler, which calls the job."""
         return operator.call
 
 
 @dataclass(frozen=True)
 class Begin:
-    """What a worker is told first, and may be told again: the setup of the jobs that follow."""
+    """The message with the setup of the jobs that follow."""
 
     setup: Setup
 
 
 class Ready:
-    """The reply to a setup: the worker takes jobs."""
+    """The reply to a setup: the worker is ready for jobs."""
 
 
 class Refused(str):
-    """The reply of a worker that cannot start: why."""
+    """The reply of a worker that cannot start: the reason."""
 
 
 class Unable(str):
-    """The reply of a worker whose system refuses a resource, such as space on a disk."""
+    """The reply of a worker that lacks a resource of the system, such as disk space."""
 
 
-def answered(work: Callable[[], Done]) -> Done | Refused | Unable:
-    """The result of some work, or why there is none."""
+def try_call(work: Callable[[], Done]) -> Done | Refused | Unable:
+    """Call a function; return its result, or a StrataError or OSError as a reply."""
     try:
         return work()
     except StrataError as error:
         return Refused(error)
     except OSError as error:
-        place = "" if error.filename is None else f" ({error.filename})"
-        return Unable(f"{error.strerror or error}{place}")
+        file = "" if error.filename is None else f" ({error.filename})"
+        return Unable(f"{error.strerror or error}{file}")
 
 
 def serve(connection: Connection) -> None:
-    """Take setups and jobs; a setup that is refused ends the process."""
+    """Handle setups and jobs; a refused setup ends the process."""
     jobs: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, jobs), daemon=True).start()
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    told = pickle.loads(jobs.get())
-    while isinstance(told, Begin):
+    message = pickle.loads(jobs.get())
+    while isinstance(message, Begin):
         if processors is not None:
             os.sched_setaffinity(0, processors)
-        role = _started(told.setup)
-        if isinstance(role, (Refused, Unable)):
-            connection.send(role)
+        handler = _start(message.setup)
+        if isinstance(handler, (Refused, Unable)):
+            connection.send(handler)
             return
         connection.send(Ready())
-        while not isinstance(told := pickle.loads(jobs.get()), Begin):
-            connection.send(role(told))
+        while not isinstance(message := pickle.loads(jobs.get()), Begin):
+            connection.send(handler(message))
 
 
 def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
-    """Forward messages; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
+    """Queue messages; the end of the pipe, that is of the parent, ends this process at once."""
     try:
         while True:
             jobs.put(connection.recv_bytes())
@@ -111,40 +110,42 @@ def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
-def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
-    """The function from a job to its reply, or why there is none."""
+def _start(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
+    """Start a setup under its memory limit: the handler, or the refusal."""
     if setup.memory_bytes is None:
-        return answered(setup.start)
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    role = answered(setup.start)
+        return try_call(setup.start)
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard_limit, hard_limit))
+    handler = try_call(setup.start)
     _limit_memory(setup.memory_bytes)
-    return role
+    return handler
 
 
 @contextmanager
 def unlimited_memory() -> Iterator[None]:
-    """Memory as the system gives it, for the work of this package; the limit of candidates holds again afterwards."""
-    before, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    """Lift the memory limit of candidates in the context, for the package's own work."""
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard_limit, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (before, most))
+        resource.setrlimit(resource.RLIMIT_AS, (soft_limit, hard_limit))
 
 
 def _limit_memory(headroom: int) -> None:
-    """Let the process map no more than that beyond its current size, if the system tells the size."""
+    """Limit the memory that the process maps to its current size plus `headroom`, if the size is known."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
         return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = pages * resource.getpagesize() + headroom
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    limit = pages * resource.getpagesize() + headroom
+    resource.setrlimit(
+        resource.RLIMIT_AS, (limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit), hard_limit)
+    )
 
 
 def main() -> None:
-    """Serve; an interruption of the terminal is the parent's affair."""
+    """Serve the parent; interruptions of the terminal are ignored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     serve(Connection(int(sys.argv[1])))

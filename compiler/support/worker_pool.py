@@ -1,9 +1,8 @@
-"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced.
+"""`WorkerPool`: a pool of worker processes; a worker that dies, or exceeds its time, fails its job and is replaced.
 
-Candidates are built and timed by such workers, programs are compiled by them, and what may crash is run by one. What
-holds for all: a dead pipe is the death of a worker, with its signal, its last words and whether memory was short; what
-others did to a worker is not its job's fault; a worker ends with its parent, whatever it does; an interruption of the
-terminal reaches the parent only, which leaves none behind.
+Workers build and time candidates, compile programs, and run code that may crash. A closed pipe is the death of a
+worker, with its signal, its last line of output and whether memory was short; a kill from outside is not the job's
+fault; a worker ends with its parent; an interruption of the terminal reaches the parent only, which ends all workers.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.processes import STOPPED, Death, Worker
 from compiler.support.worker import Ready, Refused, Reply, Setup, Unable
 
-STARTS = 3
-"""How often in a row workers may die before they are ready."""
-STOPS = 5
-"""How often a job is tried again whose worker was stopped by a signal."""
-LOOK = 1.0
-"""Seconds after which it is looked whether a worker was stopped."""
+MAX_FAILED_STARTS = 3
+"""The most consecutive deaths of workers before they are ready."""
+MAX_STOPS = 5
+"""The most retries of a job whose worker was stopped by a signal."""
+POLL_SECONDS = 1.0
+"""The interval in seconds of checks for stopped workers."""
 
 
 Item = TypeVar("Item")
@@ -38,7 +37,7 @@ def _itself(job: object) -> object:
 
 @dataclass(eq=False)
 class _Seat:
-    """A worker, the number of the job that it works on, when that must be done, and the seconds that it has."""
+    """A worker, the number of its job, the job's deadline and its time limit in seconds."""
 
     worker: Worker
     deadline: float
@@ -47,12 +46,11 @@ class _Seat:
 
 
 class WorkerPool:
-    """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
+    """A pool of `count` workers of one setup. They start at once; a dead one is replaced when it is needed.
 
-    Workers inherit the open `files`. A job is given `seconds`, or those that it states. One whose worker was killed
-    from outside is tried again, once; one whose worker was stopped by a signal is tried again until it is not, at most
-    STOPS times. While this process itself is stopped, or the machine asleep, no time passes. `task` is what they are
-    for, a verb: errors say it.
+    Workers inherit the open `files`. The time limit of a job is its attribute `seconds`, by default the pool's. A job
+    whose worker was killed from outside is retried once, one whose worker was stopped by a signal MAX_STOPS times. Time
+    while this process is stopped, or the machine asleep, does not count. `task` is a verb for error messages.
     """
 
     def __init__(
@@ -78,50 +76,46 @@ class WorkerPool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes."""
+        """The process ids."""
         return [seat.worker.pid for seat in self._seats]
 
     @property
     def busy(self) -> list[int]:
-        """The numbers of busy workers."""
+        """The process ids of busy workers."""
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
     def map(self, inputs: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
-        """The position of each item and the reply to its job, or the death of its worker, as they come.
+        """The position of each item and the reply to its job, or the death of its worker, in the order of completion.
 
-        A job is created when a worker is free for it, from the state of then.
-
-        Raises InputError where the workers refuse the program, TargetError where they cannot start.
+        A job is created when a worker is free for it. Raises InputError for a refused setup, TargetError if workers
+        cannot start.
         """
         waiting = deque(range(len(inputs)))
-        tried: Counter[int] = Counter()
-        left = len(inputs)
+        retries: Counter[int] = Counter()
+        remaining = len(inputs)
         try:
-            while left and not self._is_interrupted:
+            while remaining and not self._is_interrupted:
                 self._fill()
                 self._assign(waiting, lambda number: job(inputs[number]))
                 for number, reply in self._replies():
-                    if isinstance(reply, Death) and reply.outside and tried[number] < _repeats(reply):
-                        tried[number] += 1
+                    if isinstance(reply, Death) and reply.outside and retries[number] < _max_retries(reply):
+                        retries[number] += 1
                         waiting.appendleft(number)
                         continue
                     if isinstance(reply, Death) and reply.kind == STOPPED:
                         raise TargetError(f"{self._names} cannot work: {reply.reason} each time")
-                    left -= 1
+                    remaining -= 1
                     yield number, reply
         finally:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all workers that have started are ready, so that none takes a processor from others.
-
-        Raises InputError where the workers refuse the program, TargetError where they cannot start.
-        """
+        """Wait until all started workers are ready, so that none competes for processors. Raises as `map` does."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
     def switch_subject(self, setup: Setup) -> None:
-        """Let the workers do the jobs of another setup: they need not load again what all jobs need."""
+        """Change the setup of the workers, which keep their loaded modules."""
         if setup == self._setup:
             return
         self._setup = setup
@@ -132,7 +126,7 @@ class WorkerPool:
         self._fill()
 
     def interrupt(self) -> None:
-        """End the workers, and the calls of `map` that other threads are in."""
+        """Kill the workers, and end the calls of `map` in other threads."""
         self._is_interrupted = True
         for seat in list(self._seats):
             seat.worker.interrupt()
@@ -155,40 +149,40 @@ class WorkerPool:
                 seat.worker.send(sent)
 
     def _replies(self) -> list[tuple[int, Reply]]:
-        """The replies of jobs, after waiting for the first one or a timeout."""
+        """Wait for the first reply or a timeout; return the replies of jobs."""
         busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
         begin = time.monotonic()
-        most = min(LOOK, max(0.0, min(seat.deadline for seat in busy) - begin))
-        come = set(wait([seat.worker.connection for seat in busy], most))
-        self._excuse(time.monotonic() - begin - most)
+        timeout = min(POLL_SECONDS, max(0.0, min(seat.deadline for seat in busy) - begin))
+        readable = set(wait([seat.worker.connection for seat in busy], timeout))
+        self._extend_deadlines(time.monotonic() - begin - timeout)
         replies = []
         for seat in busy:
-            if seat.worker.connection in come:
-                replies += self._received(seat, seat.worker.receive())
+            if seat.worker.connection in readable:
+                replies += self._handle_reply(seat, seat.worker.receive())
             elif seat.worker.is_stopped:
-                replies += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
+                replies += self._handle_reply(seat, Death(STOPPED, "a signal has stopped them", outside=True))
             elif time.monotonic() >= seat.deadline:
                 limit = seat.seconds if seat.worker.ready else self._start_seconds
-                replies += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
+                replies += self._handle_reply(seat, Death("timeout", f"it took more than {limit:g} s"))
         return replies
 
-    def _excuse(self, late: float) -> None:
-        """Give all jobs the time that this process has slept longer than it meant to."""
-        if late > LOOK:
+    def _extend_deadlines(self, late: float) -> None:
+        """Extend all deadlines by the time that this process slept longer than intended."""
+        if late > POLL_SECONDS:
             for seat in self._seats:
                 seat.deadline += late
 
-    def _received(self, seat: _Seat, reply: Reply) -> list[tuple[int, Reply]]:
-        """The result of a seat's job, if it is one."""
+    def _handle_reply(self, seat: _Seat, reply: Reply) -> list[tuple[int, Reply]]:
+        """Handle a reply; return the result of the seat's job, if it had one."""
         number, seat.job = seat.job, None
         if isinstance(reply, Death):
             self._drop([seat])
         if number is not None:
             return [(number, reply)]
-        self._started(seat, reply)
+        self._handle_start(seat, reply)
         return []
 
-    def _started(self, seat: _Seat, reply: Ready | Refused | Unable | Death) -> None:
+    def _handle_start(self, seat: _Seat, reply: Ready | Refused | Unable | Death) -> None:
         if isinstance(reply, Refused):
             raise InputError(reply)
         if isinstance(reply, Unable):
@@ -198,7 +192,7 @@ class WorkerPool:
             seat.worker.ready = True
             return
         self._failed_starts += 1
-        if self._failed_starts >= STARTS or reply.kind == "timeout":
+        if self._failed_starts >= MAX_FAILED_STARTS or reply.kind == "timeout":
             raise TargetError(f"{self._names} cannot start: {reply.reason}")
 
     def _drop(self, seats: Sequence[_Seat]) -> None:
@@ -207,6 +201,6 @@ class WorkerPool:
             seat.worker.kill()
 
 
-def _repeats(death: Death) -> int:
-    """How often a job is tried again after a death that is not its fault."""
-    return STOPS if death.kind == STOPPED else 1
+def _max_retries(death: Death) -> int:
+    """The most retries of a job after a death from outside."""
+    return MAX_STOPS if death.kind == STOPPED else 1

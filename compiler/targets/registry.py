@@ -6,7 +6,7 @@ from importlib import import_module
 
 from compiler.support.errors import TargetError
 from compiler.support.plugins import parts
-from compiler.support.text import meant
+from compiler.support.text import suggestion
 from compiler.targets.target import Target
 from compiler.types.machines import Gpu
 
@@ -52,7 +52,7 @@ def _hint(name: str) -> str:
         return "; it has no options: STRATA_MACHINE names a processor, `arch` the architecture of a GPU"
     *first, last = [n for n in names if n != CPU]
     listed = f"{', '.join(first)} and {last}" if first else last
-    return meant(name, [*ALIASES, *names], f" (there are {CPU}, which TVM calls llvm, {listed})")
+    return suggestion(name, [*ALIASES, *names], f" (there are {CPU}, which TVM calls llvm, {listed})")
 
 
 def gpu_of(name: str, arch: str) -> Gpu:

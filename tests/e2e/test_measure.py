@@ -22,7 +22,7 @@ from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support import worker_pool
 from compiler.support.errors import InputError, TargetError
-from compiler.support.processes import Worker, path
+from compiler.support.processes import Worker, import_path
 from compiler.support.worker_pool import WorkerPool
 from tests.measuring import (
     ABORT,
@@ -177,7 +177,7 @@ def test_a_worker_that_is_stopped_costs_nothing(processes: LocalExecutor, role: 
 
 
 def test_workers_that_are_stopped_each_time_are_said(processes: LocalExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "STOPS", 2)
+    monkeypatch.setattr(worker_pool, "MAX_STOPS", 2)
     with (
         met(processes.runner, stop, 3),
         pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"),
@@ -242,9 +242,9 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
 def test_workers_find_modules_where_their_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The package's own place comes last, where no other says it: it is the parent's, installed or not."""
     monkeypatch.setattr(sys, "path", ["", "lib", ".", str(tmp_path)])
-    assert path() == [str(tmp_path), str(ROOT)]
+    assert import_path() == [str(tmp_path), str(ROOT)]
     monkeypatch.setattr(sys, "path", [str(ROOT), str(tmp_path)])
-    assert path() == [str(ROOT), str(tmp_path)]
+    assert import_path() == [str(ROOT), str(tmp_path)]
 
 
 @pytest.mark.parametrize("size", some([3000, 0], 2))
@@ -276,7 +276,9 @@ def test_nothing_starts_while_something_is_timed(tmp_path: Path) -> None:
     try:
         assert list(pool.map([1])) == [(0, 1)], "one worker does the job"
         pool.settle()
-        assert {path.name for path in tmp_path.iterdir()} == set(map(str, pool.pids)) and len(pool.pids) == 3
+        assert {import_path.name for import_path in tmp_path.iterdir()} == set(map(str, pool.pids)) and len(
+            pool.pids
+        ) == 3
         assert pool.busy == []
     finally:
         pool.close()

@@ -125,8 +125,8 @@ def test_what_has_no_form_stays_with_torch() -> None:
 def test_a_network_slower_than_eager_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = nn.Linear(256, 256), torch.rand(256, 256)
     assert "slower than eager" not in str(Report([GraphReport(1, 1, 1, seconds=1e-3)], seconds_eager=1e-3))
-    made = part.built
-    monkeypatch.setattr(part, "built", lambda *given: _late(made(*given)))
+    made = part.build_kernel
+    monkeypatch.setattr(part, "build_kernel", lambda *given: _late(made(*given)))
     report = explain(model, x)
     assert report.is_slower and f"slower than eager: {duration(report.seconds)}, eager" in str(report)
 
@@ -222,7 +222,7 @@ def test_graph_breaks_are_told() -> None:
 
 def test_changed_parameters_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[set[str]] = []
-    monkeypatch.setattr(part, "built", _spied(part.built, built))
+    monkeypatch.setattr(part, "build_kernel", _spied(part.build_kernel, built))
     model, x = nn.Linear(3, 2), torch.rand(4, 3)
     compiled = torch.compile(model, backend="strata")
     with torch.no_grad():
@@ -230,7 +230,7 @@ def test_changed_parameters_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             change()
             for _ in range(2):
                 agree(compiled(x), model(x))
-        for _ in range(part.MOST_CHANGES):
+        for _ in range(part.MAX_CHANGES):
             model.weight.mul_(2)
             agree(compiled(x), model(x))
     assert [len(names) for names in built] == [2, 2, 2, 2, 2, 1]
@@ -249,7 +249,7 @@ def _replace(model: Any) -> None:
 
 
 def test_a_call_has_no_detour_through_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, stacks = part.built, list[list[str]]()
+    made, stacks = part.build_kernel, list[list[str]]()
 
     def built(*given: Any) -> Any:
         kernel = made(*given)
@@ -260,7 +260,7 @@ def test_a_call_has_no_detour_through_modules(monkeypatch: pytest.MonkeyPatch) -
 
         return call
 
-    monkeypatch.setattr(part, "built", built)
+    monkeypatch.setattr(part, "build_kernel", built)
     compiled = torch.compile(nn.Linear(4, 3), backend="strata", options={"compare": False})
     with torch.no_grad():
         for _ in range(2):
@@ -272,13 +272,13 @@ def test_a_call_has_no_detour_through_modules(monkeypatch: pytest.MonkeyPatch) -
 
 def test_each_shape_is_compiled_until_torch_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes: list[tuple[int, ...]] = []
-    made = part.built
+    made = part.build_kernel
 
     def spy(program: Any, constants: Any, options: Any) -> Any:
         shapes.append(program.inputs[0].shape)
         return made(program, constants, options)
 
-    monkeypatch.setattr(part, "built", spy)
+    monkeypatch.setattr(part, "build_kernel", spy)
     compiled = torch.compile(lambda x: (x * 2).sum(1), backend="strata")
     with torch.no_grad(), torch._dynamo.config.patch(recompile_limit=3):
         for rows in (2, 3, 4, 5, 3):
@@ -346,7 +346,7 @@ def test_an_interruption_of_the_trials_ends_the_call(tmp_path: Any, monkeypatch:
     monkeypatch.setattr(part.SearchTask, "tune", interrupted)
     program = te.function("f", [x := te.placeholder((2,), name="x")], te.nn.relu(x))
     with pytest.raises(KeyboardInterrupt):
-        part.built(program, {}, options.Options(trials=3, database=tmp_path / "trials.db"))
+        part.build_kernel(program, {}, options.Options(trials=3, database=tmp_path / "trials.db"))
 
 
 def test_a_mode_is_obeyed_or_refused() -> None:
@@ -367,9 +367,9 @@ def test_trials_are_spent_before_the_kernel_is_made(tmp_path: Any, monkeypatch: 
     monkeypatch.setattr(part.SearchTask, "tune", tune)
     monkeypatch.setattr(part, "build", lambda *given, **named: asked.append((given[1:], named["schedule"])))
     path, program = tmp_path / "trials.db", te.function("f", [x := te.placeholder((2,), name="x")], te.nn.relu(x))
-    part.built(program, {"x": torch.ones(2)}, options.Options(path, 5, 1, "strict"))
+    part.build_kernel(program, {"x": torch.ones(2)}, options.Options(path, 5, 1, "strict"))
     assert asked == [(["x"], "strict", 5, path), (("cpu", 1, "strict"), path)]
-    part.built(program, {}, options.Options(trials=3))
+    part.build_kernel(program, {}, options.Options(trials=3))
     assert not asked[-1][1].exists()  # without a database the trials are of this build alone
 
 
@@ -377,7 +377,7 @@ def test_a_part_without_a_kernel_stays_with_torch(monkeypatch: pytest.MonkeyPatc
     def refuse(*given: Any) -> Any:
         raise InputError("no kernel today")
 
-    monkeypatch.setattr(part, "built", refuse)
+    monkeypatch.setattr(part, "build_kernel", refuse)
     with pytest.warns(UserWarning, match="no kernel today"), torch.no_grad():
         agree(torch.compile(lambda x: x * 2, backend="strata")(torch.ones(2)), torch.full((2,), 2.0))
 

@@ -12,7 +12,7 @@ from compiler.autotune.fleet.processes import WorkerProcesses
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
-from compiler.support.worker import Refused, Unable, answered
+from compiler.support.worker import Refused, Unable, try_call
 
 BUILDERS = 0
 """The number of candidates that this worker builds at once; 0 is one a core. `strata worker` sets it."""
@@ -46,14 +46,14 @@ def facts_of_worker() -> dict[str, object]:
 
 def build(subject: Subject, script: str, machine: str) -> Answer:
     """Build a candidate for a machine, stated as text: Built, or the outcome of the failure."""
-    return Answer(_worker(), answered(lambda: worker_processes().build(subject, script, machine)))
+    return Answer(_worker(), try_call(lambda: worker_processes().build(subject, script, machine)))
 
 
 def time(built: Answer, subject: Subject) -> Answer:
     """Check and time a built candidate; the outcome of a failed build, or a refusal, is passed on."""
     if not isinstance(built.value, Built):
         return Answer(_worker() if built.refusal is None else built.worker, built.value, built.worker)
-    return Answer(_worker(), answered(lambda: worker_processes().time(subject, built.value)), built.worker)
+    return Answer(_worker(), try_call(lambda: worker_processes().time(subject, built.value)), built.worker)
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
@@ -62,7 +62,7 @@ def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answ
     if refused is not None:
         return refused
     ready = [built.value for built in candidates if isinstance(built.value, Built)]
-    timed = answered(lambda: worker_processes().compare(subject, ready, rounds))
+    timed = try_call(lambda: worker_processes().compare(subject, ready, rounds))
     if isinstance(timed, Refused | Unable):
         return Answer(_worker(), timed)
     outcomes = iter(timed)

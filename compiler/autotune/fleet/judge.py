@@ -56,13 +56,13 @@ class Judge:
         """The outcome that counts, of the claims about one candidate; None if another worker must confirm. `can_ask`
         states whether there is another worker."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
-        if verdict is not None and verdict.outcome.ranks:
+        if verdict is not None and verdict.outcome.is_comparable:
             self.record_cost(subject, verdict.outcome.cost)
         return verdict
 
     def _alone(self, subject: Subject, said: WorkerClaim, can_ask: bool) -> AgreedOutcome | None:
         best = self.best.get(subject)
-        doubted = not said.outcome.ranks or best is None or said.outcome.cost < best
+        doubted = not said.outcome.is_comparable or best is None or said.outcome.cost < best
         return None if doubted and can_ask else AgreedOutcome(said.outcome)
 
 
@@ -85,8 +85,8 @@ def _between(claims: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | No
     Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which count together; the worker
     of 5.0 is accused.
     """
-    right = [claim for claim in claims if claim.outcome.ranks]
-    failed = [claim for claim in claims if not claim.outcome.ranks]
+    right = [claim for claim in claims if claim.outcome.is_comparable]
+    failed = [claim for claim in claims if not claim.outcome.is_comparable]
     if not right:
         return AgreedOutcome(failed[0].outcome)
     liars = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind == "wrong"}

@@ -15,7 +15,7 @@ from compiler.autotune.measure.measurer import Say, ignore_step
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
-from compiler.types.machines import Machine, stated
+from compiler.types.machines import Machine, machine_facts
 
 LOSSES = 8
 """The lost jobs of one candidate after which the candidate is blamed, with the outcome `crash`."""
@@ -43,7 +43,7 @@ class Fleet:
     def __init__(self, address: str, machine: Machine, patience: float, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster(address, patience)
         self.machine = machine
-        self._stated = stated(machine)
+        self._stated = machine_facts(machine)
         self._judge = Judge()
         self._subject: Subject | None = None
         self._first = asyncio.Lock()

@@ -14,7 +14,7 @@ from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support.worker_pool import WorkerPool
-from compiler.types.machines import VARIABLE, host, stated
+from compiler.types.machines import VARIABLE, host, machine_facts
 
 
 class WorkerProcesses:
@@ -67,7 +67,7 @@ class WorkerProcesses:
         try:
             pool = idle.pop()  # atomic: no other thread gets the same one
         except IndexError:
-            elsewhere = {} if machine == stated(host()) else {VARIABLE: machine}
+            elsewhere = {} if machine == machine_facts(host()) else {VARIABLE: machine}
             pool = builders_of(subject, self._limits, 1, elsewhere)
             self._opened.callback(pool.close)
         try:

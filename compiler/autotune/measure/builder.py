@@ -22,7 +22,7 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, StrataError
 from compiler.support.gc import paused
-from compiler.support.worker import Reply, answered, unlimited_memory
+from compiler.support.worker import Reply, try_call, unlimited_memory
 from compiler.targets.gpus import GpuKernel
 
 
@@ -80,7 +80,7 @@ class BuilderSetup:
             if isinstance(job, str):
                 return build(job)
             with unlimited_memory():
-                return answered(lambda: _write_reference(self.subject, job))
+                return try_call(lambda: _write_reference(self.subject, job))
 
         return do
 

@@ -22,7 +22,7 @@ from compiler.driver import build_as_written
 from compiler.driver.reference.cases import ReferenceCase, compile_strict, reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault
-from compiler.pipeline import lower_to_kernels, unbound
+from compiler.pipeline import lower_to_kernels, without_bindings
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
@@ -110,7 +110,7 @@ class KernelBuffers:
 
 def _temporaries(schedule: Schedule, case: ReferenceCase) -> KernelBuffers:
     """The buffers between kernels, computed by the scheduled program on the CPU, which returns them as results."""
-    program = read(find_function(unbound(schedule.module), None))
+    program = read(find_function(without_bindings(schedule.module), None))
     outputs = program.arguments[len(program.arguments) - program.outputs :]
     all_written = {buffer.name: np.ones(buffer.shape, np.bool_) for buffer in outputs}
     allocs = [node for node in program.body if isinstance(node, Alloc)]

@@ -12,11 +12,11 @@ from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
-from compiler.database.outcome import MEASURED, Outcome, together
+from compiler.database.outcome import MEASURED, Outcome, total_disturbance
 from compiler.driver.reference.cases import ReferenceJob
 from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
-from compiler.support.processes import Death, unnamed
+from compiler.support.processes import Death, unnamed_file
 from compiler.support.worker import Refused, Reply, Setup, Unable
 from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
@@ -47,7 +47,7 @@ class Timer:
         self._yardsticks: dict[Subject, Yardstick] = {}
         self._runner: WorkerPool | None = None
         self._opened = ExitStack()
-        self.file = self._opened.enter_context(unnamed()).fileno()
+        self.file = self._opened.enter_context(unnamed_file()).fileno()
         self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     def switch_subject(self, subject: Subject) -> None:
@@ -119,7 +119,7 @@ class Timer:
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Make a candidate the yardstick if it is the first right one, or costs less than SHORTER times the current."""
         yardstick = self._yardstick
-        if outcome.ranks and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
+        if outcome.is_comparable and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
             number = 0 if yardstick is None else yardstick.number + 1
             self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
@@ -166,5 +166,5 @@ def _with(so_far: Outcome, sample: Outcome) -> Outcome:
         so_far,
         seconds=(*so_far.seconds, *sample.seconds),
         rates=(*so_far.rates, *sample.rates),
-        disturbance=together((so_far.disturbance, sample.disturbance)),
+        disturbance=total_disturbance((so_far.disturbance, sample.disturbance)),
     )

@@ -17,7 +17,7 @@ from compiler.autotune.search.options import Options
 from compiler.database.outcome import Outcome
 from compiler.database.record import Json
 from compiler.space.candidates import Candidate
-from compiler.support.files import named, writing
+from compiler.support.files import to_path, write_errors
 
 
 class Log:
@@ -63,10 +63,10 @@ class LogFile:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.written = 0
-        self._path = None if path is None else named(path)
+        self._path = None if path is None else to_path(path)
         self._file: FileIO | None = None
         if self._path is not None:
-            with writing(self._path):
+            with write_errors(self._path):
                 self._file = FileIO(self._path, "w")
 
     def __enter__(self) -> Self:
@@ -82,7 +82,7 @@ class LogFile:
         if self._file is None or self._path is None:
             return
         unwritten = memoryview("".join(f"{line}\n" for line in lines).encode())
-        with writing(self._path):
+        with write_errors(self._path):
             while unwritten:
                 unwritten = unwritten[self._file.write(unwritten) :]
 

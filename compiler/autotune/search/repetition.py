@@ -9,7 +9,7 @@ from compiler.autotune.search.log import warm_start_of
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
 from compiler.database.outcome import Outcome
-from compiler.database.record import Json, outcome_complaints
+from compiler.database.record import Json, outcome_faults
 from compiler.space.candidates import Space
 from compiler.support.errors import InputError
 from compiler.support.validation import integer
@@ -55,7 +55,7 @@ def _call(entry: Json) -> Call:
         )
         lists = {name: tuple(map(float, entry["outcome"][name])) for name in ("seconds", "rates")}
         outcome = Outcome(**{**entry["outcome"], **lists})
-        for wrong in outcome_complaints(outcome):
+        for wrong in outcome_faults(outcome):
             raise InputError(f"an outcome of the log is damaged: {wrong}")
         return lambda search: search.update(candidate, outcome)
     return {"descend": Search.descend, "release": Search.release}[entry["call"]]

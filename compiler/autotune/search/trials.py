@@ -36,9 +36,9 @@ class Trials(Generic[Name]):
         before = self._combined.get(candidate)
         self._outcomes.setdefault(candidate, []).append(outcome)
         after = self._combined[candidate] = combine(self._outcomes[candidate])
-        if before is not None and before.ranks:
+        if before is not None and before.is_comparable:
             del self._ranked[bisect_left(self._ranked, (before.cost, number, candidate))]
-        if after.ranks:
+        if after.is_comparable:
             insort(self._ranked, (after.cost, number, candidate))
         self.changed += 1
         return after
@@ -49,7 +49,7 @@ class Trials(Generic[Name]):
 
     def ranks(self, candidate: Name) -> bool:
         """Whether a candidate was measured, with a cost that can be compared."""
-        return self._combined[candidate].ranks
+        return self._combined[candidate].is_comparable
 
     def times(self, candidate: Name) -> int:
         """How often a candidate was tried."""

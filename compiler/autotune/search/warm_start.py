@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.autotune.search.model import MEMBERS, WarmStart
 from compiler.database import Database, Key, Record
-from compiler.database.replay import planned
+from compiler.database.replay import plan_record
 from compiler.database.summary import by_script
 from compiler.passes.split_constants import without_preparation
 from compiler.space.extractor import extractor_for
@@ -68,7 +68,9 @@ def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]
     evenly over the others."""
     scripts = by_script(record for record in records if record.candidate is not None)
     combined = [(script.records[0], script.outcome) for script in scripts]
-    ranked = sorted(((record, o.cost) for record, o in combined if o.ranks), key=lambda row: (row[1], row[0].id))
+    ranked = sorted(
+        ((record, o.cost) for record, o in combined if o.is_comparable), key=lambda row: (row[1], row[0].id)
+    )
     best, worse = ranked[: count // 2], ranked[count // 2 :]
     return best + worse[:: max(1, -(-len(worse) // (count - count // 2)))]
 
@@ -81,7 +83,7 @@ def _rows(
         if time.perf_counter() > deadline:
             return
         try:
-            original, scheduled = planned(record)
+            original, scheduled = plan_record(record)
         except ScheduleError:
             continue
         yield (

@@ -152,7 +152,7 @@ class _Tasks:
     def seconds(self, name: str) -> float | None:
         """The seconds of a call under the best, at the machine's rate of the task's first measurement."""
         best = self.runs[name].progress.best
-        if best is None or not best.ranks:
+        if best is None or not best.is_comparable:
             return None
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 

@@ -37,7 +37,7 @@ def schedule_mode(stated: object) -> ScheduleMode:
     where = f" ({VARIABLE})" if stated is None else ""
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"schedule is a {type(value).__name__}, expected {EXPECTED}")
-    path = files.named(value)
+    path = files.to_path(value)
     if not path.is_file():
         raise InputError(f"schedule is '{value}'{where}: neither {AUTO} nor {WRITTEN}, and no file of that name")
     return script_of(path) if _is_script(path) else path
@@ -45,6 +45,6 @@ def schedule_mode(stated: object) -> ScheduleMode:
 
 def _is_script(path: Path) -> bool:
     """Whether a file is a script, not a database, whose records have scripts as well."""
-    with files.reading(path):
+    with files.read_errors(path):
         content = path.read_bytes()
     return b"named_sequence" in content and not content.startswith(DATABASE)

@@ -14,7 +14,7 @@ from compiler.targets.cpu.facts import BuildFacts, GroupFacts
 from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.cpu.tiles import permit_tiles
-from compiler.types.machines import host, lacking
+from compiler.types.machines import host, missing_features
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def load_linked(
     TargetError if no library here has a function that it calls, or if the system refuses tile registers.
     """
     interface, machine = linked.interface, host()
-    if linked.tiles and not lacking(machine):
+    if linked.tiles and not missing_features(machine):
         permit_tiles()
     library = load_objects(linked.objects, machine)
     fixed = _fixed(linked, arrays, library, allocate)

@@ -17,7 +17,7 @@ from compiler.driver.units.compile import LoweredUnit
 from compiler.driver.units.unit import Unit
 from compiler.support.gc import collect_young
 from compiler.support.processes import Death, Worker
-from compiler.support.worker import Calls, Refused, Reply, Unable, answered
+from compiler.support.worker import Calls, Refused, Reply, Unable, try_call
 from compiler.targets.cpu.compile import object_codes
 from compiler.types.machines import host
 
@@ -52,7 +52,7 @@ class LlvmProcess:
 
     def __init__(self) -> None:
         self._worker: Worker | None = Worker(Calls())
-        self._worker.send(partial(answered, partial(object_codes, ("",), host())))
+        self._worker.send(partial(try_call, partial(object_codes, ("",), host())))
         self._silent = 2
         """The outstanding replies that belong to no unit: that the process is ready, and that it has imported LLVM."""
         self._sent, self._waiting = deque[_Task](), deque[_Task]()
@@ -100,7 +100,7 @@ class LlvmProcess:
     def _send(self) -> None:
         while self._worker and self._waiting and not self.is_starting and len(self._sent) < AHEAD:
             self._sent.append(self._waiting.popleft())
-            self._worker.send(partial(answered, partial(object_codes, self._sent[-1].lowered.texts, host())))
+            self._worker.send(partial(try_call, partial(object_codes, self._sent[-1].lowered.texts, host())))
 
     def _receive(self, reply: Reply) -> None:
         if isinstance(reply, (Death, Unable)):

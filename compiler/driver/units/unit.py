@@ -11,7 +11,7 @@ from compiler.targets.cpu.compile import ObjectCode, load_object
 from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts
 from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.tiles import permit_tiles
-from compiler.types.machines import host, lacking
+from compiler.types.machines import host, missing_features
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NativeCode:
         """Load the function as a kernel; `fixed` are the arguments that are the same in every call. Raises TargetError
         if no library here has a function that it calls, or if the system refuses tile registers."""
         machine = host()
-        if self.tiles and not lacking(machine):
+        if self.tiles and not missing_features(machine):
             permit_tiles()
         return Kernel(self.interface, load_object(self.object, machine), self.policy, texts, fixed, facts)
 

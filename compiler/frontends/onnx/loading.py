@@ -14,7 +14,7 @@ from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.legacy import flatten_hardmax, to_legacy_domain
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.support.errors import InputError
-from compiler.support.files import named
+from compiler.support.files import to_path
 
 OLDEST = 13
 """The oldest supported opset; older models are converted to it."""
@@ -25,7 +25,7 @@ def load(source: object) -> ModelProto:
     if isinstance(source, ModelProto):
         _check(source, source, "the model")
         return _convert(source, "the model")
-    path = named(source)
+    path = to_path(source)
     try:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:

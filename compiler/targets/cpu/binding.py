@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
 from compiler.support.errors import TargetError
-from compiler.support.text import meant
+from compiler.support.text import suggestion
 from compiler.targets.address import address
 from compiler.targets.arguments import (
     Argument,
@@ -113,7 +113,7 @@ class Binder:
         if any(argument.name == name for argument in self._outputs):
             raise TargetError(f"{self._name}: '{name}' is a result: give the array for it in out=")
         if name not in names:
-            hint = meant(name, names, f" (there are {', '.join(names) or 'none'})")
+            hint = suggestion(name, names, f" (there are {', '.join(names) or 'none'})")
             raise TargetError(f"{self._name}: there is no argument '{name}'{hint}")
         if names.count(name) > 1:
             raise TargetError(f"{self._name}: {names.count(name)} arguments have the name '{name}': give them in order")

@@ -16,7 +16,7 @@ from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.types.machines import Machine, lacking
+from compiler.types.machines import Machine, missing_features
 
 
 class LoadedCode(Unpicklable):
@@ -34,10 +34,10 @@ class LoadedCode(Unpicklable):
     def address(self, name: str) -> int:
         """Return the address of a function. Raises TargetError for an unknown name, and for code with instructions that
         this processor lacks: running them would end the process."""
-        missing_features = lacking(self._machine)
-        if missing_features:
+        missing = missing_features(self._machine)
+        if missing:
             raise TargetError(
-                f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(missing_features)}"
+                f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(missing)}"
             )
         address: int = self._engine.get_function_address(name)
         if not address:

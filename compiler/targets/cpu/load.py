@@ -19,7 +19,7 @@ from compiler.targets.cpu.facts import BuildFacts
 from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
-from compiler.types.machines import Machine, lacking
+from compiler.types.machines import Machine, missing_features
 
 
 def load(
@@ -42,7 +42,7 @@ def load(
     llvm = emission(module, machine)
     signature = interface(module, name, threads)
     check_outputs(find_function(module, name), signature)
-    if uses_tiles(module) and not lacking(machine):
+    if uses_tiles(module) and not missing_features(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
     facts = BuildFacts(

@@ -15,7 +15,7 @@ from compiler.autotune.measure.runner import MeasureJob, RunnerSetup
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
-from compiler.database.replay import planned
+from compiler.database.replay import plan_record
 from compiler.driver import build_unit, with_constants
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.cases import reference
@@ -99,7 +99,7 @@ def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="layer has these constants: W; arrays are given for: "):
             task.apply_best(database, given)
     with Database(database) as opened:
-        original, scheduled = planned(next(iter(opened.records(task.key))))
+        original, scheduled = plan_record(next(iter(opened.records(task.key))))
     assert original.constants == scheduled.constants == ("a0",)
 
 

@@ -21,7 +21,7 @@ from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower
 from compiler.support.errors import InputError, TargetError
-from compiler.types.machines import host, stated
+from compiler.types.machines import host, machine_facts
 from tests.programs import matmul
 
 
@@ -294,8 +294,8 @@ def test_a_station_builds_for_another_machine_and_times_for_this_one() -> None:
     station = jobs.worker_processes()
     try:
         script = str(_written())
-        built = station.build(SUBJECT, script, stated(other))
-        again = station.build(SUBJECT, script, stated(host()))
+        built = station.build(SUBJECT, script, machine_facts(other))
+        again = station.build(SUBJECT, script, machine_facts(host()))
         assert isinstance(built, Built) and isinstance(again, Built)
         assert built.artefact.call.object != again.artefact.call.object and station.time(SUBJECT, again).ok
         assert [outcome.ok for outcome in station.compare(SUBJECT, [again], 2)] == [True]

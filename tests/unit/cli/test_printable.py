@@ -25,7 +25,7 @@ from compiler.database.outcome import Outcome
 from compiler.opt import main as opt
 from compiler.schedule import Schedule
 from compiler.schedule.primitives import PRIMITIVES
-from compiler.support.text import near, printable
+from compiler.support.text import printable, similar_names
 from tests.unit.database.test_database import PROGRAM, SCRIPT, filled, made, product
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[/red]<script>alert(1)</script>\u2028"
@@ -89,12 +89,12 @@ FAR = [
 
 @pytest.mark.parametrize(("name", "meant"), NEAR)
 def test_a_name_that_is_nearly_right_finds_the_right_one(name: str, meant: str) -> None:
-    assert near(name, ["stage_window", meant, "annotated"]) == [meant]
+    assert similar_names(name, ["stage_window", meant, "annotated"]) == [meant]
 
 
 @pytest.mark.parametrize(("name", "other"), FAR)
 def test_what_is_far_is_not_proposed(name: str, other: str) -> None:
-    assert near(name, [other]) == []
+    assert similar_names(name, [other]) == []
 
 
 def test_no_primitive_is_proposed_for_another_verb() -> None:

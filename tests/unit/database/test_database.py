@@ -26,11 +26,11 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
-from compiler.database.fields import FORMAT, canonical_json, key_fields, whole_fields
+from compiler.database.fields import FORMAT, canonical_json, key_fields, whole_program_fields
 from compiler.database.lines import from_line, to_line
 from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, Outcome
 from compiler.database.record import hash_of, now
-from compiler.database.replay import planned, replay
+from compiler.database.replay import plan_record, replay
 from compiler.database.schema import APPLICATION, PATIENCE
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
@@ -138,7 +138,7 @@ def test_whole_programs_are_kept_once(path: Path) -> None:
         with Database(path) as database:
             database.keep(kept_program)
             assert database.whole_programs == [kept_program]
-    text = canonical_json(whole_fields(kept_program))
+    text = canonical_json(whole_program_fields(kept_program))
     for fields in (
         text.replace("3", "4"),
         text.replace("[0, 3]", "0"),
@@ -999,14 +999,14 @@ def test_a_script_that_no_longer_applies_says_the_step(case: str) -> None:
 
 def test_a_script_is_planned_without_judgement() -> None:
     """Twice as fast as a replay, with the same result and the same words; a step is not refused for being illegal."""
-    original, scheduled = planned(replayable())
+    original, scheduled = plan_record(replayable())
     assert original == Schedule(parse(PROGRAM)).program
     assert scheduled == replay(replayable()).program
     for change, begins, ends in (REFUSED[case] for case in REFUSED if case != "a reduction in lanes"):
         with pytest.raises(ScheduleError) as refusal:
-            planned(replayable(SCRIPT.replace(*change)))
+            plan_record(replayable(SCRIPT.replace(*change)))
         assert str(refusal.value).startswith(begins) and ends in str(refusal.value)
-    planned(replayable(SCRIPT.replace(*REFUSED["a reduction in lanes"][0])))
+    plan_record(replayable(SCRIPT.replace(*REFUSED["a reduction in lanes"][0])))
 
 
 def test_a_program_that_is_none_is_said() -> None:

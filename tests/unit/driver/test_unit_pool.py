@@ -18,7 +18,7 @@ from compiler.driver.units.unit import Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support import processes
 from compiler.support.errors import ScheduleError, TargetError
-from compiler.support.worker_pool import STARTS
+from compiler.support.worker_pool import MAX_FAILED_STARTS
 
 
 def jobs(count: int = 4) -> list[CompileJob]:
@@ -46,12 +46,12 @@ def alone() -> list[Unit]:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.StartedProcess]:
     """The processes that a pool starts, which it does at once."""
-    collected: list[processes.Started] = []
+    collected: list[processes.StartedProcess] = []
     start = processes.start
 
-    def noted(*args: object, **kwargs: object) -> processes.Started:
+    def noted(*args: object, **kwargs: object) -> processes.StartedProcess:
         collected.append(start(*args, **kwargs))  # type: ignore[arg-type]
         return collected[-1]
 
@@ -71,7 +71,7 @@ def of_a_team_of_two(jobs: list[CompileJob]) -> list[Unit]:
 
 
 def test_another_process_does_what_llvm_does_here(
-    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+    started: list[processes.StartedProcess], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unit_compile, "object_codes", lambda *_: pytest.fail("done here"))
     assert same(of_a_team_of_two(jobs()[: llvm.AHEAD]), alone[: llvm.AHEAD])
@@ -79,7 +79,7 @@ def test_another_process_does_what_llvm_does_here(
 
 
 def test_what_waits_when_all_is_lowered_is_shared(
-    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+    started: list[processes.StartedProcess], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(llvm, "AHEAD", 1)
     assert same(of_a_team_of_two([*jobs(), *jobs()]), [*alone, *alone])
@@ -91,7 +91,9 @@ def test_small_programs_start_no_process_for_llvm(alone: list[Unit], monkeypatch
     assert same(compiled(jobs(), 1, 2 * pool.LLVM_PAYS), alone)
 
 
-def test_what_llvm_refuses_is_refused_here(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_llvm_refuses_is_refused_here(
+    started: list[processes.StartedProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def wrong(job: CompileJob) -> LoweredUnit:
         lowered = lower_unit(job)
         codes = [replace(code, text=f"wrong {code.text}") for code in lowered.codes]
@@ -108,7 +110,7 @@ def test_what_llvm_refuses_is_refused_here(started: list[processes.Started], mon
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_dead_or_stopped_process_had_llvm_does_here(
-    sent: signal.Signals, started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+    sent: signal.Signals, started: list[processes.StartedProcess], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ending(job: CompileJob) -> LoweredUnit:
         if job.name == "group_2":
@@ -121,7 +123,7 @@ def test_what_a_dead_or_stopped_process_had_llvm_does_here(
 
 
 def test_an_interruption_ends_the_process_for_llvm(
-    started: list[processes.Started], monkeypatch: pytest.MonkeyPatch
+    started: list[processes.StartedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(job: CompileJob) -> LoweredUnit:
         if job.name == "group_2":
@@ -134,7 +136,7 @@ def test_an_interruption_ends_the_process_for_llvm(
     assert started[0].process.poll() is not None
 
 
-def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
+def test_several_processes_compile_what_one_does(started: list[processes.StartedProcess], alone: list[Unit]) -> None:
     assert same(compiled(jobs(), 3), alone)
     assert len(started) == 2 and all(s.process.poll() is not None for s in started)
 
@@ -178,21 +180,23 @@ def test_one_process_is_this_one(monkeypatch: pytest.MonkeyPatch, alone: list[Un
 
 
 def test_what_a_dead_process_had_is_compiled_here(
-    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+    started: list[processes.StartedProcess], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = processes.start
 
-    def killed(*args: object, **kwargs: object) -> processes.Started:
+    def killed(*args: object, **kwargs: object) -> processes.StartedProcess:
         actual = start(*args, **kwargs)  # type: ignore[arg-type]
         os.kill(actual.process.pid, signal.SIGKILL)
         return actual
 
     monkeypatch.setattr(processes, "start", killed)
     assert same(compiled(jobs(), 3), alone)
-    assert 2 <= len(started) <= 2 * STARTS
+    assert 2 <= len(started) <= 2 * MAX_FAILED_STARTS
 
 
-def test_an_interruption_leaves_no_process(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_no_process(
+    started: list[processes.StartedProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(job: CompileJob) -> Unit:
         raise KeyboardInterrupt
 
@@ -202,7 +206,7 @@ def test_an_interruption_leaves_no_process(started: list[processes.Started], mon
     assert len(started) == 2 and all(s.process.poll() is not None for s in started)
 
 
-def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
+def test_a_refusal_is_raised_here(started: list[processes.StartedProcess]) -> None:
     a = te.placeholder((8, 8), name="A")
     second = Schedule(compiler.lower(te.function("f", [a], te.nn.exp(a, name="another"))))
     second.vectorize(second.get_loops(second.get_block("another"))[1])

@@ -259,7 +259,7 @@ def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:
         Options(),
     ]
     nested = pipeline.nested_steps("builtin.module(options{text=x},func.func(options,any()))")
-    assert [step.item for step in nested] == [Options(text="x"), Options()]
+    assert [step.module_pass for step in nested] == [Options(text="x"), Options()]
     assert pipeline.parse_passes(" ") == pipeline.nested_steps("builtin.module()") == []
 
 

@@ -22,7 +22,7 @@ from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.types.machines import Machine, detected, host
+from compiler.types.machines import Machine, detect_machine, host
 from tests.emulated_tiles import emulated
 from tests.sample import pairs
 from tests.scheduled import check, lacks
@@ -68,8 +68,10 @@ def present(intrinsic: str) -> None:
 
 def with_features(*names: str) -> Machine:
     """This machine, whatever code is made for, with other features."""
-    features = [f for f in detected().features.split(",") if f[1:] not in names]
-    return replace(detected(), cpu="sapphirerapids", features=",".join([*features, *(f"+{name}" for name in names)]))
+    features = [f for f in detect_machine().features.split(",") if f[1:] not in names]
+    return replace(
+        detect_machine(), cpu="sapphirerapids", features=",".join([*features, *(f"+{name}" for name in names)])
+    )
 
 
 def low(s: Schedule) -> Any:
@@ -196,7 +198,7 @@ def test_tiles_compute_the_same(shape: tuple[int, int, int]) -> None:
     a, b = drawn("f32", *shape)
     machine = with_features("amx-tile", "amx-bf16")
     module = low(done)
-    library = compile_llvm(emulated(emit(module, machine)), detected())
+    library = compile_llvm(emulated(emit(module, machine)), detect_machine())
     out = np.full((shape[0], shape[2]), np.nan, np.float32)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(library.address("mm"))
     workspace = np.zeros(1 << 20, np.uint8)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compiler.database.outcome import Outcome
-from compiler.database.replay import planned, replay
+from compiler.database.replay import plan_record, replay
 from compiler.driver.building import source_of
 from compiler.recipes.rules import GPU_RULES, RULES
 from compiler.report.importance import decisions_of
@@ -156,7 +156,7 @@ def test_a_changed_recipe_is_said() -> None:
     old = replace(record, script=record.script.replace('version "', 'version "0'))
     assert replay(old).inclusions[0].changed and str(replay(old)) == str(replay(record))
     assert source_of(task, old).verdict.endswith("; changed since it was measured: packed_product")
-    assert planned(record)[1] == replay(record).program
+    assert plan_record(record)[1] == replay(record).program
     assert ("rows", "4") in decisions_of(SCRIPT % ("", ""))
     assert 's.include("packed_product", product0, {"rows": ' in as_python(record.script)
 

@@ -15,7 +15,7 @@ from compiler.__main__ import main
 from compiler.autotune.search.log import LogFile
 from compiler.opt import main as opt
 from compiler.support.errors import InputError
-from compiler.support.files import named, read, write
+from compiler.support.files import read, to_path, write
 from tests.said import refusal
 
 NAMELESS = ["", "a\0b", "\ud800", b"a\0b", 5, None, True, 1.5]
@@ -86,7 +86,7 @@ def test_a_log_on_a_full_disk_is_said_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMELESS, ids=repr)
 def test_what_cannot_be_a_name_is_said(name: object) -> None:
-    for use in (named, read, lambda path: write(path, []), LogFile):
+    for use in (to_path, read, lambda path: write(path, []), LogFile):
         if use is not LogFile or name is not None:
             with pytest.raises(InputError, match="is not the name of a file"):
                 use(name)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from compiler.support.errors import InputError, LoweringError, TargetError
 from compiler.targets.c import compilers
 from compiler.targets.c.kernel import CKernel
 from compiler.targets.c.names import symbol
-from compiler.types.machines import MACHINES, stated
+from compiler.types.machines import MACHINES, machine_facts
 from tests.agreement import bound, error, widened
 from tests.operators.catalogue import numpy_dtype
 from tests.programs import applied
@@ -109,14 +109,14 @@ def test_it_computes_what_the_cpu_does(make: Make, dtype: str, way: str) -> None
 @pytest.mark.parametrize("machine", MACHINES)
 def test_vectors_of_every_width(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of other machines, too: compilers make of wide vectors what the processor has."""
-    monkeypatch.setenv("STRATA_MACHINE", stated(MACHINES[machine]))
+    monkeypatch.setenv("STRATA_MACHINE", machine_facts(MACHINES[machine]))
     for make in (matmul, softmax):
         function = make("f32")
         kernel = built(function)
         monkeypatch.setenv("STRATA_MACHINE", "host")
         check(kernel, function, "f32")
         assert f"f32x{MACHINES[machine].vector_bits // 32}" in kernel.text
-        monkeypatch.setenv("STRATA_MACHINE", stated(MACHINES[machine]))
+        monkeypatch.setenv("STRATA_MACHINE", machine_facts(MACHINES[machine]))
 
 
 def test_the_comment_says_what_a_caller_has_to_know() -> None:

@@ -21,7 +21,7 @@ from compiler.support.errors import TargetError
 from compiler.support.processes import Worker
 from compiler.support.worker import Ready
 from compiler.types import machines as machines
-from compiler.types.machines import MACHINES, VARIABLE, Machine, detected, host, lacking
+from compiler.types.machines import MACHINES, VARIABLE, Machine, detect_machine, host, missing_features
 from tests.programs import applied
 
 ROOT = Path(__file__).parents[3]
@@ -43,10 +43,10 @@ def believe(monkeypatch: pytest.MonkeyPatch) -> Believe:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """A machine at hand that has nothing but what all of x86-64 have."""
-    real = detected()
+    real = detect_machine()
     actual = replace(real, features="+sse2")
     machines._named.cache_clear()
-    monkeypatch.setattr(machines, "detected", lambda: actual)
+    monkeypatch.setattr(machines, "detect_machine", lambda: actual)
     yield actual
     machines._named.cache_clear()
 
@@ -58,16 +58,16 @@ X = np.random.default_rng(0).standard_normal((16, 40)).astype(np.float32)
 
 
 def test_the_machine_at_hand(believe: Believe) -> None:
-    assert believe("") is believe("host") is detected()
-    assert lacking(detected()) == ()
+    assert believe("") is believe("host") is detect_machine()
+    assert missing_features(detect_machine()) == ()
 
 
 @x86
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_named_machine_has_its_row_and_the_cores_of_this_one(name: str, believe: Believe) -> None:
     actual = believe(name)
-    assert actual.name == f"{detected().name} as {name}"
-    assert actual == replace(MACHINES[name], name=actual.name, cores=detected().cores)
+    assert actual.name == f"{detect_machine().name} as {name}"
+    assert actual == replace(MACHINES[name], name=actual.name, cores=detect_machine().cores)
 
 
 def test_an_unknown_machine_is_refused_with_the_list(believe: Believe, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,8 +103,8 @@ def test_code_has_the_machine_s_registers_only(
 @pytest.mark.parametrize("name", ["sse4", "avx2"])
 def test_every_x86_64_of_these_years_runs_it(name: str, believe: Believe) -> None:
     machine = believe(name)
-    if lacking(machine):
-        pytest.skip(f"this processor lacks {lacking(machine)}")
+    if missing_features(machine):
+        pytest.skip(f"this processor lacks {missing_features(machine)}")
     expected = np.exp(X) / np.exp(X).sum(1, keepdims=True)
     np.testing.assert_allclose(compiler.build(softmax())(X), expected, rtol=1e-5)
 
