@@ -8,7 +8,6 @@ verify.py   `verify`: prove that one loop program computes what another does
 text.py     the parts of a pipeline's text, with their source locations
 options.py  parse the options of a pass to its fields
 passes.py   parse a pipeline to passes, expand named pipelines, run them
-verify.py   `verify`: prove that a scheduled program computes the same as its original
 """
 
 from __future__ import annotations
