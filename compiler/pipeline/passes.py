@@ -59,8 +59,8 @@ class PipelineStep:
 
     def option(self, name: str) -> Span | None:
         """The place of an option with its value; None where it is not stated."""
-        match = re.search(rf"\b{name}=(\"[^\"]*\"|[^\s}}]*)", str(self.stated))
-        return None if match is None else self.stated.group(match, 0).span
+        match = re.search(rf"\b{name}=(\"[^\"]*\"|[^\s}}]*)", str(self.text))
+        return None if match is None else self.text.group(match, 0).span
 
 
 def parse_passes(text: str) -> list[ModulePass]:
