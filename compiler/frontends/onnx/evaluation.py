@@ -10,8 +10,7 @@ import numpy as np
 from onnx import NodeProto
 from onnx.reference import ReferenceEvaluator
 
-from compiler.frontends.onnx.table import Refused
-from compiler.frontends.onnx.types import Array
+from compiler.frontends.onnx.table import Array, Refused
 
 MAX_BYTES = 1 << 31
 """The most bytes of a folded value."""

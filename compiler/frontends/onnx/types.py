@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from onnx import TensorProto
 
-from compiler.frontends.onnx.table import Array as Array
 from compiler.types.elements import DTYPES
 
 DTYPE_OF = {
@@ -33,6 +35,6 @@ def type_name(element: int) -> str:
     return str(TensorProto.DataType.Name(element)).lower() if element in TensorProto.DataType.values() else str(element)
 
 
-def dtype_of(array: Array) -> str | None:
+def dtype_of(array: NDArray[Any]) -> str | None:
     """te's dtype of an array; None without one."""
     return _BY_NUMPY.get(np.dtype(array.dtype).name)

@@ -14,8 +14,8 @@ from compiler.frontends.onnx.bodies import Functions, body_of, domain_of, instan
 from compiler.frontends.onnx.evaluation import evaluate
 from compiler.frontends.onnx.legacy import LEGACY, modernise
 from compiler.frontends.onnx.refusals import RANDOM_OPERATORS, SEQUENCES, reason_of
-from compiler.frontends.onnx.table import Handler, Node, Refused, Value, handler_of, of_plugin, shape_of
-from compiler.frontends.onnx.types import Array, dtype_of
+from compiler.frontends.onnx.table import Array, Handler, Node, Refused, Value, handler_of, of_plugin, shape_of
+from compiler.frontends.onnx.types import dtype_of
 from compiler.program.names import Names, spelled
 from compiler.support.errors import TeError
 from compiler.support.plugins import onnx_name

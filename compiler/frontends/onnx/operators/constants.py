@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper
 
-from compiler.frontends.onnx.table import Node, Refused, handles, shape_of
-from compiler.frontends.onnx.types import DTYPE_OF, Array
+from compiler.frontends.onnx.table import Array, Node, Refused, handles, shape_of
+from compiler.frontends.onnx.types import DTYPE_OF
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES
 

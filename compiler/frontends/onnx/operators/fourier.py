@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.frontends.onnx.operators.shape import axis_of
-from compiler.frontends.onnx.table import Node, Refused, handles
-from compiler.frontends.onnx.types import Array
+from compiler.frontends.onnx.table import Array, Node, Refused, handles
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Reduce

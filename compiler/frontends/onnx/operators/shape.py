@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.frontends.onnx.operators.elementwise import broadcast
-from compiler.frontends.onnx.table import Node, Refused, Value, handler, handles, register, shape_of
-from compiler.frontends.onnx.types import Array
+from compiler.frontends.onnx.table import Array, Node, Refused, Value, handler, handles, register, shape_of
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
