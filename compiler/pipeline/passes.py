@@ -77,7 +77,7 @@ def parse_passes(text: str) -> list[ModulePass]:
 def steps(text: str) -> list[PipelineStep]:
     """Parse a text to passes as `parse_passes` does, each with its text.
 
-    >>> [str(step.stated) for step in strata.passes.steps("te-to-loop,canonicalize")]
+    >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']
     """
     return [step for part in elements(Substring.of(text)) for step in _steps(part)]
