@@ -78,7 +78,7 @@ def _size(turns: list[Turn]) -> float:
 def _whole(accounts: Mapping[str, TaskState]) -> float | None:
     if any(account.seconds is None for account in accounts.values()):
         return None
-    return sum(account.together for account in accounts.values())
+    return sum(account.total_seconds for account in accounts.values())
 
 
 def judged(name: str, turns: Sequence[Turn]) -> Table:

@@ -31,7 +31,7 @@ from compiler.targets.cpu.compile import ObjectCode, object_code
 from compiler.types.machines import host
 
 Fault = Callable[[Unit], Unit]
-QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, least=1, most=2, seconds=0.05))
+QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, min_samples=1, max_samples=2, seconds=0.05))
 
 
 def matmul(m: int = 9, k: int = 1000, n: int = 7, dtype: str = "f32", terms: int | None = None) -> te.Function:

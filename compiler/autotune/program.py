@@ -192,7 +192,7 @@ class TaskProgram(Unpicklable):
     @property
     def _place(self) -> str:
         """The machine's name in keys; estimates have a separate one, since they do not compare with measurements."""
-        return f"{self.place}, estimated" if self.device is None else self.device
+        return f"{self.hardware}, estimated" if self.device is None else self.device
 
     @property
     def estimated(self) -> bool:
@@ -200,7 +200,7 @@ class TaskProgram(Unpicklable):
         return self.device is None
 
     @property
-    def place(self) -> str:
+    def hardware(self) -> str:
         """The threads of a CPU, or the GPU, for messages."""
         return self.machine.place(self.threads)
 

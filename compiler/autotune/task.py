@@ -165,7 +165,7 @@ class SearchTask(TaskProgram):
         """
         records = self.records(database)
         if not records:
-            raise InputError(f"{database} has nothing measured for {self.name} on {self.place}")
+            raise InputError(f"{database} has nothing measured for {self.name} on {self.hardware}")
         return records if self.groups else records[self.name]
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:

@@ -33,14 +33,14 @@ def run(options: argparse.Namespace) -> int:
 def _path() -> Path:
     location = cache_folder()
     if location.path is None:
-        raise InputError(f"there is no cache: {location.why}")
+        raise InputError(f"there is no cache: {location.reason}")
     return location.path
 
 
 def _info() -> None:
     location = cache_folder()
     if location.path is None:
-        show(f"state    off: {location.why}")
+        show(f"state    off: {location.reason}")
         return
     show(f"path     {location.path}")
     store = Store(location.path)

@@ -66,7 +66,7 @@ def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     if _is_about_scripts(options) or options.sample is not None or options.filter is not None:
         names = ", ".join(group.name for group in task.groups)
         raise InputError(f"{task.name} has groups, each with a space of its own: --group says which ({names})")
-    yield f"{task.name} on {task.place}"
+    yield f"{task.name} on {task.hardware}"
     for group in task.groups:
         sketches, candidates = counted(len(group.space.sketches), "sketch", "es"), candidate_count(group.space.sizes)
         calls = counted(group.occurrences, "call")
@@ -94,7 +94,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
             space, listing.matching_sketches(space, options.filter), options.sample, options.seed
         )
     else:
-        yield f"{task.name} on {task.place}"
+        yield f"{task.name} on {task.hardware}"
         yield from listing.list_sketches(space, listing.matching_sketches(space, options.filter))
         yield from task.derived.unused
 

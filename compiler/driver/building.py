@@ -201,7 +201,7 @@ class Selection:
         for tasks, which do not pickle, each is found on its first look-up."""
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
-        if team.alone or len(parts) < len(self.parts):
+        if team.is_single or len(parts) < len(self.parts):
             return OnDemand(self.parts, lambda name: source_of(self.parts[name], records.get(name)))
         calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))

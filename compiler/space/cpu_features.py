@@ -148,7 +148,7 @@ class ProgramView:
         }
         self._touched: dict[int, dict[str, Number]] = {}
 
-    def inside(self, loop: Loop) -> list[BlockView]:
+    def blocks_in(self, loop: Loop) -> list[BlockView]:
         """The statements inside a loop."""
         return [self.statements[block.label] for block in blocks_in(loop)]
 
@@ -158,7 +158,7 @@ class ProgramView:
         if sizes is None:
             sizes = self._touched[loop.number] = {}
             free = {node.number for node in walk((loop,)) if isinstance(node, Loop)}
-            for touch in (t for s in self.inside(loop) for t in s.touches):
+            for touch in (t for s in self.blocks_in(loop) for t in s.touches):
                 size = touch.bytes(free, self.program.ranges)
                 most_so_far = sizes.get(touch.buffer)
                 sizes[touch.buffer] = size if most_so_far is None else traced_max(most_so_far, size)
@@ -343,7 +343,7 @@ def _fetched(view: ProgramView, loop: Loop, footprints: dict[str, Number], outer
         return float_sum(footprints.values())
     around = float_product(l.extent for l in outer[:-1])
     step = outer[-1]
-    moved = {t.buffer for inner in view.inside(loop) for t in inner.touches if step.number in t.loops}
+    moved = {t.buffer for inner in view.blocks_in(loop) for t in inner.touches if step.number in t.loops}
     return around * float_sum(size * (step.extent if name in moved else 1) for name, size in footprints.items())
 
 

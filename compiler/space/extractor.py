@@ -22,14 +22,14 @@ AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which function
 class FeatureExtractor:
     """The feature extractor of a target.
 
-    width: the number of features. reasons: the reasons not to build a program. of: the features and reasons of a
+    width: the number of features. reasons: the reasons not to build a program. extract: the features and reasons of a
     program with so many useful operations. seconds: the estimated times (n,) of candidates of a program by the values
     (n, features) of their features, if these include an estimate.
     """
 
     width: int
     reasons: tuple[str, ...]
-    of: Callable[[Program, float], ExtractedFeatures]
+    extract: Callable[[Program, float], ExtractedFeatures]
     seconds: Callable[[Program, float, NDArray[np.float32]], NDArray[np.float64]] | None = None
 
 

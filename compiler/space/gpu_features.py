@@ -80,8 +80,8 @@ class KernelCost:
     """The cost of a kernel, a nest at the top of a program.
 
     registers: of a thread. shared: bytes of a block. operations, products: outside and on tensor cores. rounds: cycles
-    of access to shared memory. moved: bytes from L2. needed: bytes from memory at least. barriers: of a block. tile:
-    independent results of a thread. ahead: whether operands are prefetched.
+    of access to shared memory. l2_bytes: bytes from L2. compulsory_bytes: bytes from memory at least. barriers:
+    of a block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
     """
 
     blocks: Number
@@ -91,11 +91,11 @@ class KernelCost:
     operations: Number
     products: Number
     rounds: Number
-    moved: Number
-    needed: Number
+    l2_bytes: Number
+    compulsory_bytes: Number
     barriers: Number
     tile: Number
-    ahead: bool
+    is_pipelined: bool
     gpu: Gpu
 
     @cached_property
@@ -151,7 +151,7 @@ class KernelCost:
     def off_chip(self) -> Number:
         """Seconds of traffic from L2, and of compulsory traffic from memory."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
-        return traced_max(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
+        return traced_max(self.waves * self._wave(self.l2_bytes) / share, self.compulsory_bytes / self.gpu.bandwidth)
 
     @cached_property
     def waiting(self) -> Number:
@@ -163,7 +163,7 @@ class KernelCost:
         """The estimated time of a launch."""
         terms = (self.arithmetic, self.on_chip, self.off_chip)
         longest = traced_max(*terms)
-        beside = AHEAD if self.ahead else BESIDE
+        beside = AHEAD if self.is_pipelined else BESIDE
         return LAUNCH + longest + beside * (float_sum(terms) - longest) + self.waiting
 
 
@@ -178,7 +178,7 @@ def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
         total / best,
         len(kernels),
         operations / useful,
-        float_sum(k.moved for k in kernels) / useful,
+        float_sum(k.l2_bytes for k in kernels) / useful,
     ]
     for kernel in sorted(kernels, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
@@ -226,11 +226,13 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
         operations=float_sum(s.count * s.work for s in inside if not _is_product(s)),
         products=float_sum(s.count * s.work for s in inside if _is_product(s)),
         rounds=rounds,
-        moved=moved,
-        needed=float_sum(float_product(b.shape) * element_bytes(b.element) for b in touched if b.scope == "global"),
+        l2_bytes=moved,
+        compulsory_bytes=float_sum(
+            float_product(b.shape) * element_bytes(b.element) for b in touched if b.scope == "global"
+        ),
         barriers=_barriers(program, inside),
         tile=traced_max(1, *(_tile(s) for s in inside)),
-        ahead=any(_is_ahead(s) for s in inside),
+        is_pipelined=any(_is_ahead(s) for s in inside),
         gpu=gpu,
     )
 
@@ -357,10 +359,10 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
         kernel.on_chip / best,
         kernel.off_chip / best,
         kernel.waiting / best,
-        int(kernel.ahead),
+        int(kernel.is_pipelined),
         (kernel.operations + kernel.products) / useful,
         kernel.rounds * SHARED_BYTES / traced_max(1.0, kernel.operations + kernel.products),
-        kernel.moved / traced_max(1.0, kernel.operations + kernel.products),
+        kernel.l2_bytes / traced_max(1.0, kernel.operations + kernel.products),
     ]
 
 

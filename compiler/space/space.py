@@ -167,7 +167,7 @@ class SketchSpace:
         nodes: tuple[int, ...] | None = None
         try:
             program = traced.sketch.traced_program(graph, positions)
-            extracted = self._extractor.of(without_preparation(program), self._useful)
+            extracted = self._extractor.extract(without_preparation(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*extracted.features, *extracted.infeasible))
         except ScheduleError:
             pass

@@ -288,7 +288,7 @@ def test_parallel_loops_run_on_their_threads_and_no_more_samples_are_taken_than_
     def parallel(s: object) -> None:
         s.parallel(s.get_loops(s.get_block("C"))[0])  # type: ignore[attr-defined]
 
-    limits = Limits(sampling=Sampling(min_seconds=1e-3, least=2, most=3, spread=0.0, seconds=PATIENCE))
+    limits = Limits(sampling=Sampling(min_seconds=1e-3, min_samples=2, max_samples=3, spread=0.0, seconds=PATIENCE))
     with Measurer(subject(FUNCTION, threads=2), limits, 1) as measurer:
         ((_, outcome),) = measurer.measure(scripts(FUNCTION, parallel))
     assert outcome.ok

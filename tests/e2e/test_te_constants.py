@@ -472,7 +472,7 @@ def test_candidates_are_measured_with_the_elements_of_constants() -> None:
     cases = reference(Subject(str(task.module), "rows")).cases
     for case in cases:
         np.testing.assert_array_equal(case.inputs[1], np.arange(1000) % 7)
-        np.testing.assert_allclose(case.expected[0].own, case.inputs[0][np.arange(1000) % 7])
+        np.testing.assert_allclose(case.expected[0].strict, case.inputs[0][np.arange(1000) % 7])
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8"])

@@ -8,6 +8,6 @@ assignment.py  booleans with the least sum of costs
 plan.py        the layouts with the fewest cycles, and the law
 """
 
-from compiler.alternatives.layouts.plan import CHANNELS_LAST, choose_layouts, costs_of
+from compiler.alternatives.layouts.plan import CHANNELS_LAST, choose_layouts, layout_costs
 
-__all__ = ["CHANNELS_LAST", "choose_layouts", "costs_of"]
+__all__ = ["CHANNELS_LAST", "choose_layouts", "layout_costs"]

@@ -19,7 +19,7 @@ class CostTable:
     variables: tuple[int, ...]
     by_values: Mapping[tuple[bool, ...], float]
 
-    def of(self, values: Values) -> float:
+    def at_values(self, values: Values) -> float:
         """The cost at these values of all variables."""
         return self.by_values[tuple(values[variable] for variable in self.variables)]
 
@@ -72,5 +72,5 @@ def _at_best(variable: int, bucket: Sequence[CostTable], values: Values) -> floa
 
 def _sums(variable: int, bucket: Sequence[CostTable], values: Values) -> tuple[float, float]:
     """The sum of some costs where a variable is false, and where it is true."""
-    false, true = (sum(each.of({**values, variable: value}) for each in bucket) for value in (False, True))
+    false, true = (sum(each.at_values({**values, variable: value}) for each in bucket) for value in (False, True))
     return false, true

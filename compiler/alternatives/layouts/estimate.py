@@ -39,7 +39,7 @@ def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
     return work * _factor(convolution, graph, value in last, convolution.image.buffer in last, machine.lanes)
 
 
-def copying(name: str, graph: Graph) -> float:
+def copy_cycles(name: str, graph: Graph) -> float:
     """The estimated cycles of the copy of a result from channels last."""
     return SCATTERED * 2 * size(graph.values[name]) / BYTES
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from compiler.alternatives.law import Conditions, Form, Law, LawScope
 from compiler.alternatives.layouts.assignment import CostTable, cost, minimum_assignment
-from compiler.alternatives.layouts.estimate import copying, cycles
+from compiler.alternatives.layouts.estimate import copy_cycles, cycles
 from compiler.alternatives.layouts.images import layout_sets
 from compiler.alternatives.layouts.relaid import relaid
 from compiler.graph.tree import Compute, Graph
@@ -42,20 +42,20 @@ def choose_layouts(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
     """The values that are channels last in the layouts of the least estimate; none if too many depend on each other,
     or if all of them are results, which have to be copied."""
     sets = layout_sets(graph)
-    chosen = minimum_assignment(costs_of(graph, sets, machine)) or {}
+    chosen = minimum_assignment(layout_costs(graph, sets, machine)) or {}
     last = [sets[n] for n, is_last in chosen.items() if is_last]
     between = any(members.isdisjoint(graph.results) for members in last)
     return frozenset[str]().union(*last) if between else frozenset()
 
 
-def costs_of(graph: Graph, sets: Sequence[frozenset[str]], machine: Machine | Gpu) -> list[CostTable]:
+def layout_costs(graph: Graph, sets: Sequence[frozenset[str]], machine: Machine | Gpu) -> list[CostTable]:
     """The cycles of each compute, and of copies of results, by the sets that are channels last. Variable n is the
     set at position n; a compute's cost depends on the sets of its operands and results."""
     position = {name: n for n, members in enumerate(sets) for name in members}
     computes = [node for node in graph.nodes if isinstance(node, Compute)]
     touched = ({position[name] for name in _names(node) if name in position} for node in computes)
     copies = [
-        CostTable((position[name],), {(False,): 0.0, (True,): copying(name, graph)})
+        CostTable((position[name],), {(False,): 0.0, (True,): copy_cycles(name, graph)})
         for name in dict.fromkeys(graph.results)
         if name in position
     ]
@@ -83,7 +83,7 @@ def _names(node: Compute) -> tuple[str, ...]:
 
 def _total(graph: Graph, last: frozenset[str], machine: Machine | Gpu) -> float:
     computed = sum(cycles(node, graph, last, machine) for node in graph.nodes if isinstance(node, Compute))
-    return computed + sum(copying(name, graph) for name in last.intersection(graph.results))
+    return computed + sum(copy_cycles(name, graph) for name in last.intersection(graph.results))
 
 
 CHANNELS_LAST = Law("channels-last", LawScope.PROGRAM, _forms)

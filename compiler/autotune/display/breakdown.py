@@ -21,7 +21,7 @@ class GroupTime:
     seconds: float | None
 
     @property
-    def together(self) -> float | None:
+    def total_seconds(self) -> float | None:
         """The seconds of all calls of a run; None without a record."""
         return None if self.seconds is None else self.occurrences * self.seconds
 
@@ -37,7 +37,7 @@ class Breakdown:
     @property
     def total(self) -> float | None:
         """The seconds of all calls of all groups; None if a group has no record."""
-        times = [group.together for group in self.groups if group.together is not None]
+        times = [group.total_seconds for group in self.groups if group.total_seconds is not None]
         return sum(times) if len(times) == len(self.groups) else None
 
     @property
@@ -50,7 +50,7 @@ class Breakdown:
         """The rows of the table: name, calls, time of a call, time of all calls, and its share of the whole. The last
         three are the sum, the whole and the difference."""
         for group in self.groups:
-            yield group.name, str(group.occurrences), _time(group.seconds), *self._part(group.together)
+            yield group.name, str(group.occurrences), _time(group.seconds), *self._part(group.total_seconds)
         yield "sum of groups", "", "", *self._part(self.total)
         yield "whole, measured", "", "", *self._part(self.whole)
         yield "difference", "", "", *self._part(self.difference)

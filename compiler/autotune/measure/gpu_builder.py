@@ -85,7 +85,7 @@ class GpuBuilder:
         if checked.undecided:
             return Outcome("fault", reason=f"{checked.undecided[0]}: where it writes depends on values, not on indices")
         for output, written, expected in zip(checked.outputs, checked.written, case.expected, strict=True):
-            wrong = fault(np.where(written, output.view(expected.own.dtype), expected.own), expected)
+            wrong = fault(np.where(written, output.view(expected.strict.dtype), expected.strict), expected)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
         return None

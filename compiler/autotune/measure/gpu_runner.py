@@ -67,7 +67,7 @@ class GpuRunner:
     def _wrong(self, arrays: KernelArrays) -> str | None:
         """A sentence about wrong results for random inputs; None for right ones."""
         for case in self._random.sample(self._reference.cases, CHECKED):
-            outs = [expected.own.copy() for expected in case.expected]
+            outs = [expected.strict.copy() for expected in case.expected]
             for out, expected in zip(outs, case.expected, strict=True):
                 poison(out, expected)
             arrays.fill([*case.inputs, *outs])
@@ -86,9 +86,9 @@ class GpuRunner:
         """Seconds of a call, sampled until the standard error is below `sampling.spread` of the median, or `most`."""
         calls = self._calls(arrays)
         samples: list[float] = []
-        while len(samples) < self._sampling.most:
+        while len(samples) < self._sampling.max_samples:
             samples.append(arrays.seconds(calls))
-            enough = len(samples) >= self._sampling.least
+            enough = len(samples) >= self._sampling.min_samples
             if enough and pstdev(samples) / sqrt(len(samples)) < self._sampling.spread * median(samples):
                 break
         return samples

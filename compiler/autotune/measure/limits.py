@@ -9,13 +9,13 @@ from dataclasses import dataclass
 class Sampling:
     """The parameters of timing a candidate.
 
-    A sample is the mean of as many calls as take `min_seconds`, at least one. At least `least` and at most `most`
-    samples are taken, until the standard error of the median is below `spread` of it. No sample begins after `seconds`.
+    A sample is the mean of as many calls as take `min_seconds`, at least one. `min_samples` to `max_samples` are
+    taken, until the standard error of the median is below `spread` of it. No sample begins after `seconds`.
     """
 
     min_seconds: float = 0.01
-    least: int = 3
-    most: int = 12
+    min_samples: int = 3
+    max_samples: int = 12
     spread: float = 0.01
     seconds: float = 0.3
 

@@ -158,7 +158,7 @@ class Runner:
         self._in_network = in_network
         case = reference.cases[0]
         self._inputs = [empty_like(array) for array in case.inputs]
-        self._outs = [empty_like(expected.own) for expected in case.expected]
+        self._outs = [empty_like(expected.strict) for expected in case.expected]
         self._checked_artefacts: dict[Unit, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
@@ -190,7 +190,7 @@ class Runner:
 
     def _is_credible(self, samples: Samples) -> bool:
         """Whether samples beside the ceiling are not above it; if they are, a probe was disturbed."""
-        work, cost = self._reference.work, median(sample.cost for sample in samples.kept)
+        work, cost = self._reference.work, median(sample.cost for sample in samples.selected)
         return work is None or cost <= 0 or plausible_share(work / cost) is not None
 
     def _sampled(self, job: RunnerJob) -> Outcome:
@@ -267,7 +267,7 @@ class Runner:
 
 def _outcome(samples: Samples) -> Outcome:
     """The outcome with the samples that count."""
-    used_samples = samples.kept
+    used_samples = samples.selected
     return Outcome(
         MEASURED,
         tuple(s.seconds for s in used_samples),

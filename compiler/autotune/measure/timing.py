@@ -91,7 +91,7 @@ class TimedSample:
 class Samples:
     """The samples that count, and the disturbance of all samples that were taken."""
 
-    kept: tuple[TimedSample, ...]
+    selected: tuple[TimedSample, ...]
     disturbance: Disturbance
 
 
@@ -110,12 +110,12 @@ class Clock:
         start = time.perf_counter()
         calls = self.calls(call, seconds)
         samples: list[TimedSample] = []
-        while len(samples) < self.sampling.most:
+        while len(samples) < self.sampling.max_samples:
             samples.append(self.sample(call, calls))
             spent = time.perf_counter() - start
             if spent >= self.sampling.seconds or self._is_known(samples):
                 break
-        return select_samples(samples, self.sampling.least)
+        return select_samples(samples, self.sampling.min_samples)
 
     def calls(self, call: Call, seconds: float) -> int:
         """The number of calls of a sample: `min_seconds` over the time of a call. If the first call was short, a second
@@ -139,7 +139,7 @@ class Clock:
     def _is_known(self, samples: list[TimedSample]) -> bool:
         """Whether there are enough samples, twice as many if one was disturbed, and their median is precise enough."""
         disturbed = any(sample.disturbance.matters for sample in samples)
-        enough = len(samples) >= self.sampling.least * (2 if disturbed else 1)
+        enough = len(samples) >= self.sampling.min_samples * (2 if disturbed else 1)
         return enough and standard_error([sample.cost for sample in samples]) <= self.sampling.spread
 
 

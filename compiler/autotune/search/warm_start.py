@@ -89,7 +89,7 @@ def _rows(
         yield (
             tuple(
                 float(value)
-                for value in extractor_for(machine).of(without_preparation(scheduled), work(original)).features
+                for value in extractor_for(machine).extract(without_preparation(scheduled), work(original)).features
             ),
             cost,
         )

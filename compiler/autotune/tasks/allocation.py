@@ -43,7 +43,7 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
     gained += sum(task.gained for task in every.values())
     kept_share = (account.gained + OWN * gained / promised) / (account.promised + OWN)
     promise = UNTOLD if account.promise is None else account.promise * min(kept_share, 1.0)
-    return account.together * (HABIT * account.habit + (1 - HABIT) * promise)
+    return account.total_seconds * (HABIT * account.habit + (1 - HABIT) * promise)
 
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
@@ -52,7 +52,7 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
     unmeasured = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unmeasured:
         return max(unmeasured, key=lambda name: (-ready[name].turns, ready[name].estimate))
-    total = sum(account.together for account in every.values())
+    total = sum(account.total_seconds for account in every.values())
     worth = [name for name, account in ready.items() if expected_saving(account, every) > NOTHING * total]
     return max(worth, key=lambda name: expected_saving(ready[name], every) / _price(ready[name], timed), default=None)
 

@@ -194,9 +194,9 @@ class _Tasks:
 
     def conclude(self) -> None:
         """Conclude each task, the remaining seconds divided in proportion to the tasks' time in the program."""
-        remaining = sum(account.together for account in self.accounts.values())
+        remaining = sum(account.total_seconds for account in self.accounts.values())
         for name, run in self.runs.items():
-            self.current, together = run, self.accounts[name].together
+            self.current, together = run, self.accounts[name].total_seconds
             run.conclude(together / remaining if remaining else 0.0)
             remaining -= together
 

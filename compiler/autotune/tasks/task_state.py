@@ -63,7 +63,7 @@ class TaskState:
     habit: float = USUAL
 
     @property
-    def together(self) -> float:
+    def total_seconds(self) -> float:
         """The seconds of all calls of a run; 0 while nothing was measured."""
         return 0.0 if self.seconds is None else self.weight * self.seconds
 

@@ -14,10 +14,10 @@ SWITCH = "STRATA_CACHE"
 
 @dataclass(frozen=True)
 class CacheFolder:
-    """The folder of the cache, which need not exist; None with a reason `why` if caching is off."""
+    """The folder of the cache, which need not exist; None, with a `reason`, if caching is off."""
 
     path: Path | None
-    why: str = ""
+    reason: str = ""
 
 
 def cache_folder() -> CacheFolder:

@@ -43,7 +43,7 @@ def result_difference(schedule: Schedule, original: Schedule, policy: str, threa
     module = schedule.module.clone()
     find_function(module).attributes.pop("constant_values", None)
     kernel = build_as_written(module, threads=threads, policy=policy)
-    outs = [np.empty_like(expected.own) for expected in case.expected]
+    outs = [np.empty_like(expected.strict) for expected in case.expected]
     for out, expected in zip(outs, case.expected, strict=True):
         poison(out, expected)
     kernel(*case.inputs, out=outs[0] if len(outs) == 1 else tuple(outs))

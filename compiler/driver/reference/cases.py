@@ -92,14 +92,14 @@ def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
 
 
 def _expected(case_results: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
-    return tuple(Expected(*fields) for fields in zip(case_results.own, case_results.exact, worst, strict=True))
+    return tuple(Expected(*fields) for fields in zip(case_results.strict, case_results.exact, worst, strict=True))
 
 
 @dataclass(frozen=True)
 class Results:
     """For each output: the strict result, the exact one, and the largest error of the strict one."""
 
-    own: Arrays
+    strict: Arrays
     exact: Arrays
     errors: tuple[float, ...]
 
@@ -148,13 +148,13 @@ class Oracle:
         """Multiply the float inputs by a power of two, constants excepted."""
         return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
-    def own(self, inputs: Sequence[Array]) -> Arrays:
+    def strict_results(self, inputs: Sequence[Array]) -> Arrays:
         """The results in the program's own floats."""
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
         """The results for some inputs; `strict_outputs` are those in the program's own floats, if at hand."""
-        native = strict_outputs or self.own(inputs)
+        native = strict_outputs or self.strict_results(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
         in_other_floats = _called(self._strict_in_other_floats, inputs)
@@ -212,11 +212,11 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
 
 def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
     """The largest scale with the fewest results that are not finite, and the results at it."""
-    scale, outputs = 1.0, oracle.own(inputs)
+    scale, outputs = 1.0, oracle.strict_results(inputs)
     best, fewest = (scale, outputs), count_non_finite(outputs)
     while fewest and scale > SMALLEST:
         scale /= 2
-        outputs = oracle.own(oracle.scaled(inputs, scale))
+        outputs = oracle.strict_results(oracle.scaled(inputs, scale))
         if count_non_finite(outputs) < fewest:
             best, fewest = (scale, outputs), count_non_finite(outputs)
     return best

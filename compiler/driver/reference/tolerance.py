@@ -18,12 +18,12 @@ polynomials stay below it; a missing term of a sum of a thousand exceeds it."""
 class Expected:
     """The expected result of one output.
 
-    own: the result of the unscheduled program under the policy `strict`, in its own dtype.
+    strict: the result of the unscheduled program under the policy `strict`, in its own dtype.
     exact: the result of the program in float64; floats are float64.
     worst: the largest difference between the two, over all sets of inputs.
     """
 
-    own: Array
+    strict: Array
     exact: Array
     worst: float
 
@@ -31,11 +31,11 @@ class Expected:
 def poison(out: Array, expected: Expected) -> None:
     """Fill an output with wrong values: NaN (0 where NaN is expected), or the complement of the expected integers."""
     if not is_float(out.dtype):
-        np.invert(expected.own, out=out)
+        np.invert(expected.strict, out=out)
         return
     out.fill(np.nan)
-    if np.isnan(expected.own).any():
-        out[np.isnan(expected.own)] = 0
+    if np.isnan(expected.strict).any():
+        out[np.isnan(expected.strict)] = 0
 
 
 def fault(output: Array, expected: Expected) -> str | None:
@@ -56,7 +56,7 @@ def fault(output: Array, expected: Expected) -> str | None:
 
 
 def _close(output: Array, expected: Expected) -> Array:
-    strict, exact = expected.own, expected.exact
+    strict, exact = expected.strict, expected.exact
     if not is_float(output.dtype):
         return np.asarray((output == strict) | (output == exact))
     difference = output.astype(np.float64)

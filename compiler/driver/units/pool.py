@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 def compiled(jobs: Iterable[CompileJob], team: Team) -> list[Unit]:
     """The units of jobs, in order, from the cache with `seconds` 0, or compiled and then cached."""
-    return _one_by_one(jobs, team.llvm) if team.alone else _largest_first(list(jobs), team)
+    return _one_by_one(jobs, team.llvm) if team.is_single else _largest_first(list(jobs), team)
 
 
 def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Unit]:
@@ -112,13 +112,13 @@ class Team:
 
     def expect(self, seconds: float) -> None:
         """Start the processes that pay for `seconds` of future work, while this process still prepares it."""
-        if self.alone and self._limit > 1 and seconds > LLVM_PAYS and self.llvm is None:
+        if self.is_single and self._limit > 1 and seconds > LLVM_PAYS and self.llvm is None:
             self.llvm = LlvmProcess()
         while self._pays(seconds):
             self._helpers.append(_Helper(_Work([_ready], [1])))
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         """Whether no other process takes whole calls, since there are fewer than HELPED cores."""
         return self._limit < HELPED
 
@@ -126,7 +126,7 @@ class Team:
         """Whether a further process pays for `seconds` of remaining work. PAYS = 2, no helper so far, 4 cores: 5 s pay
         for a first (5 > 2) and a second helper (5 > 4), not for a third."""
         count = len(self._helpers)
-        return not self.alone and count + 1 < self._limit and seconds > PAYS * (count + 1)
+        return not self.is_single and count + 1 < self._limit and seconds > PAYS * (count + 1)
 
     def map(
         self,

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import build, te
 from compiler.alternatives import GROUP_LAWS
 from compiler.alternatives.law import Conditions
-from compiler.alternatives.layouts import CHANNELS_LAST, choose_layouts, costs_of
+from compiler.alternatives.layouts import CHANNELS_LAST, choose_layouts, layout_costs
 from compiler.alternatives.layouts.assignment import CostTable, cost, minimum_assignment
 from compiler.alternatives.layouts.images import layout_sets
 from compiler.alternatives.layouts.relaid import relaid
@@ -122,7 +122,7 @@ def test_an_assignment_is_the_least_of_all(seed: int) -> None:
     variables = sorted({v for each in costs for v in each.variables})
     every = (dict(zip(variables, key, strict=True)) for key in product((False, True), repeat=len(variables)))
     assert found is not None
-    assert sum(c.of(found) for c in costs) == min(sum(c.of(values) for c in costs) for values in every)
+    assert sum(c.at_values(found) for c in costs) == min(sum(c.at_values(values) for c in costs) for values in every)
 
 
 def test_tables_of_too_many_variables_are_given_up() -> None:
@@ -135,10 +135,12 @@ def test_tables_of_too_many_variables_are_given_up() -> None:
 def test_a_plan_is_the_least_of_all(seed: int) -> None:
     graph = canonical_graph(network(seed, 6))
     sets = layout_sets(graph)[:8]
-    costs = costs_of(graph, sets, MACHINE)
+    costs = layout_costs(graph, sets, MACHINE)
     found = minimum_assignment(costs) or {}
     every = (dict(enumerate(key)) for key in product((False, True), repeat=len(sets)))
-    assert sum(c.of(found) for c in costs) == pytest.approx(min(sum(c.of(v) for c in costs) for v in every))
+    assert sum(c.at_values(found) for c in costs) == pytest.approx(
+        min(sum(c.at_values(v) for c in costs) for v in every)
+    )
 
 
 @pytest.mark.parametrize("seed", range(24))

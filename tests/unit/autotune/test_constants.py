@@ -32,7 +32,7 @@ from tests.measuring import started
 from tests.programs import matmul
 
 M, N, K = 48, 64, 80
-FEW = Limits(sampling=Sampling(least=1, most=1, min_seconds=0.0))
+FEW = Limits(sampling=Sampling(min_samples=1, max_samples=1, min_seconds=0.0))
 
 
 layer = partial(matmul, M, N, K, name="layer", inputs="XW", output="Y")

@@ -204,10 +204,10 @@ def test_the_reference_of_float64_has_the_error_of_float64() -> None:
     oracle = Oracle(lower(function), None)
     inputs = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
     actual = oracle(inputs)
-    assert actual.exact[0] is actual.own[0]
+    assert actual.exact[0] is actual.strict[0]
     assert 1e-16 < actual.errors[0] < 1e-11
     second = compiler.build(function, policy="fast")(*inputs)
-    assert fault(second, Expected(actual.own[0], actual.exact[0], actual.errors[0])) is None
+    assert fault(second, Expected(actual.strict[0], actual.exact[0], actual.errors[0])) is None
 
 
 def test_retyping_drops_conversions_and_rounds_constants() -> None:
@@ -230,12 +230,12 @@ def test_inputs_are_halved_until_results_are_finite_and_the_check_is_sharp() -> 
     module = lower(function)
     oracle = Oracle(module, None)
     standard = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
-    assert count_non_finite(oracle.own(standard)), "exp of standard normal sums is infinite"
+    assert count_non_finite(oracle.strict_results(standard)), "exp of standard normal sums is infinite"
     actual = reference(Subject(str(module)))
     case = actual.cases[0]
     scale = case.inputs[0].std()
     assert 2**-6 < scale < 0.3
-    assert all(np.isfinite(e.exact).all() and np.isfinite(e.own).all() for c in actual.cases for e in c.expected)
+    assert all(np.isfinite(e.exact).all() and np.isfinite(e.strict).all() for c in actual.cases for e in c.expected)
     again = reference(Subject(str(module)))
     for left, right in zip(actual.cases, again.cases, strict=True):
         for a, b in zip(left.inputs, right.inputs, strict=True):
@@ -247,8 +247,8 @@ def test_a_program_that_is_never_finite_has_a_reference() -> None:
     x = te.placeholder((50,), name="x")
     function = te.function("f", [x], [te.compute((50,), lambda i: te.log(x[i]))])
     (expected,) = reference(subject(function)).cases[0].expected
-    assert 0 < np.isnan(expected.own).sum() < 50
-    assert fault(expected.own.copy(), expected) is None
+    assert 0 < np.isnan(expected.strict).sum() < 50
+    assert fault(expected.strict.copy(), expected) is None
     assert fault(np.full(50, np.nan, np.float32), expected) is not None
 
 
@@ -324,7 +324,7 @@ def test_integers_are_exact_and_may_fall_as_either_where_floats_decide() -> None
     ids=["f4", "i4", "u1", "bool"],
 )
 def test_poison_is_wrong_everywhere(expected: Expected) -> None:
-    out = expected.own.copy()
+    out = expected.strict.copy()
     assert fault(out, expected) is None
     poison(out, expected)
     actual = fault(out, expected)
@@ -351,7 +351,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sample, "is_clean", True)
 
 
-FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
+FEW = Sampling(min_seconds=0.0, min_samples=2, max_samples=4, spread=1e9, seconds=1e9)
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +377,7 @@ def test_a_runner_checks_and_measures(cases: ReferenceCases) -> None:
 @pytest.mark.parametrize(("spread", "count"), [(1e9, 2), (-1.0, 4)])
 def test_samples_are_taken_until_the_median_is_known(spread: float, count: int) -> None:
     clock = Clock(Steady(), replace(FEW, spread=spread))
-    assert len(clock.samples(lambda: None, 1.0).kept) == count
+    assert len(clock.samples(lambda: None, 1.0).selected) == count
 
 
 def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,11 +385,11 @@ def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch)
         taken = Sample(1.0, away)
         monkeypatch.setattr(timing, "time_calls", lambda *given, taken=taken: taken)
         clock = Clock(Steady(), replace(FEW, least=3, most=12))
-        assert len(clock.samples(lambda: None, 1.0).kept) == count
+        assert len(clock.samples(lambda: None, 1.0).selected) == count
 
 
 def test_no_sample_begins_after_the_seconds() -> None:
-    assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0).kept) == 1
+    assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0).selected) == 1
 
 
 @pytest.mark.usefixtures("quiet")
@@ -560,10 +560,10 @@ def sample(cost: float, away: float = 0.0) -> timing.TimedSample:
 
 def test_clean_samples_count_where_there_are_enough() -> None:
     mixed = select_samples([sample(1.0), sample(9.0, 0.5), sample(1.1), sample(1.2)], 3)
-    assert [sample.seconds for sample in mixed.kept] == [1.0, 1.1, 1.2]
+    assert [sample.seconds for sample in mixed.selected] == [1.0, 1.1, 1.2]
     assert (mixed.disturbance.used, mixed.disturbance.repeated) == (0, 1) and mixed.disturbance.share == 0.125
     busy = select_samples([sample(1.0, 0.3), sample(9.0, 0.5), sample(1.1, 0.2), sample(1.2)], 3)
-    assert [sample.seconds for sample in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
+    assert [sample.seconds for sample in busy.selected] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
 
 
 def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, quiet: None) -> None:

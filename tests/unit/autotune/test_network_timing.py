@@ -34,7 +34,7 @@ from tests.programs import matmul
 from tests.unit.autotune.test_measure import Steady
 
 M, N, K = 48, 64, 80
-FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
+FEW = Sampling(min_seconds=0.0, min_samples=2, max_samples=4, spread=1e9, seconds=1e9)
 SMALL = replace(host(), l3_bytes=1 << 20)
 
 
@@ -129,7 +129,7 @@ def test_arranging_is_not_timed_neither_of_candidates_nor_of_yardsticks(now: lis
     clock = Clock(Steady(), replace(FEW, min_seconds=7300.0))
     assert clock.calls(call, 0.5) == 3, "a sample does not take longer for that"
     assert clock.sample(call, 2).seconds == 1.0
-    assert {s.seconds for s in clock.samples(call, 1.0).kept} == {1.0}
+    assert {s.seconds for s in clock.samples(call, 1.0).selected} == {1.0}
 
 
 def packed(first: str = "b") -> Schedule:

@@ -76,7 +76,7 @@ def test_who_breaks_promises_is_trusted_less() -> None:
 
 def usual(account: TaskState) -> float:
     """What a turn of a task saves by what its turns usually gain."""
-    return HABIT * account.habit * account.together
+    return HABIT * account.habit * account.total_seconds
 
 
 def test_who_gained_of_late_has_the_next_turn() -> None:

@@ -89,7 +89,7 @@ def test_a_kernel_is_data_after_a_call_too(gpu: None) -> None:
 
 def _measurer(tmp_path: Path) -> tuple[Measurer, str]:
     s = _tiled(16, 16, 8)
-    limits = Limits(sampling=Sampling(min_seconds=0.001, least=2, most=3))
+    limits = Limits(sampling=Sampling(min_seconds=0.001, min_samples=2, max_samples=3))
     return Measurer(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"), limits, 1), str(s.script)
 
 
