@@ -36,7 +36,7 @@ def named(name: str, doc: str) -> Callable[[F], F]:
 
 
 def _no_tensor(operator: str, argument: object) -> TeError:
-    """The refusal of an argument that is no tensor; the elements of an array are not shown."""
+    """A TeError for an argument that is not a tensor; its message omits the elements of arrays."""
     if hasattr(argument, "shape"):
         kind = f"an array ({type(argument).__name__})"
         return TeError(f"{operator}: {kind} is not a tensor: te.placeholder is an input, te.constant has an array")
@@ -144,7 +144,7 @@ def result_dtype(operator: str, operand_dtype: str, dtype: str | None) -> str:
 
 
 def product(left: Expr, right: Expr, dtype: str) -> Expr:
-    """The product of two scalars, converted to an accumulator's dtype. Raises TeError for dtypes that do not mix."""
+    """The product of two scalars, converted to an accumulator's dtype. Raises TeError for incompatible dtypes."""
     if left.dtype != right.dtype and (is_float(left.dtype) or is_float(right.dtype)):
         raise TeError(f"a product of {left.dtype} and {right.dtype}: dtypes do not mix, te.cast one of them")
     if accumulator(right.dtype) != dtype:
