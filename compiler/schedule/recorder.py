@@ -179,26 +179,14 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program before a choice was decided, by any result of the choice.
-
-        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
-        >>> choice, decided = s.sample_categorical([4, 8], decision=1), s.program
-        >>> loops = s.split("B.i0", [None, choice])
-        >>> s.when(choice) is decided
-        True
-        """
+        """The program before a choice was decided, by any result of the choice."""
         decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
         if decided is None:
             raise ScheduleError("it is not the handle of a choice of this schedule", "when")
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """The number of the loop, or the label of the block, of a handle that may be consumed.
-
-        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
-        >>> s.meaning(s.get_block("B")), s.meaning(s.get_loops("B")[0])
-        ('B', 0)
-        """
+        """The number of the loop, or the label of the block, of a handle that may be consumed."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
             raise ScheduleError(self._no_handle(handle), "meaning")
@@ -224,16 +212,7 @@ class Recorder(Unpicklable):
         return f"{shown} is not the handle of a block or loop of this schedule"
 
     def python(self, schedule: str = "s") -> str:
-        """The script as a Python function of a schedule, which records the same script.
-
-        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
-        >>> s.parallel("B.i0")
-        >>> print(s.python())
-        def schedule(s):
-            B = s.get_block('B')
-            i0, = s.get_loops(B)
-            s.parallel(i0)
-        """
+        """The script as a Python function of a schedule, which records the same script."""
         return as_python(self.script, schedule)
 
     def apply(self, script: Script, judged: bool = True) -> Self:
@@ -268,14 +247,6 @@ class Recorder(Unpicklable):
         schedule, `judged` is as in `apply`.
 
         Raises ScheduleError, with the op as its `op`.
-
-        >>> A = te.placeholder((64,), name="A")
-        >>> f = te.function("f", [A], te.nn.exp(A, name="B"))
-        >>> s, other = Schedule(f), Schedule(f)
-        >>> block = other.get_block("B")
-        >>> (copy,) = s.step(block.owner, {other.root: s.root})
-        >>> s.label(copy)
-        'B'
         """
         if not isinstance(op, SchedOp):
             name = op.name if isinstance(op, Operation) else type(op).__name__
@@ -329,11 +300,6 @@ class Recorder(Unpicklable):
         """Apply a primitive to the arguments of its method, record its op, and return its results.
 
         Raises ScheduleError.
-
-        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
-        >>> loops = s.call(strata.schedule.PRIMITIVES["split"], "B.i0", [2, 4])
-        >>> [s.extent(loop) for loop in loops]
-        [2, 4]
         """
         if not isinstance(primitive, Primitive):
             raise ScheduleError(f"it takes a declared primitive, not a {type(primitive).__name__}", "call")
@@ -371,11 +337,6 @@ class Recorder(Unpicklable):
     def handle_on(self, value: int | str) -> Handle | None:
         """The latest live handle on a loop, by its number, or on a block, by its label; None if there is none. Raises
         ScheduleError for any other value.
-
-        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
-        >>> block = s.get_block("B")
-        >>> s.handle_on("B") is block, s.handle_on("C")
-        (True, None)
         """
         if not isinstance(value, int | str):
             raise ScheduleError(
