@@ -107,7 +107,7 @@ def variables_of(atom: Atom) -> set[int]:
 
 
 def constant(value: int) -> Linear:
-    """The form of an integer.
+    """Return the form of an integer.
 
     >>> strata.analysis.constant(3).is_constant
     True
@@ -116,7 +116,7 @@ def constant(value: int) -> Linear:
 
 
 def variable(index: int) -> Linear:
-    """The form of one variable.
+    """Return the form of one variable.
 
     >>> strata.analysis.variable(2).variables()
     {2}

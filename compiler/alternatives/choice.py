@@ -43,7 +43,7 @@ def faster_forms(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> t
 
 
 def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterator[Chosen]:
-    """All forms of a graph.
+    """Yield all forms of a graph.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, offers
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -58,7 +58,7 @@ def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterato
 
 
 def permitted(form: Form, conditions: Conditions) -> bool:
-    """Whether a form's probable error is no larger than what the caller accepts, or else than the written form's.
+    """Compare the probable error of a form with the accepted error, by default that of the written form.
 
     >>> from strata.alternatives import Conditions, Form, Rounding, permitted
     >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [], te.constant([1.0])).module))

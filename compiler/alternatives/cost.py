@@ -21,7 +21,7 @@ def gain(written: Graph, other: Graph, conditions: Conditions) -> float:
 
 
 def cycles(graph: Graph, conditions: Conditions) -> float:
-    """The estimated cycles of a call: the sum over its computes, without those that depend on constants alone.
+    """Estimate the cycles of a call: the sum over its computes, without those that depend on constants alone.
 
     A compute takes as long as its operations, two vectors of fused multiplications a cycle, or as the bytes that it
     reads and writes, whichever is longer. Joint reductions are not vectorized.

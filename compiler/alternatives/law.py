@@ -62,7 +62,7 @@ CONFIDENCE = 0.998
 
 
 def rounding_of_sums(extents: Sequence[int], unit: float) -> Rounding:
-    """The bounds of nested sums of products, with these numbers of terms, in a dtype of unit roundoff `unit`.
+    """Bound the rounding error of nested sums of products with these numbers of terms, for unit roundoff `unit`.
 
     >>> bound = strata.alternatives.rounding_of_sums([64], 2.0**-24)
     >>> f"{bound.worst:.1e} {bound.probable:.1e}"

@@ -64,7 +64,7 @@ class RewrittenGraph:
 
 
 def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> RewrittenGraph:
-    """A graph rewritten to the form of the largest gain, repeatedly while one gains, and made canonical.
+    """Rewrite a graph to the form of the largest gain, repeatedly while one gains, and make it canonical.
 
     Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
     conditions hold throughout. A graph of which no form gains is returned as it is.

@@ -65,7 +65,7 @@ def is_stage(node: Node) -> bool:
 
 
 def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
-    """The barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes.
+    """Return the barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -53,7 +53,7 @@ def instances(program: Program, block: Block) -> int:
 
 
 def total_flops(program: Program, nodes: Sequence[Node]) -> int:
-    """The floating-point operations of the blocks at or inside some nodes, in one call of the function.
+    """Count the floating-point operations of the blocks at or inside some nodes, in one call of the function.
 
     >>> A, B = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="B")
     >>> program = Schedule(te.function("f", [A, B], te.nn.matmul(A, B, name="C"))).program

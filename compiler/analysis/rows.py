@@ -129,7 +129,7 @@ def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> t
 
 
 def streams(block: Block) -> bool:
-    """Whether a block is no reduction, or one that reads each element of some operand once.
+    """Return true for a block that is no reduction, or that reads each element of some operand once.
 
     False for a product, which reuses all operands, and for overlapping windows.
 

@@ -19,7 +19,7 @@ WIDTH = 110
 
 
 def table(measurement: Measurement, base: str = OURS) -> Table:
-    """The rows of a measurement; ratios are to the contender `base`.
+    """Build the table of a measurement; ratios are to the contender `base`.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> settings = strata.bench.contenders.Settings()

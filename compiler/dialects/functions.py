@@ -46,7 +46,7 @@ def module_in(program: ModuleOp | HasModule) -> ModuleOp:
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
-    """All functions of a module, in order.
+    """Return all functions of a module, in order.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(A))

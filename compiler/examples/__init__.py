@@ -19,7 +19,7 @@ FILES = {
 
 
 def path(name: str) -> Path:
-    """The path of one of the files. Raises InputError for a name that none has.
+    """Return the path of one of the files. Raises InputError for an unknown name.
 
     >>> strata.examples.path("mm_exp_mm.mlir").name
     'mm_exp_mm.mlir'

@@ -73,7 +73,7 @@ class Canonical:
 
 
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
-    """The canonical form of a te function.
+    """Return the canonical form of a te function.
 
     Unless the signature is kept, inputs and results are ordered by structure, and unused inputs are removed.
     `callees`: by name, the canonical forms of called functions whose signatures have changed.
@@ -105,7 +105,7 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
 
 
 def canonicalize(module: ModuleOp) -> ModuleOp:
-    """A new module of the canonical forms of a verified module's te functions, in its order, under their names.
+    """Build a module of the canonical forms of a verified module's te functions, in its order, under their names.
 
     Private functions that another one calls get canonical signatures, and calls of them follow. Raises InputError for
     anything but a te function.

@@ -48,7 +48,7 @@ class GroupedModule:
 
 
 def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
-    """The module of a te function, canonical and cut into groups that are canonical too.
+    """Build the module of a te function in canonical form, cut into canonical groups.
 
     Public functions keep the names of their arguments and results. `x` is a module, or has one. A program that
     fits one group is returned unchanged, not even canonical. So are programs of another level, and programs with
@@ -65,7 +65,7 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
 def group_program(
     x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None
 ) -> GroupedModule:
-    """The module of `grouped_module`, with the user's names and the hashes of the groups.
+    """Group a program as `grouped_module`, with the user's names and the hashes of the groups.
 
     With `single`, a function that fits one group calls that group too. `rewrite` may replace canonical functions before
     they are cut into groups; if it replaces one, all call groups.

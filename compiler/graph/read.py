@@ -21,7 +21,7 @@ _PROPERTIES = ("sym_name", "sym_visibility", "function_type")
 
 
 def read(function: FuncOp) -> Graph:
-    """The graph of a te function. Values are named by their hints or the labels of their ops, and become unique.
+    """Read the graph of a te function. Values are named by their hints or the labels of their ops, and become unique.
 
     Raises InputError for a function without a body, an argument that is no tensor, and an op that is not of te.
 

@@ -37,7 +37,7 @@ def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
 
 
 def program_with_user_names(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
-    """A loop program, scheduled or not, under the names that a user wrote; `arguments` are the names of its arguments.
+    """Rename a loop program, scheduled or not, to the user's names; `arguments` are the names of its arguments.
 
     A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
     stay, and duplicates get a number.
@@ -52,7 +52,7 @@ def program_with_user_names(program: Program, names: Provenance, arguments: Mapp
 
 
 def script_with_user_names(script: ModuleOp, names: Provenance) -> ModuleOp:
-    """A copy of a script with its blocks, buffers and loops under the user's names.
+    """Copy a script, with its blocks, buffers and loops under the user's names.
 
         %product0 = sched.get_block %f "product0"        // names: product0 is mm, its axes are m, n, k
         %i0, %i1, %r0 = sched.get_loops %product0

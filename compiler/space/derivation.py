@@ -66,7 +66,7 @@ class Derivation:
 
 
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
-    """The sketches of an unscheduled program by some rules; the last one is the program as it is written.
+    """Derive the sketches of an unscheduled program by rules; the last sketch is the program as written.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -89,7 +89,7 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
 def preferred(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1, judged: bool = True
 ) -> Derivation:
-    """The derivation that takes the first alternative everywhere: `draft.schedule` is the schedule, each choice at its
+    """Derive a program by the first alternative of every rule: `draft.schedule` is the schedule, each choice at its
     default.
 
     Without `judged` the legality of steps is not checked: the caller proves the schedule.

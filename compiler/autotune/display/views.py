@@ -171,7 +171,7 @@ class Screen(RunView):
 
 
 def view(task: RunSubject, stream: TextIO) -> RunView:
-    """The view for a stream: a table on a terminal, lines elsewhere.
+    """Return the view for a stream: a table on a terminal, lines elsewhere.
 
     >>> import io
     >>> A = te.placeholder((64,), name="A")

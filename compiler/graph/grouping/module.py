@@ -22,7 +22,7 @@ from compiler.program.names import Names
 
 
 def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
-    """The module with each public te function cut into groups, private functions that it calls; see the pass te-group.
+    """Cut each public te function of a module into groups, private functions that it calls; see the pass te-group.
 
     Equal groups are one function. A function of one group stays as it is, and so does a module that has groups, which
     is verified. Raises InputError, and Refusal for what is no valid module with groups.
@@ -65,7 +65,7 @@ def groups_of(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
 
 
 def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
-    """The decisions of rules about a graph, in order.
+    """Return the decisions of rules about a graph, in order.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))

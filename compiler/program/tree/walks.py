@@ -13,7 +13,7 @@ from compiler.program.tree.nodes import Access, Block, Loop, Node, Table
 
 
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes in pre-order.
+    """Yield all nodes in pre-order.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
@@ -34,7 +34,7 @@ def nested(loops: Iterable[Loop], inner: Node) -> Node:
 
 
 def loops_in(*nodes: Node) -> list[Loop]:
-    """The loops at or inside nodes, in pre-order.
+    """Return the loops at or inside nodes, in pre-order.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
@@ -45,7 +45,7 @@ def loops_in(*nodes: Node) -> list[Loop]:
 
 
 def blocks_in(*nodes: Node) -> list[Block]:
-    """The blocks at or inside nodes.
+    """Return the blocks at or inside nodes.
 
     >>> A = te.placeholder((4,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
