@@ -91,7 +91,7 @@ class Fake:
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         return [self.judge(str(built.artefact)) for built in candidates]
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         return
 
     def calibrate(self, built: Built, cost: float) -> None:
