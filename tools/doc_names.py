@@ -26,7 +26,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(page for page in sorted(ROOT.glob("*.md")) if page.name != "CHANGELOG.md"),  # which names what is gone
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 OBJECTS = {
     "kernel": ("Kernel", "CKernel", "CudaKernel"),
     "schedule": ("Schedule",),
