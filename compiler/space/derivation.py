@@ -217,7 +217,7 @@ class _Follower:
 
 def _is_foreign(rule: Rule) -> bool:
     """Whether a rule is not one of the compiler's."""
-    return not getattr(rule, "__module__", "").startswith("compiler.recipes.")
+    return not str(getattr(rule, "__module__", "")).startswith("compiler.recipes.")
 
 
 def _check(rule: Rule, fault: str) -> None:
