@@ -38,7 +38,7 @@ def test_a_broken_link_is_seen() -> None:
     assert broken_links(README, "[a](docs/glossary.md#terms) [b](docs/none.md)") == ["docs/none.md"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", doc_names.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_names_in_backticks_are_there(page: Path) -> None:
     assert page.name in doc_names.LISTS or doc_names.faults(page.read_text()) == []
 
