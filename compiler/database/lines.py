@@ -23,7 +23,7 @@ RECORD, WHOLE = "record", "whole_program"
 
 
 def to_line(content: Record | WholeProgram) -> str:
-    """The line of a record, without its id, or of a whole program; the inverse of `from_line`.
+    """Return the line of a record, without its id, or of a whole program; the inverse of `from_line`.
 
     >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
     >>> strata.database.to_line(whole)

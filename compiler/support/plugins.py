@@ -75,7 +75,7 @@ class PluginError(StrataError):
 
 @dataclass(frozen=True)
 class Part:
-    """What a plugin adds: a pass, dialect, primitive, operator, ONNX operator, torch operator, target, grouping rule,
+    """A part of a plugin: a pass, dialect, primitive, operator, ONNX operator, torch operator, target, grouping rule,
     search rule, GPU search rule, program law or group law.
 
     >>> strata.plugins.Part("noisy", "pass", "add-noise", None).kind
@@ -165,7 +165,7 @@ class Part:
 
 @dataclass
 class Registry:
-    """What one plugin adds. Each method takes a thing as the compiler declares its own, and gives it back, so that it
+    """The parts of one plugin. Each method takes a thing as the compiler declares its own, and gives it back, so that it
     can be a decorator. Raises PluginError for a name that is taken.
 
     >>> registry = strata.plugins.Registry("noisy")
@@ -311,7 +311,7 @@ class Extended(Sequence[Value], Generic[Value]):
 
 
 def parts(kind: str) -> Mapping[str, Part]:
-    """The parts of a kind of all plugins, by name. Installed plugins are loaded at first use.
+    """Return the parts of a kind of all plugins, by name. Installed plugins are loaded at first use.
 
     >>> "noisy" in strata.plugins.parts("pass")
     False
