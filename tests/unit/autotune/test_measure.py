@@ -384,7 +384,7 @@ def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch)
     for away, count in ((0.0, 3), (0.05, 6)):
         taken = Sample(1.0, away)
         monkeypatch.setattr(timing, "time_calls", lambda *given, taken=taken: taken)
-        clock = Clock(Steady(), replace(FEW, least=3, most=12))
+        clock = Clock(Steady(), replace(FEW, min_samples=3, max_samples=12))
         assert len(clock.samples(lambda: None, 1.0).selected) == count
 
 
