@@ -57,6 +57,8 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 def parse(text: str, source: str = "<text>") -> ModuleOp:
     """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>.
 
+    Raises xDSL's ParseError and VerifyException.
+
     >>> text = "func.func @f(%A: tensor<4xf32>) -> tensor<4xf32> { func.return %A : tensor<4xf32> }"
     >>> strata.dialects.find_function(strata.passes.parse(text)).sym_name.data
     'f'
