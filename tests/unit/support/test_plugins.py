@@ -125,6 +125,12 @@ def test_a_plugin_that_cannot_be_loaded(name: str, capsys: Said) -> None:
     assert strata_opt(["in.mlir"]) == 0
 
 
+def test_a_file_with_postponed_annotations() -> None:
+    text = "from __future__ import annotations" + PASS.replace("    def apply", "    most: int = 8\n    def apply")
+    Path("mine.py").write_text(text % "pass")
+    assert strata_opt(["--load", "mine.py", "in.mlir", "-p", "swap-loops{most=3}"]) == 0
+
+
 def test_a_missing_file(capsys: Said) -> None:
     assert strata_opt(["--load", "no.py", "in.mlir"]) == 1
     assert "the plugin no.py cannot be read" in refusal(capsys.readouterr().err)
@@ -413,6 +419,18 @@ def test_the_passes_of_a_plugin_are_listed_with_their_docstrings(capsys: Said) -
     )
     assert strata_opt(["--load", "mine.py", "--list-passes"]) == 0
     assert re.search(r"plugin mine:\n  swap-loops +Swap loops\n", capsys.readouterr().out)
+
+
+def test_operators_of_front_ends_are_listed(capsys: Said) -> None:
+    Path("mine.py").write_text(
+        PLUGIN
+        + "registry.onnx_operator('Scale', domain='com.mine')(len)\n    registry.torch_operator('mine.scale')(len)\n"
+    )
+    assert strata(["plugins", "--load", "mine.py"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(
+        r"^mine:\n +ONNX operator +com.mine.Scale\n +torch operator +mine.scale.default$", said, re.MULTILINE
+    )
 
 
 def test_where_load_stands(capsys: Said) -> None:
