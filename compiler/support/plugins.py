@@ -165,8 +165,8 @@ class Part:
 
 @dataclass
 class Registry:
-    """The parts of one plugin. Each method takes a thing as the compiler declares its own, and gives it back, so that it
-    can be a decorator. Raises PluginError for a name that is taken.
+    """The parts of one plugin. Each method registers a declaration and returns it, as a decorator. Raises PluginError
+    for a name that is taken.
 
     >>> registry = strata.plugins.Registry("noisy")
     >>> @registry.grouping_rule
