@@ -179,14 +179,26 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program before a choice was decided, by any result of the choice."""
+        """The program before a choice was decided, by any result of the choice.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> choice, decided = s.sample_categorical([4, 8], decision=1), s.program
+        >>> loops = s.split("B.i0", [None, choice])
+        >>> s.when(choice) is decided
+        True
+        """
         decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
         if decided is None:
             raise ScheduleError("it is not the handle of a choice of this schedule", "when")
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """The number of the loop, or the label of the block, of a handle that may be consumed."""
+        """The number of the loop, or the label of the block, of a handle that may be consumed.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.meaning(s.get_block("B")), s.meaning(s.get_loops("B")[0])
+        ('B', 0)
+        """
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
             raise ScheduleError(self._no_handle(handle), "meaning")
@@ -212,7 +224,13 @@ class Recorder(Unpicklable):
         return f"{shown} is not the handle of a block or loop of this schedule"
 
     def python(self, schedule: str = "s") -> str:
-        """The script as a Python function of a schedule, which records the same script."""
+        """The script as a Python function of a schedule, which records the same script.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.parallel("B.i0")
+        >>> s.python("schedule").splitlines()[-1].strip()
+        'schedule.parallel(i0)'
+        """
         return as_python(self.script, schedule)
 
     def apply(self, script: Script, judged: bool = True) -> Self:
@@ -247,6 +265,12 @@ class Recorder(Unpicklable):
         schedule, `judged` is as in `apply`.
 
         Raises ScheduleError, with the op as its `op`.
+
+        >>> f = te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B"))
+        >>> s, other = Schedule(f), Schedule(f)
+        >>> (copy,) = s.step(other.get_block("B").owner, {other.root: s.root})
+        >>> s.label(copy)
+        'B'
         """
         if not isinstance(op, SchedOp):
             name = op.name if isinstance(op, Operation) else type(op).__name__
@@ -300,6 +324,11 @@ class Recorder(Unpicklable):
         """Apply a primitive to the arguments of its method, record its op, and return its results.
 
         Raises ScheduleError.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> loops = s.call(strata.schedule.PRIMITIVES["split"], "B.i0", [2, 4])
+        >>> [s.extent(loop) for loop in loops]
+        [2, 4]
         """
         if not isinstance(primitive, Primitive):
             raise ScheduleError(f"it takes a declared primitive, not a {type(primitive).__name__}", "call")
@@ -337,6 +366,11 @@ class Recorder(Unpicklable):
     def handle_on(self, value: int | str) -> Handle | None:
         """The latest live handle on a loop, by its number, or on a block, by its label; None if there is none. Raises
         ScheduleError for any other value.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> block = s.get_block("B")
+        >>> s.handle_on("B") is block, s.handle_on("C")
+        (True, None)
         """
         if not isinstance(value, int | str):
             raise ScheduleError(
