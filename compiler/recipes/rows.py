@@ -24,9 +24,9 @@ STEPS = 4
 
 
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block along rows with its producers along the same rows, computed row by row.
+    """Yield schedules that compute a block and its producers row by row, if one of them is a reduction.
 
-    Rows that are contiguous side by side are computed several together, by vectors across them.
+    If neighbouring rows are adjacent in memory, like the columns of a matrix, each vector lane computes another row.
     """
     rows = region(draft, label)
     if rows is None or not any(draft.block(member).combiners for member in rows.axes):
@@ -54,8 +54,8 @@ def region(draft: Draft, label: str) -> Rows | None:
 
 
 def _columns(draft: Draft, rows: Rows) -> int:
-    """Return the rows to compute together if rows are contiguous side by side, such as the columns of a matrix: even
-    pieces that fit half of L2, multiples of a vector, at least a cache line; 0 otherwise."""
+    """Return the number of rows to compute together if neighbouring rows are adjacent in memory, like the columns of a
+    matrix: equal pieces that fit half of L2, multiples of a vector, at least a cache line; 0 otherwise."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
@@ -252,7 +252,7 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
-    """Vectorize a block along a row."""
+    """Vectorize a block along its rows: an elementwise one, or a reduction if `factored` or of several results."""
     loops = inside(s, block, row)
     if not loops:
         return

@@ -69,22 +69,25 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
     sizes = [axis.size for axis in product.axes]
     if product.combiners != ("add",) or product.spatial != 5 or len(sizes) != 6 or sizes[0] != sizes[1]:
         return None
-    before = [product]
+    input_chain = [product]
     for _ in range(3):  # input, columns, border
-        writers = [draft.block(name) for name in _writers(program, before[-1]) if name in draft.left]
-        before += writers
+        writers = [draft.block(name) for name in _writers(program, input_chain[-1]) if name in draft.left]
+        input_chain += writers
         if len(writers) != 1:
             return None
     filters = [name for name in _writers(program, product) if name not in draft.left]
-    after = list(_readers(draft, product))
-    if len(filters) != 1 or len(after) < 3 or any(block.combiners for block in (*before[1:], *after)):
+    consumers = list(_readers(draft, product))
+    if len(filters) != 1 or len(consumers) < 3:
         return None
-    if [block.spatial for block in (*before[1:], *after[:2])] != [5, 5, 4, 5, 5] or after[-1].spatial not in (4, 5):
+    if any(block.combiners for block in (*input_chain[1:], *consumers)):
         return None
-    _, input, columns, border = (block.label for block in before)
-    rows, output, *results = (block.label for block in after)
-    output_read = next(access for access in after[2].reads if access.buffer == after[1].writes[0].buffer)
-    reads_last, gives_last = _is_last(before[-1], before[-1].reads[0]), _is_last(after[2], output_read)
+    ranks = [block.spatial for block in (*input_chain[1:], *consumers[:2])]
+    if ranks != [5, 5, 4, 5, 5] or consumers[-1].spatial not in (4, 5):
+        return None
+    _, input, columns, border = (block.label for block in input_chain)
+    rows, output, *results = (block.label for block in consumers)
+    output_read = next(access for access in consumers[2].reads if access.buffer == consumers[1].writes[0].buffer)
+    reads_last, gives_last = _is_last(input_chain[-1], input_chain[-1].reads[0]), _is_last(consumers[2], output_read)
     return WinogradBlocks(
         border, columns, input, filters[0], label, rows, output, tuple(results), reads_last, gives_last
     )
