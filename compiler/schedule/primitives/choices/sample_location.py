@@ -40,13 +40,13 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
 
 def locations(program: Program, label: str) -> list[int]:
     """The loops at which a block can be computed: those around all its consumers and not around itself."""
-    around = [
+    outer_loops = [
         [loop.number for loop in program.enclosing(reader.label)]
         for name in program.blocks[label].targets
         for reader in program.readers[name]
         if reader.label != label
     ]
-    if not around:
+    if not outer_loops:
         return []
-    shared = set(around[0]).intersection(*around[1:]) - program.outer(label)
-    return [number for number in around[0] if number in shared]
+    shared = set(outer_loops[0]).intersection(*outer_loops[1:]) - program.outer(label)
+    return [number for number in outer_loops[0] if number in shared]

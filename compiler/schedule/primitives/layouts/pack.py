@@ -50,13 +50,13 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     position = {dim: axis for axis, dim in enumerate(order)}
     ranges = {position[d]: (0, n - 1) for d, n in enumerate(shape)}
     index: list[Linear] = []
-    beyond: list[Condition] = []
+    in_bounds: list[Condition] = []
     for d, (tile, size) in enumerate(zip(tiles, source.shape, strict=True)):
         form = lin.variable(position[d]).scaled(tile)
         form = form + lin.variable(position[inner[d]]) if d in inner else form
         index.append(form)
-        beyond.append(Condition(lin.constant(size - 1) - form))
-    read = conditional(Access(buffer, tuple(index)), [c for c in beyond if not c.always(ranges)], source.element)
+        in_bounds.append(Condition(lin.constant(size - 1) - form))
+    read = conditional(Access(buffer, tuple(index)), [c for c in in_bounds if not c.always(ranges)], source.element)
     copy = Buffer(name, tuple(shape[d] for d in order), source.element)
 
     def redirect(access: Access) -> Access:
