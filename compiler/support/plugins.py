@@ -92,7 +92,7 @@ class Part:
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name} failed: {_crash(error)}")
 
     def misused(self, sentence: str) -> PluginError:
-        """The error that blames this part for a result that its kind does not have."""
+        """A PluginError that blames this part for a result of the wrong type or form."""
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name}: {sentence}")
 
     @contextmanager
@@ -140,21 +140,21 @@ class Part:
         return generate
 
     def _alternative(self, alternative: Any) -> Any:
-        """One way that a search rule yields, blamed for its crashes and for what it returns."""
+        """Check an alternative yielded by a search rule, and make its `apply` raise PluginError for faults."""
         fault = _load("compiler.recipes.draft:alternative_fault")(alternative)
         if fault:
             raise self.misused(fault)
         return replace(alternative, apply=self._function(alternative.apply, self._labels))
 
     def _labels(self, labels: Any) -> Any:
-        """The labels that a way of a search rule returns."""
+        """Check the labels of blocks that an alternative's `apply` returns. Raises PluginError."""
         fault = _load("compiler.recipes.draft:labels_fault")(labels)
         if fault:
             raise self.misused(fault)
         return labels
 
     def _checked(self, result: Any) -> Any:
-        """The result of a function: a plan of a primitive, a tensor or several of an operator."""
+        """Check a result: the Plan of a primitive, the tensors of an operator. Raises PluginError."""
         tensors = hasattr(result, "shape") or isinstance(result, Sequence)
         if self.kind == "primitive" and not isinstance(result, _load("compiler.schedule.plan:Plan")):
             raise self.misused(f'it gave {result!r}; it gives a Plan, such as PRIMITIVES["reorder"].plan(...)')
@@ -278,16 +278,16 @@ class Registry:
             raise PluginError(f"plugin {self.plugin} gives {method} {name!r}, which is no name: write {example}")
 
     def _check_free(self, kind: str, name: str) -> None:
-        """Raise PluginError for a name that the compiler or a plugin has for a part of a kind."""
+        """Raise PluginError if the name is taken in this kind, by the compiler or by a plugin."""
         parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
-        taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
-        needed = NEEDED.get(kind)
-        is_there = kind in BUILT_IN and (needed is None or find_spec(needed) is not None)
-        built_in = _load(BUILT_IN[kind]) if is_there else ()
-        if not taken and name in (built_in() if callable(built_in) else built_in):
-            taken = "the compiler"
-        if taken:
-            raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {taken} has one of that name")
+        user = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
+        package = NEEDED.get(kind)
+        has_names = kind in BUILT_IN and (package is None or find_spec(package) is not None)
+        built_in = _load(BUILT_IN[kind]) if has_names else ()
+        if not user and name in (built_in() if callable(built_in) else built_in):
+            user = "the compiler"
+        if user:
+            raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {user} has one of that name")
 
 
 class Extended(Sequence[Value], Generic[Value]):
@@ -320,12 +320,12 @@ def parts(kind: str) -> Mapping[str, Part]:
 
 
 def onnx_name(operator: str, domain: str = "") -> str:
-    """An operator of ONNX in a name: `Det`, `ai.onnx.ml.Scaler`."""
+    """The qualified name of an ONNX operator: `Det`, `ai.onnx.ml.Scaler`."""
     return operator if domain in ("", "ai.onnx") else f"{domain}.{operator}"
 
 
 def owner(name: str = "") -> Part | None:
-    """The plugin's dialect of a name, or of an op's name; None without one."""
+    """The plugin part that defines a dialect, given its name or that of one of its ops; None if no plugin does."""
     all_parts = (part for registry in _plugins.values() for part in registry.parts)
     return next((part for part in all_parts if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
 

@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 def integer(
     what: str, value: object, minimum: int, maximum: int = LARGEST, error: type[StrataError] = InputError
 ) -> int:
-    """Check an integer in a range, also numpy's; booleans are refused."""
+    """Return an integer from `minimum` to `maximum`, numpy's too. Raises `error` for other values and for booleans."""
     try:
         number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -32,17 +32,17 @@ def integer(
 
 
 def positive(what: str, value: object) -> float:
-    """Check a finite number above 0."""
+    """Return a finite number above 0 as a float. Raises InputError for other values."""
     return _number(what, value, lambda n: 0 < n < math.inf, "a finite number above 0")
 
 
 def seconds(what: str, value: object, error: type[StrataError] = InputError) -> float:
-    """Check a finite number of at least 0."""
+    """Return a finite number of at least 0 as a float. Raises `error` for other values."""
     return _number(what, value, lambda n: 0 <= n < math.inf, "a number of seconds", error)
 
 
 def share(what: str, value: object) -> float:
-    """Check a number from 0 to 1."""
+    """Return a number from 0 to 1 as a float. Raises InputError for other values."""
     return _number(what, value, lambda n: 0 <= n <= 1, "a share between 0 and 1")
 
 
