@@ -242,7 +242,7 @@ class TaskProgram(Unpicklable):
         return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
 
     def with_user_names(self, text: str) -> str:
-        """A text with canonical names, such as the reason of a failure, under the program's names."""
+        """Replace canonical names in a text, such as a failure reason, by the program's names."""
         return self.provenance.with_user_names(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:

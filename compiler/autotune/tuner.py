@@ -136,8 +136,8 @@ class Workers:
         return [] if self._measurer is None else self._measurer.notes
 
     def measurer_for(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
-        """The measurer, turned to a subject; `meet` is called with it on the first use of each subject. Raises
-        TargetError where its processes cannot start."""
+        """Return the measurer after switching it to a subject. On the first use of a subject, `meet` is called with the
+        measurer. Raises TargetError if its processes cannot start."""
         if self._measurer is None:
             self._measurer = _checked(partial(self._started, subject))
         if self._subject is not None and self._subject != subject:
@@ -208,7 +208,7 @@ class TuningRun:
         self.conclude()
 
     def conclude(self, share: float = 1.0) -> None:
-        """Let the leaders take their last turns, in a share of the remaining time."""
+        """Measure the leaders, then best and written program, a last time in a share of the remaining time."""
         if not self.progress.measured:
             self.report(self.failure_reason())
             return
@@ -278,7 +278,7 @@ class TuningRun:
         self.update_progress()
 
     def candidate_of(self, record: Record) -> Candidate | None:
-        """The candidate of a record in this space; None if its script is not there, since rules may have changed."""
+        """The candidate of this space with a record's script; None without one, since rules may have changed."""
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not is_in_space(self.space.sizes, record.candidate):
             return candidate
@@ -310,7 +310,7 @@ class TuningRun:
         self.log.write(search.log_lines(self.log.written))
 
     def update_best(self) -> None:
-        """Copy the best script's outcome and sketch into the progress."""
+        """Copy the best script's outcome and sketch into the progress; a lower cost adds a point to its curve."""
         progress = self.progress
         for script in self.trials.best(1):
             outcome = self.trials.outcome(script)
@@ -441,8 +441,8 @@ class TuningRun:
                 return
 
     def compare_as_written(self, share: float) -> None:
-        """Let the best take turns with the program as written, however slow that is, if it has not and time is left:
-        only turns give an exact gain."""
+        """Measure the best in turns with the program as written, unless that was done or no time is left: only turns
+        give an exact gain."""
         best, best_times = self.search.best, self.progress.best_times
         if best is None or best_times is None or best_times.is_exact or self.costs(self.written) == float("inf"):
             return

@@ -169,7 +169,7 @@ def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
-    """The log files."""
+    """The log files: one for each group and one for the turns, or that of a program that is one group."""
     from compiler.autotune.tasks.scheduler import log_of
 
     if log is None:
@@ -187,15 +187,16 @@ def _check_writable(path: Path) -> None:
 def _whole(
     task: SearchTask, view: RunView, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
-    """Print the results of the groups of a whole program, and their times inside it on this machine."""
+    """Print, or write as JSON, the results of a program's groups; return the command's status. Times inside the program
+    are printed if it was tuned for this machine (`is_here`)."""
     from compiler.autotune.display.facts import INTERRUPTED as STOPPED
     from compiler.autotune.display.forms import sentences
 
     interrupted = view.last is not None and view.last.phase == STOPPED
-    in_place = None if view.last is None else view.last.in_place
+    in_place_times = None if view.last is None else view.last.in_place
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
-    times = None if in_place is None else in_place.data()
+    times = None if in_place_times is None else in_place_times.data()
     _write_json(
         options.json,
         {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted}
@@ -208,7 +209,7 @@ def _whole(
             show(line)
         for sentence in sentences(task.forms):
             show(sentence)
-        for sentence in _in_place_lines(in_place, view) if records and is_here and not interrupted else ():
+        for sentence in _in_place_lines(in_place_times, view) if records and is_here and not interrupted else ():
             show(sentence)
         if records and (database := _database(options)) is not None:
             words = ["strata", "db", "best", database, "--task", task.name, *_names(options)]
@@ -217,7 +218,7 @@ def _whole(
 
 
 def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
-    """The times of groups inside the whole program, or the reason without them."""
+    """Sentences with the times of groups inside the whole program, or the reason why they were not taken."""
     if in_place is not None:
         return in_place.sentences()
     if any(run.measured for run in view.runs.values()):
@@ -226,7 +227,7 @@ def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """The arguments that give scripts the program's names, if the program can be named again."""
+    """The arguments by which `strata db` prints the program's names; none if PROGRAM does not identify the program."""
     unnamed = options.program == "-" or options.function is not None or options.scale != 1
     return [] if unnamed else ["--names", options.program]
 

@@ -40,7 +40,7 @@ class Derived:
     unused: tuple[str, ...] = ()
 
     def with_user_names(self, names: Provenance) -> Derived:
-        """The same with the user's names in names and messages."""
+        """A copy whose sketch names and messages have the user's names instead of canonical ones."""
         sketches = (replace(sketch, name=names.with_user_names(sketch.name)) for sketch in self.sketches)
         return Derived(
             tuple(sketches),

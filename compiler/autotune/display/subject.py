@@ -41,4 +41,4 @@ class RunSubject(Protocol):
         """The script of a record under the names of the program."""
 
     def with_user_names(self, text: str) -> str:
-        """A text with canonical names under the program's names."""
+        """Replace canonical names in a text, such as a failure reason, by the program's names."""

@@ -249,14 +249,14 @@ class Search:
         return scored
 
     def _batch(self, scored: Scored, drawn: int, count: int) -> list[Proposal]:
-        """Pick a batch from a scored pool whose first `drawn` candidates were drawn at random."""
-        random = self._share(self.options.random, count)
-        mean = self._share(self.options.greedy, count - random)
+        """Pick `count` candidates of a scored pool by improvement, by mean, and at random from its first `drawn`."""
+        by_chance = self._share(self.options.random, count)
+        by_mean = self._share(self.options.greedy, count - by_chance)
         self._chosen += count
         orders = (
-            ("improvement", best_first(scored.improvement(self._best_cost)), count - random - mean),
-            ("mean", best_first(scored.promise), mean),
-            ("random", self._rng.permutation(drawn), random),
+            ("improvement", best_first(scored.improvement(self._best_cost)), count - by_chance - by_mean),
+            ("mean", best_first(scored.promise), by_mean),
+            ("random", self._rng.permutation(drawn), by_chance),
         )
         picked: dict[int, str] = {}
         for why, order, number in orders:

@@ -99,7 +99,8 @@ class _Tasks:
         self.current = next(iter(self.runs.values()))
 
     def go(self) -> None:
-        """Run a short turn of each task, then further turns, then the conclusions; an interruption ends them."""
+        """Tune all tasks: a short turn of each, turns until the budget is spent, the last measurements of leaders, and
+        the comparison inside the program. An interruption or the time limit ends this early."""
         try:
             with until(lambda: self.whole_budget.is_over):
                 self.reserve_comparison()
@@ -193,7 +194,8 @@ class _Tasks:
         self.choose(name)
 
     def conclude(self) -> None:
-        """Conclude each task, the remaining seconds divided in proportion to the tasks' time in the program."""
+        """Measure the leaders of each task a last time; its share of the remaining seconds is proportional to its time
+        in the program."""
         remaining = sum(account.total_seconds for account in self.accounts.values())
         for name, run in self.runs.items():
             self.current, together = run, self.accounts[name].total_seconds
