@@ -26,7 +26,8 @@ def _region(region: Region) -> Hashable:
 
 
 def _block(block: Block) -> Hashable:
-    """Raises KeyError for an operand that is not defined before it, and for an operation that has parts."""
+    """The types of a block's arguments, and its ops with operands numbered in order of definition. Raises KeyError for
+    an operand from outside the block, and for an op with regions or successors."""
     numbers: dict[SSAValue, int] = {value: n for n, value in enumerate(block.args)}
     rows: list[Hashable] = []
     for op in block.ops:

@@ -1,4 +1,4 @@
-"""The ops and types that unrolled nests have most of, made at once: xDSL's constructors take several times as long, to
+"""Fast constructors of the most frequent ops and types of unrolled nests: xDSL's own take several times as long, to
 sort and check their arguments."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAY_WRAP = {"overflowFlags": IntegerOverflowAttr("none")}
 
 @lru_cache(maxsize=256)
 def vector_type(element: Attribute, lanes: int) -> VectorType:
-    """The type of so many lanes of an element type."""
+    """The vector type of `lanes` elements."""
     return VectorType(element, [lanes])
 
 
@@ -39,7 +39,7 @@ def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> mem
 
 
 def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vector.LoadOp:
-    """The load of neighbouring elements."""
+    """The load of `lanes` contiguous elements."""
     assert isinstance(buffer.type, MemRefType)
     type = vector_type(buffer.type.element_type, lanes)
     return vector.LoadOp.create(operands=[buffer, *indices], result_types=[type])
@@ -48,7 +48,7 @@ def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vec
 def store_lanes(
     value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], streamed: bool = False
 ) -> vector.StoreOp:
-    """The store of neighbouring elements, past the caches where it is streamed."""
+    """The store of a vector to contiguous elements; a streamed one is nontemporal."""
     properties = {"nontemporal": _TRUE} if streamed else {}
     return vector.StoreOp.create(operands=[value, buffer, *indices], properties=properties)
 
@@ -56,7 +56,7 @@ def store_lanes(
 def load_masked(
     buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, otherwise: SSAValue
 ) -> vector.MaskedLoadOp:
-    """The load of the lanes that a mask has, the others from a vector."""
+    """The load of contiguous elements in the lanes where the mask is true; the others are those of `otherwise`."""
     operands = [buffer, *indices, mask, otherwise]
     return vector.MaskedLoadOp.create(operands=operands, result_types=[otherwise.type])
 
@@ -64,14 +64,14 @@ def load_masked(
 def store_masked(
     buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, value: SSAValue
 ) -> vector.MaskedStoreOp:
-    """The store of the lanes that a mask has."""
+    """The store to contiguous elements of the lanes where the mask is true."""
     return vector.MaskedStoreOp.create(operands=[buffer, *indices, mask, value])
 
 
 def scatter(
     buffer: SSAValue, indices: Sequence[SSAValue], steps: SSAValue, mask: SSAValue, value: SSAValue
 ) -> ScatterOp:
-    """The store of the lanes that a mask has, each so many elements behind an index."""
+    """The store of lane l, where the mask is true, `steps[l]` elements behind buffer[indices]."""
     return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
 
 
@@ -82,7 +82,7 @@ def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, local
 
 @lru_cache(maxsize=8)
 def _prefetching(written: bool, locality: int) -> Mapping[str, Attribute]:
-    """The properties of a prefetch; there are few."""
+    """The properties of a prefetch, cached since few differ."""
     return PrefetchOp.stated(written, locality)
 
 
@@ -97,7 +97,7 @@ def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
 
 
 def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
-    """An op on values of one type, whose result has it too, with the default properties."""
+    """An op with default properties whose operands and result have the same type."""
     return kind.create(operands=operands, result_types=[operands[0].type])
 
 
@@ -107,5 +107,5 @@ def constant(value: Constant) -> arith.ConstantOp:
 
 
 def broadcast(value: SSAValue, lanes: int) -> vector.BroadcastOp:
-    """A scalar in each lane."""
+    """The broadcast of a scalar to `lanes` lanes."""
     return vector.BroadcastOp.create(operands=[value], result_types=[vector_type(value.type, lanes)])
