@@ -71,7 +71,7 @@ class OrderCase:
         return rule(self, *map(self.value, node.operands))
 
     def _holds(self, condition: Scalar) -> bool:
-        """Whether a comparison holds; with NaN, whether it is an unordered one."""
+        """Evaluate a comparison; if an operand is NaN, unordered predicates are true. Raises UnknownValueError."""
         if not isinstance(condition, Apply) or condition.kind is not CmpfOp:
             raise UnknownValueError
         number = dict(condition.properties)["predicate"]
@@ -136,7 +136,7 @@ def _exponent(*exponents: Exponent) -> Exponent:
 
 
 def _exponential(a: Sum) -> Sum:
-    """exp of a sum of reads. Raises UnknownValueError."""
+    """exp(a), such as exp(2*x + y). Raises UnknownValueError unless each term of `a` is one read with a factor."""
     if any(len(reads) != 1 or power for reads, power in a):
         raise UnknownValueError
     return {((), _exponent(*(((reads[0], factor),) for (reads, _), factor in a.items()))): 1.0}

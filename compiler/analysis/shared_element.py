@@ -59,14 +59,17 @@ class SharedElement:
         return list(constraints)
 
     def points(self, point: Sequence[int] | None) -> Points | None:
-        """The two instances of a solution; None for none, and if isl gave up."""
+        """Map the result of `solve` to its two instances; None if there is no solution or isl gave up.
+
+        Variables (z0, y1), with left loops {0: z0} and right loops {0: z0, 1: y1}: (3, 5) -> ({0: 3}, {0: 3, 1: 5}).
+        """
         if not point:
             return None if point is None or self.variables else ({}, {})
         values = dict(zip(self.variables, point, strict=False))
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """Find a solution under further constraints, on further variables; None for none, () if isl gives up."""
+        """Find a solution under further constraints and variables; None if there is none, () if isl gives up."""
         # T[x0] and T[y1] of two loops with extent 8, no further constraint:
         #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:

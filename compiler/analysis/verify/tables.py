@@ -21,7 +21,7 @@ from compiler.program.tree import Program, Table
 
 
 def data_sizes(program: Program, table: Table) -> list[int | None]:
-    """The sizes of the data-dependent dimensions, None for the others."""
+    """The size of each dimension of a table's buffer that data index; None for those with an affine index."""
     shape = program.buffers[table.buffer].shape
     return [size if isinstance(form, int) else None for form, size in zip(table.index, shape, strict=True)]
 
