@@ -34,7 +34,7 @@ class KernelResources(Protocol):
 
 
 class KernelArrays(Protocol):
-    """Kernels with arrays of their own on a GPU, which can be filled, run, read and timed repeatedly."""
+    """Loaded kernels and a device array for each argument, to fill, run, time and read repeatedly."""
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy inputs, and the former contents of outputs, to the device."""
@@ -50,7 +50,7 @@ class KernelArrays(Protocol):
 
 
 class GpuKernel(Protocol):
-    """The interface of a program's kernels for the autotuner. `on_device` raises TargetError."""
+    """The interface of a program's kernels for the autotuner."""
 
     @property
     def text(self) -> str:
@@ -64,4 +64,4 @@ class GpuKernel(Protocol):
         """The resources of each kernel, by name."""
 
     def on_device(self) -> KernelArrays:
-        """Load the kernels, with arrays of their own."""
+        """Load the kernels and allocate a device array for each argument. Raises TargetError."""

@@ -101,7 +101,7 @@ class CudaKernel:
         return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
-        """Load the kernels with arrays of their own, for timing. Raises TargetError without CuPy or a GPU."""
+        """Load the kernels and allocate a device array for each argument. Raises TargetError without CuPy or a GPU."""
         return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
 
     @cached_property
