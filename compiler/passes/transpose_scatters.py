@@ -93,7 +93,7 @@ class _Tile:
 
     @property
     def can_be_shuffled(self) -> bool:
-        """Whether vectors can be halved, and each has whole rows or is a whole part of one."""
+        """Whether lanes are even, and divide the width of a dense tile or are a multiple of the width."""
         parts = self.is_dense and self.width % self.lanes == 0
         return self.lanes % 2 == 0 and (parts or self.lanes % self.width == 0)
 
@@ -241,7 +241,7 @@ def _shuffle_mask(picks: tuple[int, ...]) -> DenseArrayBase:
 
 
 def _is_true(mask: SSAValue) -> bool:
-    """Return whether a mask is the constant of all lanes."""
+    """Return whether a mask is a constant that is true in all lanes."""
     match mask.owner:
         case arith.ConstantOp(value=DenseIntOrFPElementsAttr() as literal):
             return all(literal.get_values())

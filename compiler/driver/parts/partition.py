@@ -81,7 +81,7 @@ class Unscheduled:
 
     @property
     def machine(self) -> Machine:
-        """The machine at hand."""
+        """The host machine."""
         return host()
 
     @cached_property
@@ -270,7 +270,7 @@ class ProgramForms:
 
     @property
     def preferred(self) -> str:
-        """See `FormNames`."""
+        """The name of the preferred form."""
         return form_name(self.laws)
 
     @cached_property
@@ -283,7 +283,7 @@ class ProgramForms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See `FormNames`."""
+        """The names of all forms, the preferred one first."""
         return (self.preferred, *self.others)
 
 

@@ -58,7 +58,7 @@ def outline_groups(
 
 
 def groups_of(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
-    """The groups of a graph's computes in an order of execution; a compute is known by its first result."""
+    """The groups of a graph in an order of execution; each is the first results of its computes."""
     view = View(graph)
     decide(view, rules)
     return [part for computes in view.groups() for part in cut(view, computes)]
