@@ -74,17 +74,17 @@ def _vacuity_faults(text: str, commands: list[str]) -> Iterator[str]:
     if not checking and not any("--verify-diagnostics" in c for c in commands):
         yield "no RUN line ends in filecheck or says --verify-diagnostics"
     prefixes = {p for c in checking for p in _prefixes(c)}
-    used = set()
+    used_prefixes = set()
     for number, line in enumerate(text.splitlines(), 1):
         word = _WORD.match(line)
         if word is None or word[1] in ("RUN", "COM"):
             continue
         prefix = next((p for p in prefixes if word[1] == p or _SUFFIX.fullmatch(word[1].removeprefix(p))), None)
         if prefix is not None and word[3]:
-            used.add(prefix)
+            used_prefixes.add(prefix)
         elif word[3] or any(_alike(word[1], p) for p in prefixes):
             yield f"line {number} looks like a directive, and filecheck ignores it: {line.strip()}"
-    for prefix in sorted(prefixes - used):
+    for prefix in sorted(prefixes - used_prefixes):
         yield f"there is no {prefix} line"
 
 

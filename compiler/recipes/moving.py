@@ -25,8 +25,8 @@ WINDOW = 32
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
     """A block with contiguous reads along one axis and contiguous writes along another: transposed in registers."""
     block, lanes = draft.block(label), draft.lanes(label)
-    turned = turned_axes(block, lanes)
-    if turned is not None and not any(_frays(draft, block, axis, lanes) for axis in turned):
+    axes = turned_axes(block, lanes)
+    if axes is not None and not any(_frays(draft, block, axis, lanes) for axis in axes):
         yield Alternative("transposed", partial(_in_parallel, label=label, schedule=partial(transposed, lanes=lanes)))
 
 
@@ -97,15 +97,15 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
     long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters makes the
     shuffles.
     """
-    turned = turned_axes(node_of(s, block), lanes)
-    if turned is None:
+    axes = turned_axes(node_of(s, block), lanes)
+    if axes is None:
         raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
     nest(s, block, "transposed", fewest=2)
     loops = by_axis(s, block)
-    target, source = (loops[axis][-1] for axis in turned)
+    target, source = (loops[axis][-1] for axis in axes)
     _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
     loops = by_axis(s, block)
-    target, source = (loops[axis][-1] for axis in turned)
+    target, source = (loops[axis][-1] for axis in axes)
     names = [s.label(target), s.label(source)]
     outer = [h for h in s.get_loops(block) if s.label(h) not in names]
     (far, *near), (wide, *vector) = (

@@ -146,14 +146,14 @@ def _inherited(
     """The origin of the dropped block, translated to a consumer that only copies its results; None for any other."""
     if dropped.origin is None or consumer.combiners or len(consumer.writes) != len(dropped.writes):
         return None
-    copied = [consumer.reads[v.position] for v in consumer.body if isinstance(v, body.Read)]
-    if [access.buffer for access in copied] != [access.buffer for access in dropped.writes]:
+    copy_reads = [consumer.reads[v.position] for v in consumer.body if isinstance(v, body.Read)]
+    if [access.buffer for access in copy_reads] != [access.buffer for access in dropped.writes]:
         return None
-    index, inverse = copied[0].index, inverses[copied[0].buffer][1]
-    if any(access.index != index for access in copied):
+    index, inverse = copy_reads[0].index, inverses[copy_reads[0].buffer][1]
+    if any(access.index != index for access in copy_reads):
         return None
     bounded = [inner for form in index for inner in (form, *_dividends(form))]
-    for condition in copied[0].where:  # a packed copy's padding lies beyond the buffer's elements
+    for condition in copy_reads[0].where:  # a packed copy's padding lies beyond the buffer's elements
         if not any((condition.form + form).is_constant for form in bounded):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}

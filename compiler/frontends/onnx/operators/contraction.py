@@ -32,14 +32,14 @@ def gemm(node: Node) -> Tensor:
     is_dense = alpha == 1.0 and beta == 1.0 and is_float(dtype)
     if is_dense and bias is not None and bias.rank == 1 and transposed == (False, True) and bias.shape[0] == b.shape[0]:
         return nn.dense(a, b, bias, name=node.name)
-    sums = nn.matmul(a, b, *transposed, dtype=dtype, name=node.name)
+    product = nn.matmul(a, b, *transposed, dtype=dtype, name=node.name)
     if alpha != 1.0:
-        sums = nn.mul(sums, _number(alpha, dtype), name=node.name)
+        product = nn.mul(product, _number(alpha, dtype), name=node.name)
     if bias is None:
-        return sums
+        return product
     if beta != 1.0:
         bias = nn.mul(bias, _number(beta, dtype))
-    return nn.add(sums, broadcast(bias, (1, 1), f"{node.name}.c"), name=node.name)
+    return nn.add(product, broadcast(bias, (1, 1), f"{node.name}.c"), name=node.name)
 
 
 def _number(value: float, dtype: str) -> float:

@@ -37,7 +37,7 @@ def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool 
 
 
 def _stated_windows(node: Node, image: Sequence[int], kernel: Sequence[int]) -> Windows:
-    """The windows of a node without automatic padding. Raises Refused."""
+    """The windows by a node's attributes, with zero padding if `auto_pad` is set. Raises Refused."""
     rank = len(image)
     if not 1 <= rank <= 3:
         raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")

@@ -149,13 +149,13 @@ def roll(call: Call, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ())
 @operator("constant_pad_nd")
 def constant_pad_nd(call: Call, x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """Pad with a number; negative widths crop."""
-    before = [0] * x.rank
+    low_padding = [0] * x.rank
     for n in range(len(pad) // 2):
-        before[x.rank - 1 - n] = pad[2 * n]
+        low_padding[x.rank - 1 - n] = pad[2 * n]
     padded = x.padded(number(value, x.dtype).value)
 
     def element(*i: Index) -> Expr:
-        return padded[tuple(index - first for index, first in zip(i, before, strict=True))]
+        return padded[tuple(index - first for index, first in zip(i, low_padding, strict=True))]
 
     return compute(call.shape, element, call.name)
 
