@@ -55,7 +55,8 @@ class Fold:
 
 
 def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fold]:
-    """The folds in a compute of one result, outer ones first; in a reduction, only those by its combiner."""
+    """The folds permitted by `conditions` in a compute of one result, outer ones first; in a reduction, those by its
+    combiner only. max(max(a, b), c) is a fold of three terms with one of two inside."""
     if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
         return
     block, (result,), inner_nodes = node.block, node.results, set[int]()

@@ -288,7 +288,7 @@ class SearchTask(TaskProgram):
         )
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
-        """The program's loops under a record, with the program's arguments."""
+        """Apply a record's script: a module of the single group's loops with the program's arguments, or a Schedule."""
         script, single = replay(record).script, self._single
         return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 

@@ -465,7 +465,7 @@ class TuningRun:
         return list(dict.fromkeys([*leaders, *rivals]))
 
     def costs(self, candidate: Candidate) -> float:
-        """The cost of a candidate; infinite without a measurement."""
+        """The measured cost of a candidate; infinite without a comparable measurement."""
         script = self.space.script(candidate)
         outcome = self.trials.outcome(script) if script in self.trials else None
         return outcome.cost if outcome is not None and outcome.is_comparable else float("inf")

@@ -62,7 +62,7 @@ def _before(draft: Draft, label: str) -> Sequence[str]:
 
 
 def chains(draft: Draft, label: str) -> Iterator[Alternative]:
-    """An elementwise block without mathematical functions and with a single reader of that kind: inlined."""
+    """Yield the inlining of an elementwise block without mathematical functions into its only, elementwise reader."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or is_costly(block) or len(readers) != 1:
         return

@@ -94,7 +94,7 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
 
 
 def _is_last(block: Block, access: Access) -> bool:
-    """Return whether the last index of an access is the last axis of the block."""
+    """Return whether the last index of an access depends on the block's last spatial axis alone."""
     return access.index[-1].variables() == {block.spatial - 1}
 
 

@@ -83,23 +83,23 @@ class Drawing:
     _words: list[Point] = field(default_factory=list)
 
     def place(self, point: Point) -> Point:
-        """Return the coordinates of a point."""
+        """Map a point from data coordinates to the drawing's pixels."""
         across, up = self.x.share(point[0]), self.y.share(point[1])
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     def point(self, at: Point, tip: str, radius: float = 3.5) -> None:
-        """Draw a disc with a tooltip."""
+        """Draw a disc with a tooltip at a point in data coordinates; `radius` is in pixels."""
         x, y = self.place(at)
         disc = f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
         self._shapes.append(f"{disc}<title>{escaped(tip)}</title></circle>")
 
     def line(self, points: Sequence[Point], tip: str, kind: str = "line") -> None:
-        """Draw a line through points."""
+        """Draw a line with a tooltip through points in data coordinates."""
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in map(self.place, points))
         self._shapes.append(f'<path class="{kind}" d="M{path}"><title>{escaped(tip)}</title></path>')
 
     def area(self, corner: Point, opposite: Point, tip: str, kind: str = "area") -> None:
-        """Draw a rectangle between two corners."""
+        """Draw a rectangle with a tooltip between two corners, in data coordinates."""
         (x0, y0), (x1, y1) = self.place(corner), self.place(opposite)
         box = f'x="{min(x0, x1):.1f}" y="{min(y0, y1):.1f}" width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
         self._shapes.append(f'<rect class="{kind}" {box}><title>{escaped(tip)}</title></rect>')

@@ -111,7 +111,7 @@ class KernelCost:
 
     @cached_property
     def waves(self) -> Number:
-        """How often the multiprocessors are filled."""
+        """The number of waves of resident blocks over all multiprocessors, at least 1."""
         return -(-self.blocks // (self.resident * self.gpu.multiprocessors))
 
     @cached_property
@@ -258,12 +258,12 @@ def _is_product(s: BlockView) -> bool:
 
 
 def _tile(s: BlockView) -> Number:
-    """The number of independent results of a thread."""
+    """The number of accumulators of a thread in a reduction; 1 for other statements."""
     return float_product(loop.extent for loop in _repeated(s)) if s.block.combiners else 1
 
 
 def _loads(touch: Touch, s: BlockView) -> Number:
-    """How often all threads make an access. Unrolled loops that its index does not depend on do not repeat it; a
+    """The number of accesses of all threads. Unrolled loops that its index does not depend on do not repeat it; a
     reduction stores each result once."""
     invariant = [loop for loop in _repeated(s) if loop.number not in touch.loops]
     if touch.is_write and s.block.combiners:
@@ -283,7 +283,7 @@ def _bytes(touch: Touch, s: BlockView) -> Number:
 
 
 def _run(touch: Touch, thread: Loop) -> Number:
-    """How many consecutive threads read consecutive elements: 1 if they are scattered, a warp if all read the same."""
+    """The number of consecutive threads that read consecutive elements: 1 if scattered, a warp if all read the same."""
     if thread.number not in touch.loops:
         return WARP
     # The index t mod 16 of thread t in 0..31: runs of 16, since threads 16 to 31 read the same elements again.

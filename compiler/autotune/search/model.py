@@ -139,7 +139,7 @@ class CostModel:
         self._forest = CostForest(values, targets - self._scale * prior, self._seed)
 
     def predict(self, values: Values) -> Prediction:
-        """The mean and the spread of the log cost of candidates (n, features); relative while it is not `fitted`."""
+        """The predicted log cost of candidates (n, features); until `fitted` with an unknown offset and spread 0."""
         rows = np.ascontiguousarray(values, dtype=np.float32)
         prior = np.mean([m.predict(rows).mean for m in self._heard], axis=0) if self._heard else np.zeros(len(rows))
         if self._forest is None:

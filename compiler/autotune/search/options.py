@@ -45,7 +45,7 @@ class Options:
             self._set("trials", integer("the search option trials", self.trials, 0))
 
     def _set(self, name: str, value: float) -> None:
-        """Set a field to its plain type, as a log has it."""
+        """Replace a field of the frozen dataclass by its checked value, a plain number that JSON can hold."""
         object.__setattr__(self, name, value)
 
     @property

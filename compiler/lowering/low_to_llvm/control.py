@@ -31,7 +31,7 @@ def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
 
 
 def emit_return(f: FunctionEmitter) -> None:
-    """Emit the end of a function."""
+    """Emit the return of a function, after a fence if it has nontemporal stores."""
     if any("!nontemporal" in line for line in f.lines):
         f.line("fence seq_cst")  # non-temporal stores are weakly ordered
     f.line("ret void")
