@@ -14,6 +14,7 @@ from compiler.autotune.measure.turns import Runnable, Turns, TurnTimes, run_in_t
 from compiler.autotune.tuner import TuningProblem
 from compiler.database import Database, Record
 from compiler.driver.units.unit import Scheduled
+from compiler.space.includes import with_includes
 
 MARGIN = 0.97
 """A record replaces the default if its time is below this share of the default's."""
@@ -153,8 +154,17 @@ class InPlaceComparison:
         """The records of both schedules of a group, the chosen one last."""
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)
-        unchanged = finalist.default if finalist.differs else finalist.text
+        unchanged = _with_recipes(group, finalist.default) if finalist.differs else finalist.text
         pair = [(finalist.text, times.tuned, False), (unchanged, times.default, True)]
         for script, seconds, default in reversed(pair) if is_tuned else pair:
             outcome = times.outcome(seconds)
             yield Record(key, name, group.program, script, outcome, run=self.run, default=default)
+
+
+def _with_recipes(group: TuningProblem, script: str) -> str:
+    """Write a default's steps with recipes by name, if the first sketch of the group has the same steps."""
+    sketch = group.sketches()[0]
+    positions = sketch.recorded_positions
+    if sketch.text(positions) != script:
+        return script
+    return str(with_includes(sketch.decided(positions), sketch.inclusions, group.machine, group.key.threads))

@@ -352,3 +352,12 @@ def test_the_default_is_kept_as_a_script(path: Path) -> None:
     for record in records:
         parse(record.script, "the script")
         assert record.outcome.cost == (1.0 if record.default else 0.5) and record.run == "run"
+
+
+def test_a_default_is_recorded_by_its_recipes() -> None:
+    group = task().group(NAMES[0])
+    problem, steps = group._problem(TuningOptions()), group.space.script(group.space.defaults[0])
+    recorded = in_place._with_recipes(problem, steps)
+    assert recorded == group.space.script_with_includes(group.space.defaults[0])
+    assert ("sched.include" in recorded) == bool(group.space.sketches[0].inclusions)
+    assert in_place._with_recipes(problem, f"// by hand\n{steps}") == f"// by hand\n{steps}"
