@@ -10,7 +10,7 @@ from compiler.support.errors import ScheduleError
 
 
 def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
-    """32-bit accumulators of four products, u8 by i8; the intermediate sum does not saturate."""
+    """Declare vpdpbusd: each i32 accumulator of a vector of `bits` adds four products, u8 by i8, without saturation."""
     return Intrinsic(
         name=name,
         axes=(NestAxis("j", bits // 32), NestAxis("k", 4)),
@@ -25,7 +25,7 @@ def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
 
 
 def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
-    """f32 accumulators of two products; denormals count as zero, and each step rounds to nearest."""
+    """Declare vdpbf16ps: each f32 accumulator of a vector adds two products of bf16; denormals count as zero."""
     return Intrinsic(
         name=name,
         axes=(NestAxis("j", bits // 32), NestAxis("k", 2)),
@@ -63,12 +63,12 @@ _TILE_BF16 = Intrinsic(
 
 
 def _tile_move(name: str, reads: tuple[NestOperand, ...], target: NestOperand, mnemonic: str) -> Intrinsic:
-    """Zero an AMX tile of f32, or move it between a register and rows in memory."""
+    """Declare an instruction that zeroes an AMX tile of f32, or moves it between a tile register and rows in memory."""
     return Intrinsic(name, (_ROWS, _COLUMNS), reads, target, (("amx-tile",),), mnemonic, form="tile")
 
 
 def _interleave(name: str, element: Attribute, group: int) -> Intrinsic:
-    """Interleave rows of 16 elements to groups with one element of each row, by shuffles."""
+    """Declare the shuffles that interleave `group` rows of 16 elements: groups[j, k] = rows[k, j]."""
     axes = (NestAxis("j", 16), NestAxis("k", group))
     rows = NestOperand(element, (("j", 1), ("k", None)))
     groups = NestOperand(element, (("j", group), ("k", 1)))
@@ -101,7 +101,7 @@ for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:
-    """Return the intrinsic of a name. Raises ScheduleError for an unknown name, with names of the same family.
+    """Return the intrinsic of a name. Raises ScheduleError for an unknown name; the message lists names.
 
     >>> strata.intrinsics.find("dot.f32.bf16x2").mnemonic
     'vdpbf16ps'

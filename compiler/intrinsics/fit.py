@@ -29,7 +29,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True)
 class Reference:
-    """An access of the block: a buffer, and its index over loops."""
+    """An access of the block: a buffer, its index over loop numbers, and whether it is conditional or to a fragment."""
 
     buffer: str
     element: Attribute
@@ -45,13 +45,13 @@ class Reference:
 
     @property
     def flat(self) -> Linear:
-        """The offset in row-major order, in elements."""
+        """The row-major offset of the index in the buffer, in elements, over loop numbers."""
         return lin.offset(self.index, self.shape)
 
 
 @dataclass(frozen=True)
 class PerfectNest:
-    """A perfect nest, outermost loop first, around one block; `accumulates` if it adds to its target."""
+    """A perfect nest, outermost loop first, around one block; `accumulates` if the block adds to its target."""
 
     loops: tuple[Loop, ...]
     label: str
@@ -64,8 +64,8 @@ class PerfectNest:
 
 @dataclass(frozen=True)
 class Fit:
-    """The loop of each axis, the read of each operand, and the row distances that the intrinsic leaves open, in
-    elements.
+    """A match: the loop number of each axis, the read number of each operand, and in elements each step that the
+    intrinsic leaves open, by (operand number, axis); the target is the last operand.
 
     >>> strata.intrinsics.Fit({"j": 0, "k": 1}, (0, 1), {}).loops
     {'j': 0, 'k': 1}
@@ -77,7 +77,7 @@ class Fit:
 
 
 def fit(intrinsic: Intrinsic, nest: PerfectNest) -> Fit:
-    """Match a nest with an intrinsic. Raises Misfit with the mismatch, that of the first assignment if several fail."""
+    """Match a nest with an intrinsic: return the first assignment that fits. If all fail, raise the first Misfit."""
     _check_block(intrinsic, nest)
     first_misfit: Misfit | None = None
     for loops in _loop_assignments(intrinsic, nest):
@@ -103,7 +103,7 @@ def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
 
 
 def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
-    """Return the assignments of loops to axes of the same extents, the nest's own order first."""
+    """Return the assignments of loops to axes of the same extents, the nest's order first. Raises Misfit."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
     orders = [
@@ -119,7 +119,7 @@ def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str,
 
 
 def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
-    """Return the assignments of reads to operands for which the body is the intrinsic's."""
+    """Return for each possible match of the bodies the read number of each operand. Raises Misfit if there is none."""
     value = nest.values[0]
     is_copy = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
     if not intrinsic.product and is_copy and len(nest.reads) == len(intrinsic.reads):
@@ -138,7 +138,7 @@ def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int
 
 
 def _factor(node: body.Scalar) -> tuple[int | None, str]:
-    """Return the read in a factor of the product, and the op that widens it."""
+    """Return the number of the read in a factor of a product, and the op that widens it or ""; else None and "?"."""
     if isinstance(node, body.Read):
         return node.position, ""
     if isinstance(node, body.Apply) and len(node.operands) == 1 and isinstance(node.operands[0], body.Read):
@@ -154,7 +154,7 @@ def _is_zero(node: body.Scalar) -> bool:
 
 
 def _yielded_value(intrinsic: Intrinsic) -> str:
-    """Describe the value that an intrinsic's nest yields."""
+    """Describe the value that an intrinsic's nest yields, for a message."""
     parts = [f"{_spelled(r.element)} widened by {r.widened}" if r.widened else "what it reads" for r in intrinsic.reads]
     return " times ".join(parts) or "zero"
 
@@ -164,7 +164,7 @@ def _spelled(element: Attribute) -> str:
 
 
 def _check_assignment(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
-    """Check every type and step of one assignment; return the fit."""
+    """Return the fit of one assignment. Raises Misfit for an element type, a memory space or a step that differs."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
         if reference.element != operand.element:

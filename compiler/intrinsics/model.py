@@ -25,9 +25,9 @@ class NestAxis:
 @dataclass(frozen=True)
 class NestOperand:
     """The layout of an operand: its element type and, along each axis that indexes it, the step in elements. A step of
-    None is any constant: the distance of two rows. widened: the op that extends an element to the type of the
-    accumulator, or "". fragment: the kind of an operand in registers, in a buffer of that scope: an AMX tile, or
-    operand a or b or accumulator c of an MMA; "" for an operand in memory."""
+    None is any positive constant: the distance of two rows. widened: the op that extends an element to the type of the
+    accumulator, or "". fragment: for an operand in registers its kind: an AMX tile, or operand a, operand b or
+    accumulator c of an MMA; "" for an operand in memory."""
 
     element: Attribute
     steps: tuple[tuple[str, int | None], ...]
@@ -46,9 +46,9 @@ class Intrinsic:
         for j = 16 { for k = 4 { C[j] += extend(A[k]) * extend(B[4*j + k]) } }
 
     Without a `combiner` the target is set: to the single read, or to zero. features: alternatives, each a set of LLVM
-    features or the first GPU architecture. llvm: the name in LLVM. form: `dot` on vector registers, `tile` on AMX
+    features or the oldest GPU architecture. llvm: the name in LLVM. form: `dot` on vector registers, `tile` on AMX
     tiles, `interleave` by shuffles, `matrix` and `sum` by a warp. exact: False if rounding differs from the nest's;
-    refused under strict. narrow: whether it drops digits of its operands; refused unless fast.
+    then policy strict refuses it. narrow: whether it drops digits of its operands; then only policy fast takes it.
 
     >>> dot = strata.intrinsics.find("dot.f32.bf16x2")
     >>> [(axis.label, axis.extent) for axis in dot.axes], dot.form, dot.features
@@ -70,7 +70,7 @@ class Intrinsic:
 
     @property
     def runs_on_warp(self) -> bool:
-        """Whether the threads of a warp run it together."""
+        """Whether the threads of a warp execute the instruction together."""
         return self.form in ("matrix", "sum")
 
     def length(self, operand: NestOperand) -> int:
@@ -78,7 +78,7 @@ class Intrinsic:
         return prod(axis.extent for axis in self.axes if operand.step(axis.label) != 0)
 
     def lacking(self, features: Iterable[str]) -> str:
-        """Return the features of all alternatives in words; empty if one alternative is available."""
+        """Return the alternatives of required features in words; empty if `features` has all of one alternative."""
         available = set(features)
         if any(available.issuperset(needed) for needed in self.features):
             return ""

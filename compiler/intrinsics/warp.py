@@ -27,7 +27,7 @@ _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
 
 
 def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
-    """Yield the MMA of an operand kind, and the loads of its fragments."""
+    """Yield the MMA of an operand kind such as f16, with `depth` iterations of k, and the loads of its fragments."""
     needed, k = ((arch,),), NestAxis("k", depth)
     widened = "" if element == F32 else "arith.extf"
     a = NestOperand(element, (("i", depth), ("k", 1)), widened, "a")
@@ -60,12 +60,12 @@ def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterato
 def _tile_transfer(
     name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str
 ) -> Intrinsic:
-    """Move an MMA tile between memory and the registers of a warp."""
+    """Declare a move of an MMA tile between memory and the registers of a warp."""
     return Intrinsic(name, axes, (read,), target, (("sm_75",),), mnemonic, form="matrix")
 
 
 def _sum(combiner: str) -> Intrinsic:
-    """Reduce a number of each thread of a warp."""
+    """Declare the reduction of 32 numbers, one of each thread of a warp, by butterfly shuffles."""
     parts, total = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",
@@ -81,14 +81,14 @@ def _sum(combiner: str) -> Intrinsic:
 
 
 def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
-    """Return the rows and columns of a fragment's MMA tile."""
+    """Return the rows and columns of an operand's MMA tile; its largest step is the number of columns."""
     columns = max(step or 1 for _, step in operand.steps)
     return intrinsic.length(operand) // columns, columns
 
 
 def fragment_vector(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
-    """Return the type of one thread's fragment: (registers of 32 bits, elements of a register); accumulators are in
-    pairs."""
+    """Return the type of one thread's fragment: [32-bit registers, elements of each]; for an accumulator of f32
+    [pairs of registers, 2]."""
     register_elements = 1 if operand.fragment != "c" and operand.element == F32 else 2
     return VectorType(operand.element, [intrinsic.length(operand) // LANES // register_elements, register_elements])
 

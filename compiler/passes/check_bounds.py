@@ -49,7 +49,7 @@ class _Checker:
         self.forms = Forms()
 
     def check(self, op: Operation) -> None:
-        """Check the accesses that certainly run when an op does."""
+        """Check the accesses in the regions of an op that certainly run when the op does. Raises LoweringError."""
         for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
             accessed = access(inner)
             if accessed is not None and accessed.mask is None:
@@ -73,7 +73,7 @@ class _Checker:
                 raise _refusal(access.op, access.buffer, f"its last lane is at {attained_range[1] + access.lanes - 1}")
 
     def _out_of_bounds_value(self, index: SSAValue, size: int) -> float | None:
-        """Return a value of an index that is certainly attained and out of bounds; None if there is none."""
+        """Return a value out of bounds that an index certainly attains; None if there is none."""
         attained_range, (low, high) = self._attained_range(index), self.ranges.of(index)
         values: list[float] = [end for end in attained_range or () if not 0 <= end < size]
         values += [end for end in (low, high) if (low >= size or high < 0) and not isinf(end)]
@@ -93,7 +93,7 @@ class _Checker:
         return (smallest, largest) if smallest >= -(2**63) and largest < 2**63 else None
 
     def _first_and_last(self, variable: SSAValue) -> lin.Range | None:
-        """Return the first and the last value of a loop variable, if bounds and step are constants."""
+        """Return the first and last value of a loop variable; None unless bounds and step are constant and it runs."""
         if not isinstance(variable, BlockArgument):
             return None
         loop = variable.block.parent_op()

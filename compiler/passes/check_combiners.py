@@ -1,4 +1,4 @@
-"""check-combiners: a region that combines the results of a reduction must be a combiner."""
+"""check-combiners: test the combiner regions of reductions with several results, such as argmax."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from compiler.analysis.combiners import check_combiners
 
 @dataclass(frozen=True)
 class CheckCombinersPass(ModulePass):
-    """Test that the combiner region of each joint reduction is commutative and associative, and its identity neutral.
+    """Test the combiner region of each reduction with several results, such as argmax.
 
-    The region runs on values that the op's own body yields for random reads, and on combinations of these; floats are
-    compared up to rounding. Changes nothing.
+    It must be commutative and associative, and its identity neutral. The region runs on values that the op's body
+    yields for random reads, and on combinations of these; floats are compared up to rounding. Changes nothing.
 
     Raises CombinerError, a VerifyException and a StrataError, at the op, with values for which it fails.
     """

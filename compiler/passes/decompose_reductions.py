@@ -23,7 +23,7 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class DecomposeReductionsPass(ModulePass):
-    """Write each implicit init as a nest before the outermost loop that binds a reduce iterator.
+    """Write each implicit init as a nest before the outermost loop that binds a reduce axis.
 
       loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] } }
     ->
@@ -40,8 +40,8 @@ class DecomposeReductionsPass(ModulePass):
 
 
 def decompose_reductions(program: Program) -> Program:
-    """Return the program with the init of every reduction as a nest of its own. Raises LoweringError for a reduction
-    that writes at an index of a reduce axis."""
+    """Return the program with the init of every reduction as a separate nest; sums by whole warps stay. Raises
+    LoweringError for a reduction whose write is indexed by a reduce axis."""
     inits: dict[object, list[Node]] = {}
     decomposed: set[str] = set()
     labels, number = set(program.blocks), program.fresh_number()
@@ -64,8 +64,8 @@ def decompose_reductions(program: Program) -> Program:
 
 
 def _is_whole_warp_sum(block: Block, enclosing_loops: Sequence[Loop]) -> bool:
-    """Return whether a warp computes a complete reduction at once and sets its target: each outer loop is a spatial
-    axis, so that no two iterations add to one element."""
+    """Whether one warp intrinsic computes a complete reduction and sets its target: each outer loop that the block
+    uses is bound to a spatial axis, so that no two iterations add to one element."""
     if not enclosing_loops or not enclosing_loops[-1].intrinsic or find(enclosing_loops[-1].intrinsic).form != "sum":
         return False
     spatial = block.bindings[: block.spatial]
@@ -79,7 +79,7 @@ def _is_whole_warp_sum(block: Block, enclosing_loops: Sequence[Loop]) -> bool:
 def _with_inits(
     nodes: Sequence[Node], inits: Mapping[object, Sequence[Node]], decomposed: Collection[str]
 ) -> tuple[Node, ...]:
-    """Insert each nest of `inits` before its node, and mark decomposed blocks as accumulating."""
+    """Insert the nests of `inits` before the nodes of their keys, and mark the `decomposed` blocks as accumulating."""
     new_nodes: list[Node] = []
     for node in nodes:
         new_nodes += inits.get(key_of(node), ())

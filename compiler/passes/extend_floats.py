@@ -42,7 +42,7 @@ class ExtendFloatsPass(ModulePass):
 
 
 def _extend(rewriter: PatternRewriter, op: Operation, narrow: tuple[type[Attribute], ...]) -> None:
-    """Replace an op on narrow floats by one on f32."""
+    """Replace an op on floats of the types `narrow` by the op on f32: extend its operands, round its results."""
 
     def is_narrow(value: SSAValue) -> bool:
         return isinstance(element_of(value.type), narrow)
@@ -65,7 +65,7 @@ _EXCLUDED_OPS = {kind.name for kind in (*CASTS, SelectOp, ConstantOp, BitcastOp)
 
 @lru_cache(maxsize=512)
 def _narrow(kind: type[Operation]) -> tuple[type[Attribute], ...]:
-    """Return the float types that ops of a class do not compute in."""
+    """Return the float types for which ops of a class are computed in f32; empty if the class stays."""
     if kind.name in _EXCLUDED_OPS:
         return ()
     if kind.name.startswith("math.") or kind is RemFOp:

@@ -23,12 +23,12 @@ from compiler.passes.lift_constants import MAX_INLINE_BYTES
 from compiler.types.elements import row_of
 
 MAX_POINTS = 1 << 20
-"""The largest index space that is evaluated, in points: a hundredth of a second."""
+"""The largest index space that is evaluated, in points; it takes about 10 ms."""
 
 
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
-    """Evaluate computes that depend on small constants alone and have a small result; unused constants go.
+    """Evaluate computes that depend on small constants alone and have small results; erase unused constants.
 
         %T = te.constant dense<[[1.0, 0.0], [0.5, 0.5]]>;  %U = te.compute "U" [...] (%t = %T[j, i]) { 2 * %t }
       ->
@@ -68,8 +68,8 @@ def fold_constants(function: FuncOp, max_bytes: int = MAX_INLINE_BYTES) -> bool:
 
 
 def fold(op: te.ComputeOp | te.GatherOp, max_bytes: int = MAX_INLINE_BYTES) -> list[DenseAttr] | None:
-    """Evaluate an op on constants of up to `max_bytes` bytes; None if an operand is not such a constant, a result has
-    more bytes, or the index space has more than MAX_POINTS points."""
+    """Evaluate an op on constants; return its results' values. None if an operand is no constant, an operand or result
+    has more than `max_bytes` bytes, or the index space has more than MAX_POINTS points."""
     owners = [value.owner for value in op.operands]
     constants = [owner for owner in owners if isinstance(owner, te.ConstantOp)]
     if len(constants) < len(owners) or any(row_of(element_type(value)) is None for value in op.results):
@@ -84,7 +84,7 @@ def fold(op: te.ComputeOp | te.GatherOp, max_bytes: int = MAX_INLINE_BYTES) -> l
 
 
 def _constant_function(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
-    """Return a module with a function without arguments that computes an op on constants."""
+    """Return a module whose only function has no arguments, computes an op on constants and returns its results."""
     copies = {constant.output: constant.clone() for constant in constants}
     copy = op.clone({value: constant.output for value, constant in copies.items()})
     types = [output.type for output in copy.results]

@@ -77,7 +77,7 @@ def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict
 
 
 def _is_inline_splat(op: te.ConstantOp) -> bool:
-    """Return whether a constant needs no array: only computes read it, and all elements are one number."""
+    """Return whether a constant needs no array: only computes read it, and all elements are one number, not NaN."""
     dense = op.value.data
     if not dense.is_splat or not all(isinstance(use.operation, te.ComputeOp) for use in op.output.uses):
         return False

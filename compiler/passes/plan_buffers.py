@@ -1,6 +1,6 @@
 """plan-buffers: temporaries with disjoint lifetimes share a slot.
 
-An allocation in a parallel loop is planned within the loop's body, of which each thread has a copy.
+An allocation in a parallel loop becomes a view of a slot in the loop's body: each thread has a copy of the slot.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PlanBuffersPass(ModulePass):
 
     A lifetime runs from the first to the last user of a buffer or its views, in ops of the function's top level. Slots
     do not overlap, so that each may be declared noalias; buffers in one slot have disjoint lifetimes. In a function
-    that calls others all buffers are views of one arena, at offsets without overlap of live buffers (see
+    that calls others all buffers are views of one arena, at offsets without overlap of live buffers (by
     `compiler.analysis.arena`). Allocs inside serial loops are hoisted to the function's top level, or to the body of
     the scf.parallel around them, where each thread has a slot; unused ones and deallocs are erased. Raises
     LoweringError for buffers that are not static and row-major, or are aligned to more than 64 bytes.
@@ -66,7 +66,7 @@ class _PlannedBuffer:
 
 @dataclass
 class _Slot:
-    """Memory that buffers share one after the other; `last` is the position of the last user."""
+    """Memory that buffers share one after the other; `last` is the position of the last user in the block."""
 
     size: int = 0
     last: int = -1
@@ -115,7 +115,7 @@ def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
 
 
 def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _PlannedBuffer | None:
-    """Return a buffer with its lifetime; None if it is unused."""
+    """Return the buffer of an alloc with its lifetime, to the end of `top` if it escapes; None if it is unused."""
     size = _bytes(alloc)
     users = list(_users(alloc.memref))
     user_positions = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]
@@ -126,7 +126,7 @@ def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _
 
 
 def _escapes(user: Operation) -> bool:
-    """Return whether a user passes a buffer on to users that are not tracked."""
+    """Return whether a user passes a buffer on to users that are not tracked: by yielding it, or in a region."""
     returns_buffer = any(isinstance(value.type, MemRefType) for value in user.results)
     return isinstance(user, scf.YieldOp) or (returns_buffer and not _is_view(user))
 
@@ -169,18 +169,18 @@ def _assign_slots(buffers: list[_PlannedBuffer]) -> list[_Slot]:
 
 
 _Slices: TypeAlias = list[tuple[_PlannedBuffer, int]]
-"""The buffers in a slot, with their offsets."""
+"""The buffers in a slot, with their offsets in bytes."""
 
 
 def _arena(buffers: list[_PlannedBuffer]) -> list[tuple[int, _Slices]]:
-    """Return one slot for all buffers."""
+    """Return one slot with its size in bytes, and the offset of each buffer in it; no slot without buffers."""
     lifetimes = [Lifetime(buffer.size, buffer.first, buffer.last) for buffer in buffers]
     arena = plan(lifetimes, SLOT_ALIGNMENT)
     return [(arena.size, list(zip(buffers, arena.offsets, strict=True)))] if buffers else []
 
 
 def _build_slots(top: Block, slots: list[tuple[int, _Slices]]) -> None:
-    """Insert the slots at the start of a block, and replace buffers by views of them."""
+    """Insert slots, given as (bytes, buffers), at the start of a block, and replace the buffers by views of them."""
     if not slots:
         return
     insert = Builder(InsertPoint.at_start(top)).insert

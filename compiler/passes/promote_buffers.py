@@ -58,7 +58,7 @@ class _AccessCache:
         self._cache: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
 
     def of(self, op: Operation) -> LowAccess | None:
-        """Return the access of an op. Most ops are arithmetic: their name is a cheaper test than their class."""
+        """Return the access of an op; None if it has none, which its name tells faster than its class."""
         if not op.name.startswith(("memref.", "vector.")):
             return None
         operands, cached = tuple(op.operands), self._cache.get(op)
@@ -93,7 +93,7 @@ class _LoopAccesses:
                 self._overlaps[accessed.buffer].add(accessed)
 
     def is_only_access(self, group: list[LowAccess]) -> bool:
-        """Return whether no other access in the loop may touch the element of a group."""
+        """Return whether no access in the loop outside a group may touch the element that the group accesses."""
         first, members = group[0], {a.op for a in group}
         if first.buffer in self._unanalysed:
             return False
@@ -111,7 +111,7 @@ class _LoopAccesses:
 
 
 def _groups(loop: scf.ForOp, accesses: _AccessCache) -> list[list[LowAccess]]:
-    """Group the accesses directly in the loop's body by element; return groups with loads and stores."""
+    """Group the accesses directly in the loop's body by element; return the groups with both loads and stores."""
     groups: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
         accessed = accesses.of(op)
@@ -136,7 +136,7 @@ def _is_promotable(body: _LoopAccesses, group: list[LowAccess]) -> bool:
 
 
 def _uses_masked_lanes_only(load: LowAccess) -> bool:
-    """Return whether the lanes of a masked load outside its mask are dead: only stores under the same mask use them."""
+    """Return whether only stores under the same mask use the result of a masked load; true for any other access."""
     if load.mask is None or load.is_store:
         return True
     pending: list[SSAValue] = [load.op.results[0]]
@@ -156,7 +156,7 @@ def _uses_masked_lanes_only(load: LowAccess) -> bool:
 
 
 def _elementwise_results(user: Operation, operand: int) -> Sequence[SSAValue] | None:
-    """Return the values that an op computes lane by lane from an operand, or passes it on as; None for other ops."""
+    """Return the results or carried values that depend lane by lane on an operand of an op; None for other ops."""
     if user.name.startswith(("arith.", "math.")) or isinstance(user, vector.FMAOp):
         return user.results
     loop, first_carried = (user.parent_op(), 0) if isinstance(user, scf.YieldOp) else (user, 3)
@@ -166,7 +166,7 @@ def _elementwise_results(user: Operation, operand: int) -> Sequence[SSAValue] | 
 
 
 def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
-    """Return whether an op uses an operand only as the value of a masked store."""
+    """Return whether an op is a store under `mask`, and the operand of this number is the stored value."""
     store = access(user)
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
@@ -256,7 +256,7 @@ class _LiveStores:
         self._overlaps = Overlaps(forms)
 
     def overwrite(self, store: LowAccess) -> None:
-        """Record a store; erase the former store to its element if no access is between."""
+        """Record a store, forget those it overlaps; erase the former store to its element if no access is between."""
         former = self.by_place.get(store.place)
         is_dead = former is not None and self.latest is former.op
         for overlapping in self._overlaps.meeting(store):

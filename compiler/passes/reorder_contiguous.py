@@ -19,7 +19,7 @@ from compiler.program.write import update_nests
 
 @dataclass(frozen=True)
 class ReorderContiguousPass(ModulePass):
-    """Move the spatial loop along which most operands are contiguous innermost, reductions outside it.
+    """Move the spatial loop along which most operands are contiguous innermost, the reduction loops outside it.
 
         m, l, k { C[m, l] += A[m, k] * B[k, l] }  ->  m, k, l { C[m, l] += A[m, k] * B[k, l] }
 
@@ -38,13 +38,13 @@ class ReorderContiguousPass(ModulePass):
 
 
 def reorder_contiguous(program: Program) -> Program:
-    """Return a program in its default loop order; see the pass."""
+    """Return a program whose nests have the loop along which most operands are contiguous innermost."""
     nests = dict(_reordered_nests(program))
     return replace(program, body=tuple(nests.get(n, node) for n, node in enumerate(program.body))) if nests else program
 
 
 def _reordered_nests(program: Program) -> Iterator[tuple[int, Node]]:
-    """Yield nests with a better loop order, with their positions."""
+    """Yield the nests whose loop order changes, reordered, each with its position in the program's body."""
     for position, node in enumerate(program.body):
         blocks = blocks_in(node)
         if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:

@@ -61,9 +61,9 @@ class SplitConstantsPass(ModulePass):
 
 @dataclass(frozen=True)
 class SplitProgram:
-    """The function of each call, and the function that runs once before, None if no nest moves.
+    """The two functions: `main` runs in each call, `prepare` once before the first; None if no nest moves.
 
-    aligned: the names of arguments that are aligned to 64 bytes; in the function of each call constants are, too.
+    aligned: the names of arguments that are aligned to 64 bytes; in `main` those of `constants` are, too.
     attributes: of both functions.
     """
 
@@ -75,20 +75,20 @@ class SplitProgram:
 
     @property
     def prepared(self) -> list[str]:
-        """The buffers that the preparation writes and the main function reads."""
+        """The names of the buffers that `prepare` writes and `main` reads."""
         return [] if self.prepare is None else [b.name for b in _results(self.prepare)]
 
     def functions(self) -> list[FuncOp]:
-        """Return both as IR, the preparation first."""
+        """Return `prepare`, if any, and `main` as IR."""
         preparation = [] if self.prepare is None else [_function_of(self.prepare, self.aligned, self.attributes)]
         return [*preparation, _function_of(self.main, self.aligned | self.constants, self.attributes)]
 
 
 def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (), apart: bool = True) -> SplitProgram:
-    """Split a loop function by the names of its constant inputs, as `program.read` names them; see the pass.
+    """Split a loop function by the names of its constant inputs, as `program.read` names them.
 
-    taken: names of the module's functions. apart: False to leave the function whole. Raises InputError for names that
-    are no inputs, or of inputs that are written.
+    taken: names of functions that `prepare` must not have. apart: False to leave all nests in `main`. Raises
+    InputError for names that are no inputs, or of inputs that are written.
     """
     program = read(function)
     aligned = [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
@@ -105,7 +105,7 @@ def split_program(
     taken: Sequence[str] = (),
     apart: bool = True,
 ) -> SplitProgram:
-    """Split a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
+    """Split a program as `split` does a function; `aligned` names the arguments that are aligned to 64 bytes."""
     check_constants(program, constants)
     if not apart:
         return SplitProgram(program, None, frozenset(aligned), frozenset(), attributes)
@@ -125,7 +125,8 @@ def without_preparation(program: Program) -> Program:
 
 
 def _partition(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
-    """Return the nests that run once, the nests of each call, and the temporaries between them."""
+    """Return the nests that run once, the nests of each call, and the temporaries that the former write for the latter;
+    without such temporaries no nest runs once."""
     moved = _movable_nests(program, constants)
     nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     once: list[Node] = [node for n, node in nests.items() if n in moved]
@@ -151,8 +152,8 @@ def _results(program: Program) -> tuple[Buffer, ...]:
 
 
 def _movable_nests(program: Program, constants: Collection[str]) -> set[int]:
-    """Return the positions of the nests that can run once: the largest set without other inputs and without dependences
-    on nests outside it. All nests that cannot move are removed repeatedly until none is left."""
+    """Return the positions of the nests that can run once: the largest set that reads no inputs but `constants` and
+    depends on no nest outside it. Starting from all nests, those that cannot move are removed until all can."""
     uses = {n: _uses(node) for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     moved = set(uses)
     while True:
@@ -166,7 +167,7 @@ def _movable_nests(program: Program, constants: Collection[str]) -> set[int]:
 
 @dataclass(frozen=True)
 class _Uses:
-    """The buffers from outside of a nest that it reads and writes."""
+    """The names of the buffers that a nest reads and writes, without those allocated in it."""
 
     reads: set[str]
     writes: set[str]
@@ -179,7 +180,7 @@ def _uses(node: Node) -> _Uses:
 
 
 def _completed_buffers(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
-    """Return the temporaries that only moved nests write, complete before any other nest reads them. A temporary of
+    """Return the names of temporaries that only moved nests write, all before any other nest reads. A temporary in
     another scope than global cannot be an argument: only moved nests may read it."""
     completed = set()
     for buffer in [node.buffer for node in program.body if isinstance(node, Alloc)]:
@@ -192,7 +193,7 @@ def _completed_buffers(program: Program, uses: dict[int, _Uses], moved: set[int]
 
 
 def _crossing_buffers(program: Program, before: Sequence[Node], after: Sequence[Node]) -> list[Buffer]:
-    """Return the temporaries that moved nests write and others read, in the order of the program."""
+    """Return the temporaries that nests of `before` write and those of `after` read, in the order of the program."""
     shared = touched(before)[1] & touched(after)[0]
     return [node.buffer for node in program.body if isinstance(node, Alloc) and node.buffer.name in shared]
 

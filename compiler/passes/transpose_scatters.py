@@ -66,7 +66,7 @@ class TransposeScattersPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Row:
-    """A scatter, and the offset of its first element in the buffer."""
+    """A scatter, and the offset of its first element in the buffer, in elements."""
 
     op: ScatterOp
     offset: Linear
@@ -74,7 +74,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Tile:
-    """Scatters of one stride and one mask with neighbouring first elements, in the order of memory."""
+    """Scatters of one stride (in elements) and one mask with neighbouring first elements, in the order of memory."""
 
     rows: tuple[_Row, ...]
     last: ScatterOp
@@ -93,7 +93,7 @@ class _Tile:
 
     @property
     def can_be_shuffled(self) -> bool:
-        """Whether lanes are even, and divide the width of a dense tile or are a multiple of the width."""
+        """Whether the number of lanes is even, and a multiple of the width or, in a dense tile, a divisor of it."""
         parts = self.is_dense and self.width % self.lanes == 0
         return self.lanes % 2 == 0 and (parts or self.lanes % self.width == 0)
 
@@ -120,7 +120,7 @@ def _continues_run(first: ScatterOp, op: Operation) -> bool:
 
 
 def _tile_of(rows: list[_Row]) -> Iterator[_Tile]:
-    """Yield the tile of a run, if the offsets of its rows are consecutive."""
+    """Yield the tile of a run if its rows have consecutive offsets and number from 2 to min(stride, MAX_ROWS)."""
     last, stride = rows[-1].op, _stride(rows[0].op)
     assert stride is not None and isinstance(last.value.type, VectorType)
     ordered = tuple(sorted(rows, key=lambda row: row.offset.constant))
@@ -133,8 +133,8 @@ def _tile_of(rows: list[_Row]) -> Iterator[_Tile]:
 
 
 def _stride(op: ScatterOp) -> int | None:
-    """Return the distance between lanes of a scatter, if it is a positive constant and the buffer is static and
-    row-major."""
+    """Return the distance between lanes of a scatter, in elements; None unless it is a positive constant, and the
+    buffer is static and row-major."""
     type = op.base.type
     assert isinstance(type, MemRefType)
     if not type.has_static_shape() or not isinstance(type.layout, NoneAttr):
@@ -148,7 +148,7 @@ def _stride(op: ScatterOp) -> int | None:
 
 
 def _strides(op: ScatterOp) -> list[int]:
-    """Return the stride of each dimension of a scatter's buffer."""
+    """Return the row-major stride of each dimension of a scatter's buffer, in elements."""
     assert isinstance(op.base.type, MemRefType)
     shape = op.base.type.get_shape()
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
@@ -202,8 +202,8 @@ class _TransposedStores:
         return values
 
     def _store(self, value: SSAValue, row: int, column: int, lanes: Sequence[int | None]) -> None:
-        """Store a vector at a transposed row and column `column`; `lanes` are the lanes of its scatters, None for
-        padding."""
+        """Store a vector at a row and column of the transposed tile. lanes: for each element the lane of the scatters
+        whose mask it has, None for padding, which is not stored."""
         indices = list(self.indices)
         if row:
             indices[self.dim] = self._add_constant(indices[self.dim], row * self.step)

@@ -18,13 +18,13 @@ from compiler.support.errors import InputError, ScheduleError
 
 @dataclass(frozen=True)
 class VerifySchedulePass(ModulePass):
-    """Prove that each loop function computes what the function of its name in the file `original` does.
+    """Prove that each loop function computes the same as the function of its name in the file `original`.
 
-    The scheduled function may come out of any script, or be edited by hand; the original is at the loop level, as
+    The scheduled function may come from any script, or be edited by hand; the original is at the loop level, as
     te-to-loop leaves it. Each block is compared with the one that its origin names, each read must find the right
     value, each contribution to a reduction must occur once, and none may be missing. Changes nothing.
 
-    Raises ScheduleError where it is refuted (with an instance) or, unless `undecided` is true, could not be decided.
+    Raises ScheduleError if it is refuted (with an instance) or, unless the option `undecided` is true, undecided.
     """
 
     name = "verify-schedule"

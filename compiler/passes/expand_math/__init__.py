@@ -97,7 +97,7 @@ class ExpandMathPass(ModulePass):
 
 
 def _expand(op: Operation, pool: Constants) -> None:
-    """Replace an op by its polynomial; constants go to the function's pool."""
+    """Replace an op by its expansion; its constants are inserted into the function's pool."""
     format, type_, block = _format(op), op.results[0].type, op.parent
     assert format is not None and block is not None
     lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None

@@ -26,7 +26,7 @@ _SMALL = {
         *(1.6446904371860057e-06, -1.6204733000644746e-07, 1.370470581236866e-08, -7.768631603009701e-10),
     ),
 }
-"""erf x / x - 1."""
+"""erf x / x - 1, as a polynomial of x^2."""
 
 _ROOT = {
     "f32": (
@@ -42,7 +42,7 @@ _ROOT = {
         -2.35885043577889e-14,
     ),
 }
-"""The fourth root of 1 - erf t: a polynomial of lower degree than for its logarithm, and without an exponential."""
+"""The fourth root of 1 - erf t, as a polynomial of t: of lower degree than log(1 - erf t), and no exponential."""
 
 _ZERO_FROM = {"f32": 10.1, "f64": 27.3}
 """From here on erfc rounds to 0."""

@@ -24,19 +24,19 @@ class ReducedAngle:
     quadrant: Bits
 
     def bits(self) -> list[Bits]:
-        """Return both as bits."""
+        """Return the bits of r, and the quadrant."""
         return [self.r.as_bits(), self.quadrant]
 
     @staticmethod
     def of(bits: Sequence[Bits]) -> ReducedAngle:
-        """Return the angle of the result of `bits`."""
+        """Return the angle of the two elements that the method `bits` returns."""
         r, quadrant = bits
         return ReducedAngle(r.as_real(), quadrant)
 
 
 def reduce_large_angle(x: Real) -> ReducedAngle:
-    """Reduce x = m 2^s with a 24-bit m: multiply m by the 96 bits of 2 / pi whose product with 2^s is below 4 and
-    significant."""
+    """Return n and r of x = n pi / 2 + r: of x = m 2^s with a 24-bit m, multiply m by the 96 bits of 2 / pi that
+    matter. Products of higher bits with x are multiples of 4, those of lower bits are negligible."""
     size = x.magnitude().as_bits()
     m = ((size & 0x7FFFFF) + 0x800000).widened()
     words = _window((size >> 23) - 120)

@@ -11,7 +11,7 @@ from compiler.passes.expand_math.values import Real, fma, select, select_if_any,
 def fmod(x: Real, y: Real, library: Library) -> Real:
     """The remainder with x's sign; `library` builds a call of the C library, for large or undefined quotients. The
     rounded quotient is n or n + 1; for n + 1 the remainder is negative, and y is added, which is exact: both are
-    multiples of one unit and below y."""
+    multiples of one power of two and below y."""
     magnitude_x, magnitude_y = x.magnitude(), y.magnitude()
     quotient = magnitude_x / magnitude_y
     n = Real(x.site, x.site.add(math.TruncOp(quotient.ssa)))

@@ -71,7 +71,7 @@ def _reduce_angle(x: Real) -> ReducedAngle:
 
 
 def _is_large(x: Real) -> Truth:
-    """Test whether x is large and finite."""
+    """Whether |x| is finite and at least the limit in `_LARGE`."""
     format = x.site.format
     low, high = format.pattern(_LARGE[format.name]), format.pattern(inf)
     return (x.magnitude().as_bits() - low).below(high - low)

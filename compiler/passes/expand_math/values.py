@@ -59,12 +59,12 @@ class Format:
 
     @property
     def width(self) -> int:
-        """The bits of a number."""
+        """The number of bits of a float."""
         return self.bits.width.data
 
     @property
     def shift(self) -> float:
-        """A number of this size has no fraction digits: adding it rounds to an integer, in the lowest bits."""
+        """1.5 * 2^digits: a smaller number plus this is rounded to an integer, which is then in the lowest bits."""
         return 1.5 * 2.0**self.digits
 
     @property
@@ -125,13 +125,13 @@ class Site:
         return scalar if self.lanes is None else vector_type(scalar, self.lanes)
 
     def real(self, value: Real | float) -> Real:
-        """Return a number as a constant of the format; a Real as it is."""
+        """Return a number as a constant of the format, a Real unchanged."""
         if isinstance(value, Real):
             return value
         return Real(self, self.pool.get(self.format.rounded(value), self.format.real, self.lanes))
 
     def bits(self, value: Bits | int) -> Bits:
-        """Return a number as a constant integer of the format's width; Bits as they are."""
+        """Return a number as a constant integer of the format's width, Bits unchanged."""
         if isinstance(value, Bits):
             return value
         return Bits(self, self.pool.get(value, self.format.bits, self.lanes))
@@ -139,13 +139,13 @@ class Site:
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth values of an expansion."""
+    """A truth value of an expansion, or a vector of one for each lane."""
 
     site: Site
     ssa: SSAValue
 
     def any(self) -> SSAValue:
-        """Test whether a lane is true."""
+        """Insert a test whether any lane is true; return its i1."""
         if self.site.lanes is None:
             return self.ssa
         kind = CombiningKindAttr(CombiningKindFlag.OR)
@@ -153,12 +153,12 @@ class Truth:
 
 
 def _on_bits(kind: type[Operation]) -> Callable[[Bits, Bits | int], Bits]:
-    """Return the operator on integers that builds an op."""
+    """Return the binary operator on integers that inserts an op of a class."""
     return lambda a, b: Bits(a.site, a.site.add(elementwise(kind, a.ssa, a.site.bits(b).ssa)))
 
 
 def _on_reals(kind: type[Operation]) -> Callable[[Real, Real | float], Real]:
-    """Return the operator on floats that builds an op."""
+    """Return the binary operator on floats that inserts an op of a class."""
     return lambda a, b: Real(a.site, a.site.add(elementwise(kind, a.ssa, a.site.real(b).ssa)))
 
 
@@ -172,7 +172,7 @@ def _test_of_reals(predicate: str) -> Callable[[Real, Real | float], Truth]:
 
 @dataclass(frozen=True)
 class Bits:
-    """Integers of the format's width; number operands become constants."""
+    """An integer of the format's width, or a vector of them; operands that are Python numbers become constants."""
 
     site: Site
     ssa: SSAValue
@@ -209,7 +209,7 @@ class Bits:
 
 @dataclass(frozen=True)
 class Real:
-    """Floats of an expansion; number operands become constants."""
+    """A float of the site's format, or a vector of them; operands that are Python numbers become constants."""
 
     site: Site
     ssa: SSAValue
@@ -269,12 +269,12 @@ def select_bits(condition: Truth, a: Bits | int, b: Bits | int) -> Bits:
 
 
 def at_most(x: Real, limit: float) -> Real:
-    """The minimum; NaN is propagated (as by minps, which returns its second operand)."""
+    """The minimum of x and a limit; NaN if x is NaN (as by minps, which returns its second operand)."""
     return select(x > limit, limit, x)
 
 
 def at_least(x: Real, limit: float) -> Real:
-    """The maximum; NaN is propagated."""
+    """The maximum of x and a limit; NaN if x is NaN."""
     return select(x < limit, limit, x)
 
 
@@ -284,13 +284,13 @@ def with_sign_of(magnitude: Real, sign: Real) -> Real:
 
 
 def ldexp(x: Real, n: Bits, normal: bool = False) -> Real:
-    """x * 2^n for a normal x; `normal` if power and result are normal, too."""
+    """x * 2^n for a normal x; `normal` asserts that 2^n and the result are normal, too."""
     return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa, normal)))
 
 
 def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:
-    """Select `fast`, or in lanes where the condition holds the values that `slow` builds, under a branch that is taken
-    if there is such a lane."""
+    """Return `fast`, but in lanes where the condition holds the values that `slow` builds, in a branch that is taken
+    only if there is such a lane."""
     site = condition.site
     then, otherwise = Block(), Block()
     inside = replace(site, insert=then.add_op)
@@ -303,7 +303,7 @@ def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site],
 
 
 def library_call(op: Operation, site: Site) -> Real:
-    """Clone an op with the attribute for the C library."""
+    """Insert a clone of an op with the attribute `library`, which lowers to a call of the C library."""
     clone = op.clone()
     clone.attributes[LIBRARY] = UnitAttr()
     clone.results[0].name_hint = None

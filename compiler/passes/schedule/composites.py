@@ -33,7 +33,8 @@ class TilePass(SchedulingPass):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorizePass(SchedulingPass):
-    """Mark a loop whose iterations become lanes: `vectorize{block=C loop=l}`; with `width` it is split first."""
+    """Mark a loop whose iterations become lanes: `vectorize{block=C loop=l}`; with `width` the loop is split,
+    and the inner loop marked."""
 
     name = "vectorize"
     block: str
@@ -49,7 +50,7 @@ class VectorizePass(SchedulingPass):
 
 @dataclass(frozen=True, kw_only=True)
 class BindThreadsPass(SchedulingPass):
-    """Bind loops of a block to hardware indices: `bind-threads{block=C block-x=m thread-x=l}`."""
+    """Bind loops of a block to the block and thread indices of a GPU: `bind-threads{block=C block-x=m thread-x=l}`."""
 
     name = "bind-threads"
     block: str

@@ -38,7 +38,7 @@ class PrimitivePass(SchedulingPass):
     primitive: ClassVar[Primitive]
 
     def schedule(self, s: Schedule) -> None:
-        """Apply the primitive, and move the resulting block to `at`, if that is set."""
+        """Apply the primitive; move the resulting block to the loop of the option `at`, if that is set."""
         with self._option("block"):
             block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
         kinds = {name: kind for name, kind in self.primitive.parameters.items() if kind.asked}
@@ -56,7 +56,7 @@ class PrimitivePass(SchedulingPass):
 
     @contextmanager
     def _option(self, name: str) -> Iterator[None]:
-        """Say of a ScheduleError within that this pass is refused, for an option."""
+        """Set this pass and the option `name` as the origin of a ScheduleError that the body raises."""
         try:
             yield
         except ScheduleError as error:
@@ -64,7 +64,7 @@ class PrimitivePass(SchedulingPass):
             raise
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
-        """Return an option as an argument of the primitive's method."""
+        """Convert an option's value to an argument of the primitive's method: labels to handles, -1 to None."""
         if value is None or kind is BLOCK:
             return block if kind is BLOCK else None
         if isinstance(kind, HandleParameter):
@@ -92,7 +92,7 @@ def _has_block(primitive: Primitive) -> bool:
 
 
 def make_pass(primitive: Primitive) -> type[SchedulingPass]:
-    """Generate the pass of a primitive."""
+    """Generate the pass class of a primitive: its options are the primitive's parameters, and `at` for a new block."""
     options: list[tuple[str, Value, Value]] = [("block", str, field())] if _has_block(primitive) else []
     defaults = inspect.signature(primitive.plan).parameters
     for name, kind in primitive.parameters.items():

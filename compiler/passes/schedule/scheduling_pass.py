@@ -22,7 +22,7 @@ from compiler.support.errors import ScheduleError
 class SchedulingPass(ModulePass, ABC):
     """A pass that schedules the loop function named `function`, or all of the module's; on a refusal none is changed.
 
-    Raises ScheduleError for a refusal, with the refused block as its op.
+    Raises ScheduleError for a refusal; its op is the block of the option `block`, or else the function.
     """
 
     function: str | None = None
@@ -48,11 +48,11 @@ class SchedulingPass(ModulePass, ABC):
 
     @abstractmethod
     def schedule(self, s: Schedule) -> None:
-        """Apply the primitive."""
+        """Apply the primitives of the pass to a schedule. Raises ScheduleError."""
 
 
 def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
-    """Return the loops of these names around a block, in this order."""
+    """Return the loops around a block that have these labels, in the order of the labels."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
 
