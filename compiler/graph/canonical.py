@@ -30,10 +30,11 @@ Callees = Mapping[str, "Canonical"]
 
 @dataclass(frozen=True)
 class Canonical:
-    """A canonical graph.
+    """A canonical graph, and its relation to the graph that it was made from.
 
-    graph: in canonical order, under canonical names except the function's. names: the names in the original graph.
-    arguments, results: the original position of each input and result. callees: the hashes of the functions it calls.
+    graph: in canonical order, under canonical names; the function keeps its name. names: the names in the original
+    graph. arguments, results: the original position of each input and result. callees: by name, the hash of each
+    function that it calls and whose canonical form was passed to `canonical`.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -50,7 +51,7 @@ class Canonical:
 
     @cached_property
     def hash(self) -> str:
-        """A hash of the computation, in hexadecimal digits; it ignores names. It reads all constants once."""
+        """The hash of the computation, in hexadecimal digits, independent of names. It reads all constants once."""
         return graph_digest(self.graph, self.callees).hex()
 
     def with_signature_of(self, former: Graph) -> Graph:
@@ -75,7 +76,7 @@ class Canonical:
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
     """Return the canonical form of a te function.
 
-    Unless the signature is kept, inputs and results are ordered by structure, and unused inputs are removed.
+    Without `keep_signature`, inputs and results are ordered by structure, and unused inputs are removed.
     `callees`: by name, the canonical forms of called functions whose signatures have changed.
 
     >>> A = te.placeholder((4,), name="A")
@@ -105,10 +106,10 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
 
 
 def canonicalize(module: ModuleOp) -> ModuleOp:
-    """Build a module of the canonical forms of a verified module's te functions, in its order, under their names.
+    """Build a module of the canonical forms of a verified module's te functions, in the same order, under their names.
 
-    Private functions that another one calls get canonical signatures, and calls of them follow. Raises InputError for
-    anything but a te function.
+    A private function that another function calls gets a canonical signature, and its calls are adapted. Raises
+    InputError for a function that is not of te.
 
     >>> A = te.placeholder((4,), name="A")
     >>> module = strata.graph.canonicalize(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -120,7 +121,8 @@ def canonicalize(module: ModuleOp) -> ModuleOp:
 
 
 def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
-    """The canonical form of each function of a module, by name, in its order. Raises InputError as `canonicalize`."""
+    """Map the name of each function of a module, in their order, to its canonical form. Raises InputError for a
+    function that is not of te."""
     graphs = {function.sym_name.data: read(function) for function in functions(module)}
     called = {node.callee for graph in graphs.values() for node in graph.nodes if isinstance(node, Call)}
     forms: dict[str, Canonical] = {}
@@ -131,7 +133,7 @@ def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
 
 
 def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
-    """The hash of a te function of a module, in hexadecimal digits; without a name, of the module's only function.
+    """The hash of the te function `name` of a module, in hexadecimal digits; with None, of the module's only function.
 
     It depends on the computation and on the order of arguments and results, and on no names.
     """
@@ -140,7 +142,7 @@ def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
 
 
 def _callees_first(graphs: Mapping[str, Graph]) -> list[str]:
-    """The names of the functions, callees first."""
+    """The names of functions, each after the functions that it calls."""
     ordered_names: dict[str, None] = {}
     stack = [(name, False) for name in reversed(list(graphs))]
     while stack:

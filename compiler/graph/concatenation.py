@@ -15,21 +15,21 @@ from compiler.program.body import Read
 
 @dataclass(frozen=True)
 class Slot:
-    """An input, by its position, and the offset of its first element in the result in row-major order."""
+    """An input, by its position, and its row-major offset in the result, in elements."""
 
     input: int
     start: int
 
 
 def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
-    """The slots of a function whose result holds whole inputs one after another; None for any other function.
+    """The slots of a function whose result consists of whole inputs, one after another; None for any other function.
 
         %J = te.compute "J" [i = 8, j = 2] (%a = %A[i, j] where (-i + 3 >= 0) else 0.0,
             %b = %B[i - 4, j] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }
       ->
         Slot(0, 0), Slot(1, 8)      // A, B
 
-    The slots divide the first axis of extent above 1. An input may be a reshape of its slot.
+    The slots divide the first axis of extent above 1. An input may have another shape than its slot: a reshape.
     """
     node = graph.nodes[0] if len(graph.nodes) == 1 else None
     if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
@@ -55,7 +55,7 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
-    """The position of the read that a compute copies where its axes have `values`; None if it is not a single read."""
+    """The position of the read that a compute copies where its axes have `values`; None if it does not copy one."""
     value = read_at(node.block.body[0], values, ranges)
     return value.position if isinstance(value, Read) else None
 

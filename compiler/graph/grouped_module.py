@@ -22,19 +22,20 @@ from compiler.graph.tree import Graph
 from compiler.graph.write import write
 
 UserNames: TypeAlias = Mapping[str, Provenance]
-"""By the name of a function, the user's names of its parts."""
+"""Map the name of a function to the user's names of its blocks, axes and values."""
 
 
 Rewrite: TypeAlias = Callable[[Graph], Canonical | None]
-"""Another form of a canonical graph, with the same inputs and results in the same order; None to keep the graph."""
+"""A function that returns another form of a canonical graph, with inputs and results in the same order, or None to keep
+the graph."""
 
 
 @dataclass(frozen=True)
 class GroupedModule:
-    """A program in groups.
+    """A program that is cut into groups, with the user's names.
 
-    names: the user's names of the parts of each function, by the function's name; for a group, of its first call. It
-    has no unchanged functions. hashes: the canonical hashes of the groups, by their names.
+    names: the user's names of the blocks, axes and values of each function, by the function's name; for a group, those
+    of its first call. Empty if the module is unchanged. hashes: the canonical hash of each group, by the group's name.
 
     >>> A = te.placeholder((4,), name="A")
     >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
@@ -50,9 +51,9 @@ class GroupedModule:
 def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     """Build the module of a te function in canonical form, cut into canonical groups.
 
-    Public functions keep the names of their arguments and results. `x` is a module, or has one. A program that
-    fits one group is returned unchanged, not even canonical. So are programs of another level, and programs with
-    groups, which are verified. Raises InputError and Refusal as `grouping.group`.
+    Public functions keep the names of their arguments and results. `x` is a module or an object with the attribute
+    `module`. A program that fits one group is returned unchanged, not even canonical. So are programs of another level,
+    and programs with groups, which are verified: Refusal if they are invalid. Raises InputError for a rule's mistake.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = strata.graph.grouped_module(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))
@@ -65,10 +66,10 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
 def group_program(
     x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None
 ) -> GroupedModule:
-    """Group a program as `grouped_module`, with the user's names and the hashes of the groups.
+    """Group a program as `grouped_module`, and return it with the user's names and the hashes of the groups.
 
-    With `single`, a function that fits one group calls that group too. `rewrite` may replace canonical functions before
-    they are cut into groups; if it replaces one, all call groups.
+    With `single`, a function that fits one group becomes a call of that group. `rewrite` may replace canonical
+    functions before they are cut into groups; if it replaces any, `single` is implied.
 
     >>> A = te.placeholder((4,), name="A")
     >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
@@ -105,14 +106,14 @@ def group_program(
 
 
 def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
-    """Apply `rewrite` to a canonical function; the same object if it keeps the graph."""
+    """Apply `rewrite` to a canonical function; return the same object if `rewrite` returns None."""
     rewriting = rewrite(form.graph)
     return form if rewriting is None else replace(rewriting, names=rewriting.names.after(form.names))
 
 
 @dataclass(frozen=True)
 class _CanonicalParts:
-    """Functions and groups in canonical form, the user's names of their parts, and the hashes of the groups."""
+    """Callers and groups in canonical form, the user's names in each function, and the hash of each group."""
 
     parts: MergedGroups
     names: UserNames
@@ -120,7 +121,7 @@ class _CanonicalParts:
 
 
 def _canonical(parts: MergedGroups, names: UserNames) -> _CanonicalParts:
-    """Make functions and groups canonical, and groups that are then equal one function."""
+    """Canonicalise callers and groups, and merge groups that are then equal."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
     merged = merge_equal_groups([form.graph for form in mains], [form.graph for form in forms.values()])
@@ -130,7 +131,7 @@ def _canonical(parts: MergedGroups, names: UserNames) -> _CanonicalParts:
 
 
 def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:
-    """Restore the names of arguments and results of public functions, by which callers refer to them."""
+    """Give the arguments and results of the functions of `parts` the names that they have in `original`."""
     by_name = {function.sym_name.data: function for function in functions(original)}
     for function in functions(parts):
         before = by_name.get(function.sym_name.data)

@@ -18,14 +18,15 @@ UNEQUAL = CMPF.index("une")
 
 @dataclass(frozen=True)
 class Guarded:
-    """Positions of two inputs of a function: while `guard`, one f32, is not zero, the result is the input `value`."""
+    """Positions of two inputs of a function: if the input `guard`, one f32, is not zero, the result is the input
+    `value`."""
 
     guard: int
     value: int
 
 
 def guarded(graph: Graph) -> Guarded | None:
-    """The guard of a te function whose only result is computed last, as
+    """The guard of a te function whose last node computes its only result as
 
         %y = te.compute [...] (%g = %guard[0], %v = %value[i, j, ...], ...) { select %g != 0.0, %v, ... }
 
@@ -70,7 +71,8 @@ def _compared(test: Scalar) -> Scalar | None:
 
 
 def _is_own(block: Block, index: tuple[lin.Linear, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an index is the block's spatial axes in order; dimensions of extent 1 are ignored."""
+    """Whether an index into a buffer of `shape` is the block's spatial axes in order; dimensions of extent 1 may have
+    any index."""
     identity = [lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape)]
     return len(shape) == block.spatial and all(
         form == at or size == 1 for form, at, size in zip(index, identity, shape, strict=True)

@@ -1,4 +1,4 @@
-"""Structural digests of forms, accesses, bodies and computes; they ignore names.
+"""Structural digests of affine forms, accesses, bodies and computes, independent of names.
 
 The caller assigns colours to sources and axes: digests that are equal for values that it does not distinguish.
 """
@@ -22,7 +22,7 @@ from compiler.program.combiner import Combiner, Joint
 from compiler.program.tree import Access, Block, Buffer
 
 Colours = Mapping[str, bytes]
-"""The colour of each value."""
+"""Map the name of each value to its colour."""
 
 _COMMUTATIVE = frozenset(
     (
@@ -51,21 +51,21 @@ _SWAPPED = {
     "arith.cmpi": (0, 1, 4, 5, 2, 3, 8, 9, 6, 7),
     "arith.cmpf": (0, 1, 4, 5, 2, 3, 6, 7, 8, 11, 12, 9, 10, 13, 14, 15),
 }
-"""By the number of a comparison's predicate, that of its mirror image: `a < b` is `b > a`."""
+"""Map the number of a comparison's predicate to that with swapped operands: `a < b` is `b > a`."""
 
 
 SAMPLE, SAMPLES = 64, 256
-"""The bytes of each sampled stretch of a constant, and the most stretches."""
+"""The bytes of each sample of a constant, and the number of samples, without the first and the last."""
 
 
 def digest(*parts: object) -> bytes:
-    """The digest of numbers, texts, digests, and tuples or lists of them."""
+    """The 16-byte digest of numbers, strings, digests, and tuples or lists of them."""
     return blake2b(repr(parts).encode(), digest_size=16).digest()
 
 
 @lru_cache(maxsize=8192)
 def text_of(attribute: Attribute) -> str:
-    """The text of an attribute, which determines the attribute."""
+    """The printed form of an attribute; it determines the attribute."""
     return str(attribute)
 
 
@@ -75,7 +75,8 @@ def constant_digest(constant: Dense) -> bytes:
 
 
 def sample_digest(constant: Dense) -> bytes:
-    """The digest of some elements of a constant: constants of different digests differ, those of equal digests may."""
+    """The digest of samples of a constant's bytes. Constants of different digests differ; those of equal digests may
+    differ too."""
     content, size = constant.data, len(constant.data)
     samples = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
     step = max(SAMPLE, size // SAMPLES)
@@ -84,7 +85,7 @@ def sample_digest(constant: Dense) -> bytes:
 
 
 class NameColours(dict[str, bytes]):
-    """Colours that tell values apart by their names."""
+    """Colours that distinguish all values: each is the digest of the name."""
 
     def __missing__(self, name: str) -> bytes:
         colour = self[name] = digest(name)
@@ -93,17 +94,17 @@ class NameColours(dict[str, bytes]):
 
 @lru_cache(maxsize=4096)
 def axis_colour(size: int, is_reduce: bool, place: object) -> bytes:
-    """The colour of an axis; `place` is its position in the canonical order of the axes, "" while it has none."""
+    """The colour of an axis; `place` is its position in the canonical order of the axes, "" before it has one."""
     return digest("axis", size, is_reduce, place)
 
 
 def input_colour(value: Buffer, position: object) -> bytes:
-    """The colour of an input: its type and, where inputs have an order, its position."""
+    """The colour of an input: the digest of its type and `position`, a constant if the order of inputs is free."""
     return digest("input", text_of(value.element), value.shape, position)
 
 
 def swapped(node: Apply) -> Scalar | None:
-    """An operation with its first two operands swapped and the same value; None if swapping changes the value.
+    """The equal operation with its first two operands swapped; None if a swap changes the value.
 
     NaN payloads are ignored. `maxnumf` and `minnumf` are not commutative: of zeros of both signs they return either.
     """
@@ -120,7 +121,7 @@ def swapped(node: Apply) -> Scalar | None:
 
 @dataclass
 class Digests:
-    """Digests of the parts of one compute, by the colours of its operands and of its axes."""
+    """Digests of the forms, accesses and scalars of one compute, from the colours of its operands and axes."""
 
     reads: Sequence[Access]
     sources: Colours
@@ -130,7 +131,7 @@ class Digests:
     _moved: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def form(self, form: Linear) -> bytes:
-        """The digest of a form over axes, independent of the order of its terms."""
+        """The digest of an affine form over axes, independent of the order of its terms."""
         terms = []
         for atom, factor in form.terms:
             if isinstance(atom, int):
@@ -170,10 +171,10 @@ class Digests:
         return digest(node.kind.name, operands, properties, list(map(text_of, node.types)), node.result)
 
     def ordered(self, node: Apply) -> Apply:
-        """An operation with its first two operands in canonical order, if they may be swapped.
+        """The operation with its first two operands in canonical order, if they may be swapped; else as it is.
 
-        Operands that depend on spatial axes come first, by these axes: the rows of a product before its columns.
-        Operands that depend on none follow, then literals. Ties are ordered by digests.
+        Operands that depend on spatial axes come first, in the order of the axes: the rows of a product before its
+        columns. Operands that depend on no spatial axis follow, then literals. Digests break ties.
         """
         if node.kind.name not in _COMMUTATIVE and node.kind.name not in _SWAPPED:
             return node
@@ -184,8 +185,8 @@ class Digests:
         return reverse
 
     def _compared(self, first: Scalar, second: Scalar) -> int:
-        """Negative if the first operand precedes the second, positive if it follows, else 0. Digests decide last:
-        they are slow."""
+        """Negative if the first operand precedes the second in canonical order, positive if it follows, else 0. Digests
+        are compared last: they are slow."""
         ranks = self._rank(first), self._rank(second)
         if ranks[0] != ranks[1]:
             return -1 if ranks[0] < ranks[1] else 1

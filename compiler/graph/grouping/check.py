@@ -12,12 +12,12 @@ from compiler.graph.grouping.outline import GROUP
 
 
 def is_group(function: FuncOp) -> bool:
-    """Whether a function is a group."""
+    """Whether a function has the attribute `te.group`."""
     return GROUP in function.attributes
 
 
 def has_groups(module: ModuleOp) -> bool:
-    """Whether a module has groups, or calls of functions."""
+    """Whether a module has groups or any call of a function."""
     calls = (isinstance(op, CallOp) for f in functions(module) for op in f.walk())
     return any(is_group(f) for f in functions(module)) or any(calls)
 

@@ -10,13 +10,13 @@ from compiler.graph.grouping.view import View
 from compiler.support.errors import InputError
 
 Option: TypeAlias = tuple[str, ...]
-"""Computes whose groups a compute joins, all of them or none."""
+"""Names of computes: a compute joins the groups of all of them, or none."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The options of a compute, the default first. It takes the first that makes no cycle of groups; without any it
-    stays alone.
+    """The groups that a compute may join, the preferred option first. The first option that makes no cycle of groups is
+    taken. A choice without options closes the compute's group.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))
@@ -31,8 +31,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice with the number of the option taken, None for none, and for each option the bytes that the compute
-    then exchanges with other groups."""
+    """The result of a choice. taken: the index of the option taken, None if the choice has no options. cost: for each
+    option, the bytes that the compute exchanges with other groups under it."""
 
     choice: Choice
     taken: int | None
@@ -40,13 +40,13 @@ class Decision:
 
 
 Rule: TypeAlias = Callable[[View], Iterator[Choice]]
-"""A generator of choices. Each is decided before the next one is generated, so that the view shows its groups."""
+"""A generator of choices. Each is decided before the next one is generated, so that the view has the groups so far."""
 
 
 def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
-    """Group the computes of a view by rules, in their order; the first rule to decide about a compute wins.
+    """Group the computes of a view by rules, in their order, and return the decisions.
 
-    Raises InputError for a rule that names a compute which the function does not have.
+    The first decision about a compute is final. Raises InputError for a rule that names a missing compute.
     """
     decisions: list[Decision] = []
     decided: set[str] = set()
@@ -67,7 +67,7 @@ def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
 
 
 def fixed_groups(places: Mapping[str, str]) -> Rule:
-    """A rule that puts computes into the groups of others; "" leaves one alone."""
+    """Return a rule that adds each compute of `places` to the group of the compute it maps to; "" closes its group."""
 
     def rule(view: View) -> Iterator[Choice]:
         for compute, into in places.items():

@@ -9,13 +9,13 @@ from compiler.graph.grouping.equal_groups import MergedGroups
 from compiler.graph.tree import Call, Constant, Graph
 
 _Passed = dict[str, list[Constant | None]]
-"""By group, for each argument the small constant that all calls pass, or None."""
+"""Map the name of a group to the small constant that all its calls pass as each argument, or None."""
 
 
 def with_constants(parts: MergedGroups) -> MergedGroups:
     """Move a small constant into a group if every call of the group passes it, so that equal groups stay one function.
 
-    A constant is small if text has its elements in place: at most 64 of them, or any number of equal ones.
+    A constant is small if it has at most 64 elements, or any number of equal ones: the IR text then lists them inline.
     """
     by_callee: _Passed = {}
     for graph in parts.mains:
@@ -29,12 +29,12 @@ def with_constants(parts: MergedGroups) -> MergedGroups:
 
 
 def is_small(constant: Constant) -> bool:
-    """Whether a constant is small enough to move into a group."""
+    """Whether a constant has at most 64 elements, or equal ones only, so that it may move into a group."""
     return constant.value.data.is_inline
 
 
 def _passing(graph: Graph, by_callee: _Passed) -> Graph:
-    """A function whose calls leave out the constants that groups now have; unused constants are dropped."""
+    """Drop from calls the arguments that became constants of the groups, and from the caller constants without use."""
     nodes = [_shorter(node, by_callee[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     used = {name for node in nodes for name in node.operands} | set(graph.results)
     used_nodes = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
@@ -47,7 +47,7 @@ def _shorter(call: Call, constants: Sequence[Constant | None]) -> Call:
 
 
 def _holding(graph: Graph, moved: Sequence[Constant | None]) -> Graph:
-    """A group with constants in the place of arguments; `moved` has one or None for each argument."""
+    """Replace arguments of a group by constants; `moved` has a constant or None for each argument."""
     pairs = list(zip(graph.inputs, moved, strict=True))
     inputs = tuple(value for value, constant in pairs if constant is None)
     constants = [Constant(constant.value, (value,)) for value, constant in pairs if constant is not None]

@@ -10,11 +10,12 @@ from compiler.graph.grouping.view import View
 MOST_COMPUTES = 64
 """The most computes of a group."""
 MOST_OPERATIONS = 512
-"""The most scalar operations of a group; one compute may have more."""
+"""The most scalar operations of a group; a single compute with more is a group of its own."""
 
 
 def cut(view: View, group: Sequence[str]) -> list[list[str]]:
-    """Split a group into parts within the bounds, in the order of the graph, with the fewest bytes between them."""
+    """Split a group, in the order of the graph, into parts within MOST_COMPUTES and MOST_OPERATIONS, with the fewest
+    bytes live at the cuts. A group within the bounds is the only part."""
     operations = [scalar_operations(view.block(name)) for name in group]
     if len(group) <= MOST_COMPUTES and sum(operations) <= MOST_OPERATIONS:
         return [list(group)]
@@ -40,7 +41,8 @@ def cut(view: View, group: Sequence[str]) -> list[list[str]]:
 
 
 def _live(view: View, group: Sequence[str]) -> list[int]:
-    """For each position in a group, the bytes of values that are computed before it and read at or after it."""
+    """For each position 0 ... len(group), the bytes of values computed in the group before it and read in the group at
+    or after it."""
     positions = {name: n for n, name in enumerate(group)}
     change = [0] * (len(group) + 2)
     for n, name in enumerate(group):

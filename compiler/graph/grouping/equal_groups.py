@@ -13,9 +13,9 @@ from compiler.program.tree import Block, Buffer
 
 @dataclass(frozen=True)
 class MergedGroups:
-    """The functions of a module: the callers, and the groups, no two of them equal, in the order of their first calls.
+    """The functions of a module: the callers, and distinct groups in the order of their first calls.
 
-    origins: the former name of each group; for equal groups, the name of the one called first.
+    origins: map the new name of each group to its former name; for merged groups, to that of the group called first.
     """
 
     mains: tuple[Graph, ...]
@@ -24,7 +24,8 @@ class MergedGroups:
 
 
 def merge_equal_groups(mains: Sequence[Graph], groups: Iterable[Graph]) -> MergedGroups:
-    """Make equal groups one function, and number groups by their first calls."""
+    """Merge groups that differ in names only, and name them `group_0`, `group_1`, ... in the order of their first
+    calls."""
     by_name = {graph.name: graph for graph in groups}
     keys = {name: key(graph) for name, graph in by_name.items()}
     fresh = Names(graph.name for graph in mains)
@@ -40,13 +41,13 @@ def merge_equal_groups(mains: Sequence[Graph], groups: Iterable[Graph]) -> Merge
 
 
 def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """A graph that calls groups by other names."""
+    """Rename the callees of a graph by `names`, from old to new."""
     nodes = [replace(node, callee=names[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     return replace(graph, nodes=tuple(nodes))
 
 
 def key(graph: Graph) -> Hashable:
-    """A key that te functions share if they differ in names only."""
+    """A key of a te function; two keys are equal if and only if the functions differ in names only."""
     values = {name: f"v{n}" for n, name in enumerate(graph.values)}
     nodes = tuple(_plain(node, f"c{n}", values) for n, node in enumerate(graph.nodes))
     return tuple(_value(v, values) for v in graph.inputs), nodes, tuple(values[name] for name in graph.results)

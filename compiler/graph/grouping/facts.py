@@ -27,21 +27,21 @@ class Kind(Enum):
     ELEMENTWISE = "elementwise"
     GATHER = "gather"
     CONTRACTION = "contraction"
-    """A sum of products of two operands, at least one of which is read again along an axis of the result."""
+    """A sum of products of two factors that depend on different axes, such as a matrix product or a convolution."""
     ROWS = "rows"
-    """Any other reduction over whole axes."""
+    """Any other reduction over whole axes, such as the sum of each row."""
     WINDOW = "window"
-    """Any other reduction over windows, such as a pooling."""
+    """Any other reduction in which an index is a sum of axes, such as a pooling."""
 
     @property
     def is_anchor(self) -> bool:
-        """Whether it is a reduction, around which a group is built."""
+        """Whether the compute is a reduction, around which a group is built."""
         return self in (Kind.CONTRACTION, Kind.ROWS, Kind.WINDOW)
 
 
 def kind_of(block: Block) -> Kind:
-    """The kind of a compute. One without operands, such as counts of a window, is elementwise: its readers absorb
-    it."""
+    """The kind of a compute. A reduction without operands, such as the element counts of a pooling's windows, is
+    elementwise, so that it joins its readers."""
     if block.table is not None:
         return Kind.GATHER
     if not block.combiners or not block.reads:
@@ -71,7 +71,8 @@ def _moved(block: Block, factor: Scalar) -> set[int]:
 
 
 def scalar_operations(block: Block) -> int:
-    """The operations of a block's body and of its combiners, literals aside, each once."""
+    """Count the operations of a block's body and of its combiners with regions; literals do not count, and a shared
+    operation counts once."""
     joint = [value for c in block.combiners if isinstance(c, Joint) for value in c.body]
     operations: dict[int, Scalar] = {}
     stack = [*block.body, *joint]
@@ -89,16 +90,17 @@ def points(block: Block) -> int:
 
 
 def size(value: Buffer) -> int:
-    """The bytes of a value."""
+    """The size of a value in bytes."""
     return prod(value.shape) * element_bytes(value.element)
 
 
 def is_pointwise(block: Block, value: Buffer) -> bool:
-    """Whether an elementwise block reads each element of a value once: at its own indices, permuted or reshaped."""
+    """Whether an elementwise block has as many elements as a value and reads it without conditions: at its own indices,
+    permuted or reshaped."""
     reads = [access for access in block.reads if access.buffer == value.name]
     return points(block) == prod(value.shape) and not any(access.where for access in reads)
 
 
 def rows_of(block: Block) -> tuple[int, ...]:
-    """The extents of a reduction's results, without extents of 1."""
+    """The extents of a block's spatial axes, without extents of 1."""
     return tuple(axis.size for axis in block.axes[: block.spatial] if axis.size > 1)

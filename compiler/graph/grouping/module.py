@@ -22,10 +22,10 @@ from compiler.program.names import Names
 
 
 def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
-    """Cut each public te function of a module into groups, private functions that it calls; see the pass te-group.
+    """Cut each public te function of a module into groups: private functions that it calls, as the pass te-group does.
 
-    Equal groups are one function. A function of one group stays as it is, and so does a module that has groups, which
-    is verified. Raises InputError, and Refusal for what is no valid module with groups.
+    Equal groups are one function. A function that fits one group stays as it is. A module that has groups is verified
+    and returned unchanged: Refusal if it is invalid. Raises InputError for a rule that names a missing compute.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]).module
@@ -46,7 +46,7 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
 def outline_groups(
     graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool = False
 ) -> list[OutlinedGroups]:
-    """Functions cut into groups; one that fits one group stays as it is, without groups, unless `single` is set."""
+    """Cut functions into groups. Without `single`, a function that fits one group stays as it is, without groups."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
     divisions = []
@@ -58,14 +58,15 @@ def outline_groups(
 
 
 def groups_of(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
-    """The groups of a graph in an order of execution; each is the first results of its computes."""
+    """The groups of a graph in an order of execution. A group lists its computes, each by the name of its first
+    result."""
     view = View(graph)
     decide(view, rules)
     return [part for computes in view.groups() for part in cut(view, computes)]
 
 
 def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
-    """Return the decisions of rules about a graph, in order.
+    """Return the decisions that rules make about the computes of a graph, in order.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 LIMIT = 1000
-"""The most groups that the test of one join visits; a join that needs more is refused, so that all joins are linear."""
+"""The most groups that the cycle test of a join visits in each direction; a join that needs more is refused, so that
+all joins take linear time."""
 
 
 class Acyclic:
@@ -16,7 +17,7 @@ class Acyclic:
     """
 
     def __init__(self, successors: Sequence[Iterable[int]]) -> None:
-        """Make each node a group. Node n is at position n, so that its successors must have greater numbers."""
+        """Make each node a group. `successors[n]` are the successors of node n; their numbers must be above n."""
         self._parent = list(range(len(successors)))
         self._position = list(range(len(successors)))
         self._after = [set(nodes) for nodes in successors]
@@ -27,7 +28,7 @@ class Acyclic:
                 self._before[successor].add(node)
 
     def group(self, node: int) -> int:
-        """The node that represents a node's group."""
+        """The node that represents a node's group; the same for all members."""
         while self._parent[node] != node:
             self._parent[node] = self._parent[self._parent[node]]
             node = self._parent[node]
@@ -38,12 +39,12 @@ class Acyclic:
         return self._members[self.group(node)]
 
     def position(self, node: int) -> int:
-        """The position of a node's group in the order."""
+        """The position of a node's group in the topological order; positions may have gaps."""
         return self._position[self.group(node)]
 
     def join(self, nodes: Iterable[int]) -> bool:
-        """Make one group of the groups of some nodes. Returns False, without a change, for a cycle or too long a
-        search."""
+        """Merge the groups of some nodes. Returns False, without a change, if that makes a cycle or the test of it
+        visits more than LIMIT groups."""
         joined = {self.group(node) for node in nodes}
         if len(joined) < 2:
             return True
@@ -63,8 +64,8 @@ class Acyclic:
         return True
 
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
-        """The groups that `start` reaches between two positions; None if a path leads back to it, or for more than
-        LIMIT."""
+        """The groups that `start` reaches through `neighbours` strictly between positions `low` and `high`; None if a
+        path returns to `start`, or for more than LIMIT groups."""
         visited: set[int] = set()
         stack = [n for g in start for n in neighbours[g] if n not in start]
         while stack:
@@ -77,7 +78,7 @@ class Acyclic:
         return visited
 
     def _united(self, groups: Collection[int]) -> int:
-        """Merge groups into the one of them with the most neighbours, and return that."""
+        """Merge groups into the one with the most neighbours, and return its representative."""
         largest = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
         for group in sorted(groups):
             if group != largest:
@@ -90,7 +91,8 @@ class Acyclic:
         return largest
 
     def _move(self, group: int, target: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
-        """Move a group's neighbours to the group that it has joined."""
+        """Move the edges of a group in one direction to `target`, the group that it joined; `backwards` are the edges
+        in the other direction."""
         for neighbour in neighbours[group]:
             backwards[neighbour].discard(group)
             if neighbour != target:

@@ -1,4 +1,4 @@
-"""From a graph and its groups to a function that calls others."""
+"""Outline groups: each becomes a private function that the original function calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.program.names import Names
 GROUP = "te.group"
 """The attribute of functions that are groups."""
 LAW = "te.law"
-"""The attribute of a group to which a law gave another form: the name of the law."""
+"""The attribute of a group that a law rewrote; its value is the law's name."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class OutlinedGroups:
 
 
 def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> OutlinedGroups:
-    """Make each group of computes a private function. `groups` are in an order of execution; `names` are those of the
-    module's functions.
+    """Make each group of computes a private function that the original function calls. `groups` are in an order of
+    execution and name computes by their first results; `names` are the names of the module's functions.
 
-    The arguments of a group are the values that it reads from outside, in the order of reading; its results are those
-    that others read or the function returns. Constants stay in the function.
+    The arguments of a group are the values that it reads from outside, in the order of reading; its results are the
+    values that other groups read or the function returns. Constants stay in the original function.
     """
     nodes = {node.results[0].name: node for node in graph.nodes if isinstance(node, Compute)}
     group_nodes = [[nodes[name] for name in group] for group in groups]
@@ -50,7 +50,7 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
 
 
 def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:
-    """The function of a group."""
+    """Build the private function of a group; it returns the values of its computes that are in `outside`."""
     computed = {value.name for node in computes for value in node.results}
     reads = dict.fromkeys(name for node in computes for name in node.operands if name not in computed)
     outputs = tuple(v.name for node in computes for v in node.results if v.name in outside)

@@ -14,25 +14,26 @@ from compiler.support.plugins import Extended
 from compiler.types.elements import element_bytes
 
 NEAR = 32
-"""The most computes that a rule looks at to find a pattern that ends with one."""
+"""The most computes that a rule visits before a compute to find a pattern that ends with it."""
 BATCHED = 3
-"""The least number of axes of the results of batched products in attention: heads, rows, columns."""
+"""The fewest axes of the result of a batched product in attention: heads, rows, columns."""
 WIDEST = 96
 """The most columns of the result of attention without batches: a register tile of six vectors of 16. A wider result
-takes several tiles, each of which divides the weights again. Against separate products, for 16 to 2048 keys: 1 to 4
-times as fast up to 80 columns, 0.65 to 1.81 times at 128, and half as fast from 256 on."""
+takes several tiles, each of which divides the softmax weights by their sums again. Measured against separate products,
+for 16 to 2048 keys: 1 to 4 times as fast up to 80 columns, 0.65 to 1.81 times at 128, half as fast from 256 on."""
 BROADCAST = 16
-"""A value read at least this many times for each of its elements is computed once, in a group of its own."""
+"""A value each of whose elements is read at least this often is computed once, in a separate group."""
 BROADCAST_POINTS = 4096
-"""A reader of fewer elements computes such a value again: that takes no longer than a call."""
+"""A reader of fewer elements recomputes a broadcast value: that takes no longer than a call."""
 ROW_BYTES = 4096
-"""The longest row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB, which
-every L2 holds beside the second operand's panel; longer rows are written and read again at no loss."""
+"""The most bytes of a row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB
+and fit every L2 beside the second operand's panel; longer rows lose nothing by going through memory."""
 
 
 def attention(view: View) -> Iterator[Choice]:
-    """A product, a softmax of its rows, and the product with the weights: if the products have batches, or are
-    narrow and nothing else reads the computes between. A maximum and a sum between them count as a softmax."""
+    """Group a product, a softmax of its rows and the product with these weights: if both products are batched, or if
+    the second has at most WIDEST columns and nothing else reads the intermediates. A maximum and a sum are a
+    softmax."""
     for last in view.names:
         if view.kind(last) is not Kind.CONTRACTION:
             continue
@@ -49,8 +50,8 @@ def attention(view: View) -> Iterator[Choice]:
 
 
 def products(view: View) -> Iterator[Choice]:
-    """Two products in a row with the elementwise computes between, where the second sums along the rows of the
-    first; each product is in one pair at most."""
+    """Group two consecutive products and the elementwise computes between them, if the second product sums along the
+    rows of the first. Each product is in one pair at most."""
     for first in view.names:
         if view.kind(first) is not Kind.CONTRACTION or view.anchors(first).rows:
             continue
@@ -65,7 +66,7 @@ def products(view: View) -> Iterator[Choice]:
 
 
 def partial_sums(view: View) -> Iterator[Choice]:
-    """A contraction and a sum that is its only reader: a contraction in steps."""
+    """Group a contraction and a sum that is its only reader: a contraction in two steps."""
     for name in view.names:
         producers = view.producers(name)
         if view.kind(name) is not Kind.ROWS or view.block(name).combiners != ("add",) or len(producers) != 1:
@@ -75,7 +76,7 @@ def partial_sums(view: View) -> Iterator[Choice]:
 
 
 def rows(view: View) -> Iterator[Choice]:
-    """Reductions of the same rows, with the elementwise computes between them: softmax and norms."""
+    """Group reductions of the same rows and the elementwise computes between them: softmax and norms."""
     for name in view.names:
         if view.kind(name) is not Kind.ROWS or view.anchors(name).contractions:
             continue
@@ -87,7 +88,7 @@ def rows(view: View) -> Iterator[Choice]:
 
 
 def consumers(view: View) -> Iterator[Choice]:
-    """An elementwise compute and the latest reduction among its producers: residuals, biases, activations."""
+    """Add an elementwise compute to the group of the latest reduction among its producers: biases, activations."""
     for name in view.names:
         if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
             continue
@@ -101,9 +102,9 @@ def consumers(view: View) -> Iterator[Choice]:
 
 
 def producers(view: View) -> Iterator[Choice]:
-    """An elementwise compute or a gather, and the one group that reads it: padding, casts, operands of a norm. So
-    too a compute without operands, such as the counts of a pooling's windows. A broadcast value gets a group of its
-    own and is computed once: the scales of a batch norm, which often depend on constants alone."""
+    """Add an elementwise compute, a gather or a compute without operands to the only group that reads it: padding,
+    casts, operands of a norm, counts of a pooling's windows. A broadcast value is not added and computed once: the
+    scales of a batch norm, which often depend on constants only."""
     for name in reversed(view.names):
         if view.anchors(name) or _is_broadcast(view, name):
             continue
@@ -113,7 +114,8 @@ def producers(view: View) -> Iterator[Choice]:
 
 
 def _is_broadcast(view: View, name: str) -> bool:
-    """Whether a compute is elementwise, not a mere copy, and its reader has many times its elements."""
+    """Whether a compute is elementwise with arithmetic on operands, and each reader has at least BROADCAST times its
+    elements and at least BROADCAST_POINTS."""
     block = view.block(name)
     if view.kind(name) is not Kind.ELEMENTWISE or not view.nodes[name].operands or not scalar_operations(block):
         return False
@@ -122,8 +124,8 @@ def _is_broadcast(view: View, name: str) -> bool:
 
 
 def chains(view: View) -> Iterator[Choice]:
-    """Elementwise computes of equally many elements that no reduction has taken, and results computed from equal
-    values."""
+    """Group elementwise computes and gathers outside groups of reductions: with producers that they read pointwise,
+    and unread results with an earlier one of as many elements that has a common operand."""
     ends: dict[tuple[str, int], str] = {}
     for name in view.names:
         if view.kind(name).is_anchor or view.anchors(name):
@@ -139,11 +141,12 @@ def chains(view: View) -> Iterator[Choice]:
 RULES: Sequence[Rule] = Extended(
     "grouping rule", (attention, products, partial_sums, rows, consumers, producers, chains)
 )
-"""The default rules, plugins' rules first."""
+"""The default rules, after those of plugins."""
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
-    """The nearest computes, about NEAR, that `name` depends on through computes of some kinds, the latest first."""
+    """The nearest computes, about NEAR, that `name` depends on via computes of the kinds `through`, the latest
+    first."""
     producers_above: dict[str, None] = {}
     queue = deque([name])
     while queue and len(producers_above) < NEAR:
@@ -155,7 +158,7 @@ def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
 
 
 def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
-    """The computes in `among` that depend on `first` through no contraction and are none themselves."""
+    """The computes in `among`, except contractions, that depend on `first` via computes which are no contractions."""
     reached = set(first)
     for name in sorted(among, key=view.place.__getitem__):
         if view.kind(name) is not Kind.CONTRACTION and not reached.isdisjoint(view.producers(name)):
@@ -164,7 +167,8 @@ def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
 
 
 def _single_readers(view: View, name: str) -> Iterator[str]:
-    """The only reader of a compute, the only reader of that, and so on, while they are elementwise and pointwise."""
+    """Follow a chain of only readers from a compute, up to NEAR; the first that is not elementwise and pointwise is the
+    last."""
     for _ in range(NEAR):
         readers = view.readers(name)
         if len(readers) != 1:
@@ -176,27 +180,28 @@ def _single_readers(view: View, name: str) -> Iterator[str]:
 
 
 def _is_apart(view: View, computes: Sequence[str], last: str) -> bool:
-    """Whether the results of some computes are read by nothing but these computes and `last`."""
+    """Whether only `computes` and `last` read the results of `computes`, and the function returns none of them."""
     inside = {*computes, last}
     return not any(name in view.returned or not inside.issuperset(view.readers(name)) for name in computes)
 
 
 def _may_weigh(view: View, name: str) -> bool:
-    """Whether a compute is a product of matrices, at most WIDEST columns, and the only reader of an elementwise
-    operand."""
+    """Whether a compute can be the second product of attention without batches: a matrix product of at most WIDEST
+    columns and the only reader of an elementwise operand."""
     alone = any(view.kind(p) is Kind.ELEMENTWISE and len(view.readers(p)) == 1 for p in view.producers(name))
     return alone and _is_of_matrices(view.block(name)) and rows_of(view.block(name))[-1] <= WIDEST
 
 
 def _is_of_matrices(block: Block) -> bool:
-    """Whether a block is a product of two operands, one indexed by the rows of its result, one by the columns."""
+    """Whether a block is a product of two operands, one indexed by the result's row, the other by its column."""
     long_axes = {n for n in range(block.spatial) if block.axes[n].size > 1}
     moved = [{v for form in access.index for v in form.variables()} & long_axes for access in block.reads]
     return _is_product(block) and len(long_axes) == 2 and sorted(map(len, moved)) == [1, 1] and moved[0] != moved[1]
 
 
 def _is_product(block: Block, spatial: int = 2) -> bool:
-    """Whether a block is a contraction of two operands over one axis, read without conditions."""
+    """Whether a block is a contraction of two unconditional reads over one reduce axis, with at least `spatial` spatial
+    axes."""
     is_unconditional = len(block.reads) == 2 and not any(access.where for access in block.reads)
     return (
         is_unconditional
@@ -213,7 +218,7 @@ def _is_plain(block: Block) -> bool:
 
 
 def _reads_rows(view: View, product: str, producer: str) -> bool:
-    """Whether a product sums along the rows, at most ROW_BYTES long, that a compute produces."""
+    """Whether a product sums along the last dimension of what `producer` computes, at most ROW_BYTES long."""
     block, (value, *_) = view.block(product), view.nodes[producer].results
     indices = [access.index for access in block.reads if access.buffer == value.name]
     if len(indices) != 1 or not indices[0] or indices[0][-1].variables() != {block.spatial}:
@@ -228,15 +233,15 @@ def _works_by_rows(view: View, name: str) -> bool:
 
 
 def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
-    """A sort key: the depth of a producer's latest reduction, then its own depth. The order in the program decides
-    last, so that equal parts of a program are grouped alike."""
+    """A sort key: the depth of the latest reduction in a producer's group, then the producer's depth, then that
+    reduction's extents. The order in the program comes last, so that equal parts of a program are grouped alike."""
     latest = view.anchors(producer).latest
     extents = [axis.size for axis in view.block(latest).axes]
     return view.age[latest][0], view.age[producer][0], extents, view.place[latest]
 
 
 def _between(view: View, producer: str, name: str) -> list[str]:
-    """The elementwise computes between a producer's group and a compute that no reduction has taken: rotated rows."""
+    """The elementwise computes outside groups of reductions between a producer's group and `name`: rotated rows."""
     reached: list[str] = []
     for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
         near = view.producers(above)
@@ -246,7 +251,7 @@ def _between(view: View, producer: str, name: str) -> list[str]:
 
 
 def _alike(view: View, first: str, second: str) -> bool:
-    """Whether the groups of two computes have no contractions and end with reductions of the same extents."""
+    """Whether the groups of two computes have no contractions and their latest reductions have equal row extents."""
     ends = view.anchors(first), view.anchors(second)
     if any(anchors.contractions for anchors in ends):
         return False
@@ -254,15 +259,15 @@ def _alike(view: View, first: str, second: str) -> bool:
 
 
 def _same_rows(view: View, first: str, second: str) -> bool:
-    """Whether two row reductions have the same number and length of rows."""
+    """Whether two row reductions have equal extents of rows and of reduce axes."""
     blocks = view.block(first), view.block(second)
     lengths = [[axis.size for axis in block.axes if axis.is_reduce] for block in blocks]
     return rows_of(blocks[0]) == rows_of(blocks[1]) and lengths[0] == lengths[1]
 
 
 def _takes(view: View, producer: str, name: str) -> bool:
-    """Whether the group of a producer can take an elementwise reader: any reader for a group of row reductions, else
-    a pointwise one. A group of attention ends with its second product, as its schedule does."""
+    """Whether an elementwise reader can join the group of a producer: any reader if the latest reduction is by rows and
+    there are no contractions, else a pointwise one. Nothing joins attention: its schedule ends with the product."""
     anchors = view.anchors(producer)
     if not anchors or (anchors.rows and anchors.contractions > 1):
         return False

@@ -14,7 +14,7 @@ from compiler.program.tree import Block, Buffer
 
 @dataclass(frozen=True)
 class Anchors:
-    """The reductions of a group: the latest one, and how many are contractions, row reductions and windows."""
+    """The reductions of a group: the name of the deepest, and the counts of contractions, row and window reductions."""
 
     latest: str = ""
     contractions: int = 0
@@ -41,9 +41,9 @@ class View:
         self.names = list(self.nodes)
         """The computes in the order of the graph."""
         self.place = {name: place for place, name in enumerate(self.names)}
-        """The place of each compute in that order."""
+        """Map each compute to its position in `names`."""
         self.age: dict[str, tuple[int, int]] = {}
-        """The depth of each compute, the length of the longest path to it; and its place."""
+        """Map each compute to its depth (the computes on the longest path that ends with it) and its position."""
         self._kinds = {name: kind_of(node.block) for name, node in self.nodes.items()}
         self._owner = {value.name: name for name, node in self.nodes.items() for value in node.results}
         self._readers: dict[str, dict[str, None]] = {name: {} for name in self.names}
@@ -60,7 +60,7 @@ class View:
         self._anchors = [self._own_anchors(name) for name in self.names]
 
     def kind(self, name: str) -> Kind:
-        """The kind of a compute."""
+        """The `Kind` of a compute."""
         return self._kinds[name]
 
     def block(self, name: str) -> Block:
@@ -76,7 +76,7 @@ class View:
         return list(self._readers[name])
 
     def read(self, reader: str, producer: str) -> list[Buffer]:
-        """The values of a compute that another reads."""
+        """The results of `producer` that `reader` reads."""
         operands = self.nodes[reader].operands
         return [value for value in self.nodes[producer].results if value.name in operands]
 
@@ -85,11 +85,11 @@ class View:
         return [self.names[place] for place in sorted(self._groups.members(self.place[name]))]
 
     def group(self, name: str) -> int:
-        """The number of a compute's group, which the next join may change."""
+        """The number of a compute's group; the next join may change it."""
         return self._groups.group(self.place[name])
 
     def same(self, *names: str) -> bool:
-        """Whether computes are in one group."""
+        """Whether all computes named are in one group."""
         return len({self.group(name) for name in names}) < 2
 
     def anchors(self, name: str) -> Anchors:
@@ -97,7 +97,8 @@ class View:
         return self._anchors[self.group(name)]
 
     def join(self, names: Iterable[str]) -> bool:
-        """Make one group of the groups of computes. Returns False, without a change, for a cycle or a closed group."""
+        """Merge the groups of computes. Returns False, without a change, for a closed group, a cycle of groups, or too
+        long a test for one."""
         groups = {self.group(name) for name in names}
         if len(groups) > 1 and groups & self._closed:
             return False
@@ -116,12 +117,12 @@ class View:
         return True
 
     def close(self, name: str) -> None:
-        """Let nothing more join a compute's group."""
+        """Forbid further joins of a compute's group."""
         self._closed.add(self.group(name))
 
     def groups(self) -> list[list[str]]:
-        """All groups in an order of execution, the first ready one in the graph next; each in the order of the
-        graph."""
+        """All groups in an order of execution: of the groups that are ready, the first in the graph is next. Computes
+        of a group are in the order of the graph."""
         numbers = {self.group(name): None for name in self.names}
         first = {group: min(self._groups.members(group)) for group in numbers}
         needs = {
@@ -147,7 +148,8 @@ class View:
         return ordered
 
     def crossing(self, name: str, group: Iterable[str]) -> int:
-        """The bytes that a compute exchanges with computes outside its own group and the groups of `group`."""
+        """The bytes that a compute reads from and writes for computes outside its group and the groups of `group`;
+        function arguments do not count, returned results do."""
         inside = {self.group(member) for member in group} | {self.group(name)}
         operands = [v for p in self.producers(name) if self.group(p) not in inside for v in self.read(name, p)]
         leaves = name in self.returned or any(self.group(r) not in inside for r in self._readers[name])

@@ -14,11 +14,11 @@ from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
 
 _SHORT = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma"))
-"""Mathematical functions that are an instruction or two."""
+"""Operations of the math dialect that take one or two instructions, too cheap to share."""
 
 
 def share_powers(graph: Graph) -> Graph:
-    """Compute once a mathematical function that a reduction and another compute apply to the same values.
+    """Compute in a separate node a mathematical function that a reduction and another compute apply to the same values.
 
       %S = te.compute "S" [i = 4, reduce k = 8] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
       %Y = te.compute "Y" [i = 4, j = 8] (%x = %X[i, j] ..., %m = %M[i] ..., %s = %S[i] ...) { exp(%x - %m) / %s }
@@ -39,7 +39,7 @@ def share_powers(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Use:
-    """A mathematical function applied in a compute, the axes it depends on, and a key that equal values share."""
+    """A mathematical function applied in a compute, the axes it depends on, and a key: equal keys mean equal values."""
 
     node: Compute
     value: Apply
@@ -57,8 +57,8 @@ def _uses(node: Compute) -> Iterator[_Use]:
 
 
 def _use(node: Compute, value: Apply) -> _Use | None:
-    """A value as a use; None unless its reads are unconditional, at plain axes, and one is at all axes of the
-    compute."""
+    """The use of a value in a compute; None unless its reads are unconditional, each index is one axis, and one read
+    has all axes of the compute that are longer than 1, at least two."""
     block = node.block
     leaves = body.leaves([value])
     reads = {leaf.position: block.reads[leaf.position] for leaf in leaves if isinstance(leaf, Read)}
@@ -80,12 +80,12 @@ def _use(node: Compute, value: Apply) -> _Use | None:
 
 
 def _covers(block: Block, moved: set[int]) -> bool:
-    """Whether a compute evaluates each value once: no axis but those in `moved` repeats it."""
+    """Whether a compute evaluates a value over the axes `moved` once each: its other axes have extent 1."""
     return all(n in moved for n, axis in enumerate(block.axes) if axis.size > 1)
 
 
 def _shared(graph: Graph, uses: list[_Use]) -> Graph:
-    """The graph with a value in a compute of its own, before its first use."""
+    """Compute the common value of `uses` in a new node before the first use, and read it in all uses."""
     first = uses[0]
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     name = Names([*graph.values, *labels]).fresh(f"{first.node.block.label}.shared")

@@ -11,7 +11,7 @@ from compiler.program.tree import Access, Block
 
 
 def compute_views(graph: Graph) -> Graph:
-    """Compute a view where nothing else reads its source: a slice, a flip, a stride, the transpose of a product.
+    """Compute a view instead of its source if nothing else reads the source: slices, flips, strides, transposes.
 
         %P = te.compute "P" [i = 8, j = 6, reduce k = 4] combine [add] (%a = %A[i, k] ..., %b = %B[k, j] ...) { mulf }
         %T = te.compute "T" [j = 6, i = 8] (%p = %P[i, j] ...) { te.yield %p : f32 }
@@ -33,7 +33,8 @@ def compute_views(graph: Graph) -> Graph:
 
 
 def _computed(node: Compute, graph: Graph, moved: dict[str, Compute]) -> Compute | None:
-    """A view with the computation of its source; None where it stays a view."""
+    """The compute that replaces a view: its source computed over the view's axes; None if the node stays as it is.
+    `moved` has the replacements so far, by the name of the result."""
     (value, *other_results) = node.results
     view = None if other_results else view_of(node, 0, value, graph)
     if view is None or view.where or view.source.name in graph.results:
@@ -48,7 +49,7 @@ def _computed(node: Compute, graph: Graph, moved: dict[str, Compute]) -> Compute
 
 
 def _at_view(source: Block, view: Block, access: Access) -> Block:
-    """The block of a source over the axes of its view."""
+    """The block of a source over the axes of its view, which reads the source at `access`."""
     count = view.spatial
     forms = dict(enumerate(access.index))
     forms |= {n: lin.variable(count + n - source.spatial) for n in range(source.spatial, len(source.axes))}
@@ -57,7 +58,8 @@ def _at_view(source: Block, view: Block, access: Access) -> Block:
 
 
 def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> bool:
-    """Whether computing the view takes no longer than computing its source."""
+    """Whether the block `new` of a view takes no longer than the block `source`: it has no more quotients, computes
+    each element once, and a change of the order of axes does no harm."""
     index = [form for form in view.access.index if not form.is_constant]
     if quotients(view.access) or sum(map(quotients, new.reads)) > sum(map(quotients, source.reads)):
         return False
@@ -78,7 +80,7 @@ def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> boo
 
 
 def _is_straight(access: Access, graph: Graph) -> bool:
-    """Whether a read moves along axes in their order, or its elementwise producer can be permuted to that order."""
+    """Whether a read is indexed by axes in increasing order, or its elementwise producer can be permuted to it."""
     order = order_of(access)
     if order is None or order == tuple(sorted(order)):
         return order is not None

@@ -16,7 +16,7 @@ from compiler.program.tree import Access
 
 _COMPARED = ("eq", "ne", "slt", "sle", "sgt", "sge")
 _LOGIC = {"arith.andi": False, "arith.ori": True}
-"""The operand that decides the result alone, by operation."""
+"""Map a logical operation to the operand value that determines its result: false for `and`, true for `or`."""
 
 
 def read_parts(graph: Graph) -> Graph:
@@ -52,7 +52,7 @@ def _is_select(value: Scalar) -> bool:
 
 
 def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> ReadView | None:
-    """The part of a concatenation that a read stays inside, as a view; None if it reads several."""
+    """The only part of a concatenation that a read touches, as a view; None if it touches several."""
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
     value = read_at(join.block.body[position], dict(enumerate(access.index)), node.block.axis_ranges)
@@ -65,8 +65,8 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
 
 
 def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:
-    """The operand that a value's selects choose where its axes have the values `indices`; None unless they always
-    choose it. `ranges`: of the variables in `indices`."""
+    """The operand that the selects of a value choose if its axes have the values `indices`; None if the choice varies
+    or is undecided. `ranges` are those of the variables in `indices`."""
     while isinstance(value, Apply) and value.kind.name == "arith.select":
         truth = truth_at(value.operands[0], indices, ranges)
         if truth is None:
@@ -76,8 +76,8 @@ def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) ->
 
 
 def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
-    """The truth of a condition where its axes have the values `indices`; None if it varies, or is not known.
-    `ranges`: of the variables in `indices`."""
+    """The truth of a condition if its axes have the values `indices`; None if it varies or is undecided. `ranges` are
+    those of the variables in `indices`."""
     if not isinstance(value, Apply):
         return None
     if value.kind.name == "arith.cmpi":
@@ -93,7 +93,8 @@ def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -
 
 
 def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
-    """The truth of a comparison as in `truth_at`, by the bounds of the difference of its operands."""
+    """The truth of a comparison of type index, from the bounds of the difference of its operands; None if it varies or
+    is undecided."""
     predicate = dict(value.properties)["predicate"]
     first, second = map(_form, value.operands)
     if first is None or second is None or not isinstance(predicate, IntegerAttr) or predicate.value.data > 5:
@@ -113,7 +114,7 @@ def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -
 
 
 def _form(value: Scalar) -> Linear | None:
-    """A value of type index as a form over axes; None if it is not linear."""
+    """A value of type index as an affine form over axes; None if it is not affine."""
     if isinstance(value, Index):
         return lin.variable(value.axis)
     if not isinstance(value, Apply):

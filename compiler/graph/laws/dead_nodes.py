@@ -10,7 +10,7 @@ from compiler.program.tree import Block
 
 
 def drop_dead(graph: Graph) -> Graph:
-    """Remove the nodes that no result depends on, and the results of others that nothing reads.
+    """Remove the nodes that no result of the function depends on, and the unread results of the other nodes.
 
         %A = te.compute "A" (%X ...)          // nothing reads it
         %B, %C = te.compute "B" (%X ...)      // nothing reads %C
@@ -30,7 +30,7 @@ def drop_dead(graph: Graph) -> Graph:
 
 
 def _needed_part(node: Node, needed: set[str]) -> Node:
-    """A node without the results that nothing needs."""
+    """A compute without the results that are not in `needed`; calls and joint reductions keep all results."""
     if not isinstance(node, Compute) or isinstance(next(iter(node.block.combiners), ""), Joint):
         return node
     positions = [n for n, value in enumerate(node.results) if value.name in needed]

@@ -16,7 +16,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def merge_equal(graph: Graph) -> Graph:
-    """Compute equal values once, whatever their names and the order of their reads and reduce axes.
+    """Compute equal values once; names and the order of reads and reduce axes do not matter.
 
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         %B = te.compute "B" [j = 4] (%x = %X[j] ...) { arith.addf %x, %x }
@@ -25,8 +25,8 @@ def merge_equal(graph: Graph) -> Graph:
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         %C = te.compute "C" (%a = %A[...] ..., %b = %A[...] ...)
 
-    Equal results of the function stay: the later one becomes a copy of the first, or stays as it is if it only copies
-    elements anyway. Other nodes read the first.
+    Of equal results of the function, the later becomes a copy of the first, or is unchanged if it only copies elements
+    anyway. Other nodes read the first.
     """
     names: dict[str, str] = {}
     representatives = _Seen()
@@ -54,7 +54,8 @@ def merge_equal(graph: Graph) -> Graph:
 
 
 class _Seen:
-    """The nodes so far, one of each equal class. Only nodes of equal operands and types are brought to normal form."""
+    """The nodes so far, one of each class of equal nodes. Normal forms, which are slow, are only made of nodes that
+    have the same operands and types as another node."""
 
     def __init__(self) -> None:
         self._colours = NameColours()
@@ -62,7 +63,7 @@ class _Seen:
         self._equal: dict[object, Node] = {}
 
     def first(self, node: Node) -> Node:
-        """The first node that is equal to this one, or this one if there is none yet."""
+        """The earlier node that is equal to `node`; `node` itself if there is none."""
         alike = (frozenset(node.operands), _types(node))
         twin = self._alike.setdefault(alike, node)
         if twin is node:
@@ -76,7 +77,7 @@ def _types(node: Node) -> tuple[object, ...]:
 
 
 def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
-    """The results of a node that are copies of others, both results of the function."""
+    """The results of a node that are copies of other values, where both are results of the function: (copy, source)."""
     if not isinstance(node, Compute):
         return []
     sources = [(value, copied(node, n, graph)) for n, value in enumerate(node.results) if value.name in graph.results]
@@ -84,7 +85,7 @@ def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
 
 
 def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """The results in an order where each precedes its copies in `twins`."""
+    """Reorder results so that each precedes its copies; `twins` maps a value to its copies."""
     names = list(ordered_names)
     for first, copies in twins.items():
         positions = [n for n, name in enumerate(names) if name == first or name in copies]
@@ -95,14 +96,14 @@ def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]
 
 
 def _is_arithmetic(node: Node) -> bool:
-    """Whether a node does more than copy elements: a copy of its result is less work than computing it again."""
+    """Whether a node is a compute that does more than copy elements, so that a copy of its result is cheaper."""
     if not isinstance(node, Compute):
         return False
     return bool(node.block.combiners) or not any(isinstance(value, body.Read) for value in node.block.body)
 
 
 def _key(node: Node, colours: dict[str, bytes]) -> object:
-    """A key that nodes share if and only if they are equal."""
+    """A key of a node; two keys are equal if and only if the nodes compute the same. `colours` tells values apart."""
     types = _types(node)
     if isinstance(node, Call):
         return ("call", node.callee, node.operands, types)
@@ -114,7 +115,7 @@ def _key(node: Node, colours: dict[str, bytes]) -> object:
 
 
 def _copy(value: Buffer, source: Buffer, node: Node) -> Compute:
-    """The copy of a value under the label and axes of the node that it replaces."""
+    """A compute that copies `source` to `value`, with the label and axes of the node that it replaces."""
     index = tuple(lin.variable(d) for d in range(len(value.shape)))
     assert isinstance(node, Compute), "a call gives both"
     axes = node.block.axes[: node.block.spatial]

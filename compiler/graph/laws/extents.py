@@ -21,7 +21,7 @@ _PLAIN = {"fastmath": arith.FastMathFlagsAttr("none")}
 
 
 def drop_unit_axes(graph: Graph) -> Graph:
-    """Remove axes of extent 1: spatial ones with the dimension of intermediates that they index, and reduce axes.
+    """Remove reduce axes of extent 1, and spatial axes of extent 1 with the dimension of the result that they index.
 
         %S = te.compute "S" [i = 128, j = 1, reduce k = 768] combine [add] (%x = %X[i, k] ...) -> tensor<128x1xf32>
         %Y = te.compute "Y" [i = 128, n = 768] (%x = %X[i, n] ..., %s = %S[i, 0] : tensor<128x1xf32>)
@@ -47,8 +47,8 @@ def drop_unit_axes(graph: Graph) -> Graph:
 
 
 def _images(graph: Graph) -> set[str]:
-    """The operands and results of convolutions, and results in the same shape of elementwise computes that read
-    these."""
+    """The operands and results of convolutions, and the results of elementwise computes that read one of these values
+    and have its shape."""
     images: set[str] = set()
     for node in graph.nodes:
         if not isinstance(node, Compute):
@@ -63,7 +63,8 @@ def _images(graph: Graph) -> set[str]:
 
 
 def _fixed(graph: Graph) -> Collection[str]:
-    """The values that keep their shapes."""
+    """The values that keep their shapes: inputs and results of the function, constants, operands and results of calls,
+    and tables with a data-dependent index into a dimension of extent 1."""
     fixed = {*graph.results, *(value.name for value in graph.inputs)}
     for node in graph.nodes:
         if not isinstance(node, Compute):
@@ -79,7 +80,7 @@ def _fixed(graph: Graph) -> Collection[str]:
 
 
 def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
-    """A node with its reads adapted to values that have lost dimensions; `shapes`: the dimensions left, by value."""
+    """Adapt the reads of a node to values that lost dimensions; `shapes` maps such a value to its remaining ones."""
     block = node.block
     if not any(name in shapes for name in block.sources):
         return node
@@ -97,8 +98,8 @@ def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
 
 
 def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute:
-    """A node without axes of extent 1, spatial ones only if it is `free`. Axes of extent 1 that stay are no longer
-    in its indices. The dimensions left of its results are added to `shapes`."""
+    """Remove the axes of extent 1 of a node, spatial axes only if it is `free` to change its shape. Axes of extent 1
+    that stay become 0 in its indices. The remaining dimensions of its results are added to `shapes`."""
     block = node.block
     unit_axes = [n for n, axis in enumerate(block.axes) if axis.size == 1]
     if not unit_axes:
@@ -124,13 +125,13 @@ def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute
 
 
 def _is_single(node: Compute) -> bool:
-    """Whether a reduction over one element can be written as an elementwise compute."""
+    """Whether a reduction over one element can be written as an elementwise compute: its combiners are not joint."""
     has_identities = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
     return has_identities and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
 
 
 def _single(block: Block) -> Block:
-    """A block that reduces over one element as an elementwise block."""
+    """The elementwise block equal to a block that reduces over one element; a sum of floats becomes x + 0.0."""
     values = []
     for combiner, value in zip(block.combiners, block.body, strict=True):
         type = value.types[0] if isinstance(value, body.Apply) else getattr(value, "type", None)

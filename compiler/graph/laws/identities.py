@@ -10,14 +10,15 @@ from compiler.graph.tree import Compute, Graph, Node
 
 
 def drop_copies(graph: Graph) -> Graph:
-    """Read the original of a copy.
+    """Read the original instead of a copy.
 
         %C = te.compute "C" [i = 4] (%a = %A[i] : tensor<4xf32>) -> tensor<4xf32> { te.yield %a : f32 }
         %D = te.compute "D" (%c = %C[...] ...)
       ->
         %D = te.compute "D" (%c = %A[...] ...)
 
-    A copy that is a result stays if the original is an input or another result, or has another dtype, as ui8 and i8.
+    A copy that is a result stays if the original is an input or another result. A value of another dtype is no copy,
+    such as ui8 of i8.
     """
     originals: dict[str, str] = {}
     interface_names = {*graph.results, *(value.name for value in graph.inputs)}
@@ -38,7 +39,8 @@ def drop_copies(graph: Graph) -> Graph:
 
 
 def copied(node: Compute, position: int, graph: Graph) -> str | None:
-    """The value that a result is a copy of; None for a result that is no copy."""
+    """The name of the value that a result of a node copies unchanged, in its shape and dtype; None for other
+    results."""
     access = node.copied(position)
     if access is None:
         return None

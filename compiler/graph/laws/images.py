@@ -1,4 +1,4 @@
-"""Convolutions: unit axes that no index has, or that are left out, written as te.nn writes them."""
+"""Convolutions: restore the axes of extent 1, batch and taps, that te.nn writes and that some programs leave out."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _is_of_images(block: Block) -> bool:
 
 
 def _image(block: Block, weights: int) -> Access | None:
-    """The image of a convolution, the read beside `weights`; None if it has not four dimensions."""
+    """The image of a convolution, the read that is not at position `weights`; None unless it has four dimensions."""
     image = block.reads[1 - weights]
     return image if len(image.index) == 4 else None
 
 
 def _with_taps(block: Block, graph: Graph) -> Block:
-    """The block of a 1x1 convolution with reduce axes for its taps; the same block if it is none, or has them."""
+    """Add reduce axes of extent 1 for the taps of a 1x1 convolution; return any other block as it is."""
     if len(block.axes) != 5:
         return block
     for position, weights in enumerate(block.reads):
@@ -59,7 +59,7 @@ def _with_taps(block: Block, graph: Graph) -> Block:
 
 
 def _with_batch(block: Block, graph: Graph) -> Block:
-    """The block of a convolution with its batch axis in the index of the image; the same block if it does not apply."""
+    """Index the image of a convolution by its batch axis of extent 1 instead of 0; return any other block as it is."""
     named = {axis for access in block.reads for form in access.index for axis in form.variables()}
     if block.axes[0].size != 1 or 0 in named or len(block.axes) != 7:
         return block

@@ -17,11 +17,11 @@ from compiler.program.body import Apply, Scalar
 from compiler.types.elements import element_bits
 
 EXPONENTS = {16: 13, 32: 125, 64: 1021}
-"""The largest exponent of a power of two whose reciprocal is a normal number too, by the bits of a dtype."""
+"""The largest frexp exponent of a power of two whose reciprocal is a normal number too, by the bits of a dtype."""
 
 
 def simplify_arithmetic(graph: Graph) -> Graph:
-    """Write each of these expressions as the one below it, which has the same bits.
+    """Replace each expression of the first line by that of the second, which has the same bits.
 
         x / 4.0, x + x, x * -1.0, a + -b, a - -b, -(-x), x * 1.0, x / 1.0, x - 0.0, x + -0.0
       ->
@@ -56,7 +56,7 @@ def _simplified(value: Scalar) -> Scalar:
 
 
 def _one(node: Apply) -> Scalar:
-    """The one spelling of an operation whose operands have theirs."""
+    """Simplify an operation whose operands are simplified already."""
     if node.kind is arith.NegfOp:
         return _inner(node.operands[0]) or node
     rule = _RULES.get(node.kind)
@@ -113,7 +113,7 @@ _RULES: dict[type[Operation], _Rule] = {
 
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
-    """An operation of a kind on operands, with the fast-math flags and result types of `node`."""
+    """A new operation of `kind` on `operands`, with the fast-math flags and result types of `node`."""
     rebuilt = body.apply(kind, operands, dict(node.properties), node.types)
     assert isinstance(rebuilt, Apply)
     return rebuilt
@@ -138,6 +138,6 @@ def _float(value: Scalar) -> float | None:
 
 
 def _is(value: Scalar, number: float) -> bool:
-    """Whether a value is this literal; 0.0 and -0.0 differ."""
+    """Whether a value is the literal `number`; 0.0 and -0.0 differ."""
     literal = _float(value)
     return literal is not None and literal == number and copysign(1, literal) == copysign(1, number)

@@ -17,7 +17,8 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def compute_parts(graph: Graph) -> Graph:
-    """Compute the parts of a value separately, if an operand is a concatenation and each reader reads one part.
+    """Compute the parts of a value separately, if an operand is a concatenation and each read of the value is inside
+    one part.
 
         %J = te.compute "J" [k = 8, j = 6] (%a = %A[k, j] where (2 - j >= 0) ..., %b = %B[k, j - 3] ...) { select }
         %P = te.compute "P" [i = 4, j = 6, reduce k = 8] combine [add] (%x = %X[i, k] ..., %j = %J[k, j] ...) { mulf }
@@ -26,8 +27,8 @@ def compute_parts(graph: Graph) -> Graph:
         %P1 = te.compute "P1" [i = 4, j = 3, reduce k = 8] combine [add] (%X[i, k], %J[k, j + 3]) { mulf }
         %Y = te.compute "Y" [i = 4, j = 3] (%p = %P1[i, j] ...) { ... }
 
-    Then each read of the concatenation is inside one part, and it is dropped. A product by several weights side by side
-    is no faster than products by each (`python -m benchmarks.alternatives joined`).
+    Then each read of the concatenation is inside one part, and `read_parts` makes it unused. A product by concatenated
+    weights is no faster than a product by each (`python -m benchmarks.alternatives joined`).
     """
     computes = [node for node in graph.nodes if isinstance(node, Compute)]
     joins = {node.results[0].name: node for node in computes if _is_join(node)}
@@ -50,7 +51,7 @@ def compute_parts(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A dimension along which a value is cut, the windows of it, and the name of the value of each window."""
+    """A dimension along which a value is cut, the index ranges of its parts, and the name of each part by its range."""
 
     dimension: int
     windows: tuple[lin.Range, ...]
@@ -65,8 +66,8 @@ def _is_join(node: Compute) -> bool:
 
 
 def _cut(node: Compute, joins: Mapping[str, Compute], graph: Graph) -> _Parts | None:
-    """The dimension and windows of a compute's result to compute separately; None if there are none. Each reader
-    reads one window, and in each window the compute reads one part of each concatenation."""
+    """The dimension and index ranges by which to cut a compute's result; None if it is not to be cut. Each read of the
+    result is inside one range, and for each range the compute reads one part of each concatenation."""
     block = node.block
     if len(node.results) != 1 or block.table is not None or _is_join(node) or node.results[0].name in graph.results:
         return None
@@ -79,7 +80,8 @@ def _cut(node: Compute, joins: Mapping[str, Compute], graph: Graph) -> _Parts | 
 
 
 def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
-    """The ranges in which readers access a dimension of a value, in order; empty if they overlap, or are not known."""
+    """The index ranges in which readers access a dimension of a value, in order; empty if ranges overlap, leave the
+    value or depend on data, or a call reads it."""
     # Dimension 1 of extent 6, read at [i, j] and at [i, j + 3] for j in 0..2, has the windows (0, 2) and (3, 5).
     windows = set()
     for reader in graph.consumers[name]:
@@ -94,7 +96,7 @@ def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
 
 
 def _is_part(access: Access, join: Compute, block: Block, dimension: int, window: lin.Range) -> bool:
-    """Whether a read of a concatenation stays inside one part of it while an axis is in a window."""
+    """Whether a read of a concatenation stays inside one part of it while the axis `dimension` is in `window`."""
     if not any(form.depends_on(dimension) for form in access.index):
         return False
     ranges = block.axis_ranges | {dimension: window}
@@ -102,7 +104,7 @@ def _is_part(access: Access, join: Compute, block: Block, dimension: int, window
 
 
 def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Compute:
-    """A compute restricted to a window of one of its spatial axes."""
+    """A compute restricted to the range `window` of the spatial axis `dimension`, under a fresh name."""
     (low, high), block = window, node.block
     size = high - low + 1
     axes = list(block.axes)
@@ -115,7 +117,7 @@ def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Com
 
 
 def _reading(node: Compute, parts: Mapping[str, _Parts]) -> Compute:
-    """A node that reads parts in place of the values that are cut into them."""
+    """Make a node read the parts of values that are cut; `parts` maps the name of such a value to its parts."""
     block = node.block
     if not any(name in parts for name in block.sources):
         return node

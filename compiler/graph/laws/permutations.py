@@ -38,7 +38,7 @@ def straighten(graph: Graph) -> Graph:
 
 
 def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
-    """The order to which the axes of a compute are to be permuted; None if they stay."""
+    """The new order of a compute's spatial axes; None if it stays."""
     block = node.block
     if block.table is not None or any(value.name in graph.results for value in node.results):
         return None
@@ -56,14 +56,15 @@ def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
 
 
 def is_plain_product(block: Block) -> bool:
-    """Whether a block is a product of two matrices."""
+    """Whether a block is a product of two matrices, with all three axes longer than 1."""
     is_long = len(block.axes) == 3 and block.spatial == 2 and all(axis.size > 1 for axis in block.axes)
     windows = any(len(form.terms) > 1 for access in block.reads for form in access.index)
     return is_long and not windows and kind_of(block) is Kind.CONTRACTION
 
 
 def _is_transposed(reader: Node, name: str) -> bool:
-    """Whether a product of two matrices reads its first one by columns, or its second one by rows."""
+    """Whether a reader is a product of two matrices that reads `name` with the reduce axis first, as the left operand,
+    or last, as the right operand."""
     if not isinstance(reader, Compute) or not is_plain_product(reader.block):
         return False
     indices = [access.index for access in reader.block.reads if access.buffer == name]
@@ -72,14 +73,15 @@ def _is_transposed(reader: Node, name: str) -> bool:
 
 
 def order_of(access: Access) -> tuple[int, ...] | None:
-    """The axes that index a read, in order and without constants; None if it has other indices or conditions."""
+    """The axes that index a read, in order; constant indices are left out. None if an index is neither an axis nor a
+    constant, an axis occurs twice, or the read has conditions."""
     axes = [form.as_variable for form in access.index if form.terms]
     moved = tuple(axis for axis in axes if axis is not None)
     return moved if not access.where and len(axes) == len(moved) == len(set(moved)) else None
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
-    """Whether all readers of a value index its dimensions, taken in this order, by increasing axes."""
+    """Whether all readers of a value index its dimensions, taken in `order`, by increasing axes."""
     for reader in graph.consumers[name]:
         if not isinstance(reader, Compute) or reader.block.table is not None:
             return False
@@ -93,7 +95,7 @@ def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
 
 
 def _permuted(node: Compute, order: tuple[int, ...]) -> Compute:
-    """A compute over its axes in another order."""
+    """Permute the spatial axes and the result dimensions of a compute: new dimension n is the old `order[n]`."""
     permutation = (*order, *range(len(order), len(node.block.axes)))
     moved = {old: lin.variable(new) for new, old in enumerate(permutation)}
     block: Block = with_axes(node.block, [node.block.axes[n] for n in permutation], moved)
@@ -102,7 +104,7 @@ def _permuted(node: Compute, order: tuple[int, ...]) -> Compute:
 
 
 def _reading(node: Compute, orders: Mapping[str, tuple[int, ...]]) -> Compute:
-    """A node with its reads of values permuted; `orders`: the new order of dimensions, by value."""
+    """Adapt the reads of a node to permuted values; `orders` maps such a value to its new order of dimensions."""
     block = node.block
     if not any(name in orders for name in block.sources):
         return node

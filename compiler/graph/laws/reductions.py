@@ -1,4 +1,5 @@
-"""Reduce axes: two that are always read as one become one, and one that is read backwards is reversed."""
+"""Reduce axes: two that occur only as `outer * extent(inner) + inner` are merged, and one read backwards is
+reversed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from compiler.program.tree import Block
 
 
 def merge_reduce_axes(graph: Graph) -> Graph:
-    """Merge two reduce axes that every index combines into one number.
+    """Merge two reduce axes that every index combines as `outer * extent(inner) + inner`.
 
       %Y = te.compute "Y" [reduce p = 8, reduce q = 4] combine [add] (%a = %A[4 * p + q] ...)
     ->
@@ -26,7 +27,7 @@ def merge_reduce_axes(graph: Graph) -> Graph:
 
 
 def turn_reduce_axes(graph: Graph) -> Graph:
-    """Reduce in the direction in which windows, or else most reads, move forwards.
+    """Reverse a reduce axis if most windows `i - s`, or else most reads, move backwards along it.
 
       %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i - s + 2], %w = %W[s]) { mulf }
     ->
@@ -52,7 +53,7 @@ def _forms(block: Block) -> Iterator[Linear]:
 
 
 def merged(block: Block) -> Block:
-    """A block with reduce axes merged while two occur only as `outer * extent(inner) + inner`."""
+    """Merge all pairs of reduce axes of a block that occur only as `outer * extent(inner) + inner`, or a multiple."""
     named = {leaf.axis for leaf in leaves(block.body) if isinstance(leaf, Index)}
     reduces = [n for n in range(block.spatial, len(block.axes)) if n not in named]
     for outer, inner in permutations(reduces, 2):
@@ -64,7 +65,7 @@ def merged(block: Block) -> Block:
 
 
 def _one(block: Block, outer: int, inner: int) -> Block:
-    """The block with one reduce axis in the place of `outer * extent(inner) + inner`."""
+    """Replace the reduce axes `outer` and `inner` by one axis equal to `outer * extent(inner) + inner`."""
     first, extent = block.axes[outer], block.axes[inner].size
     merged_axis = axis_attribute(first.label, first.size * extent, True)
     kept_axes = [n for n in range(len(block.axes)) if n != inner]
@@ -97,7 +98,7 @@ def _turned(block: Block) -> Block:
 
 
 def _is_backwards(block: Block, axis: int) -> bool:
-    """Whether most windows along an axis move backwards, or most reads if it has as many of both or none."""
+    """Whether most windows have a negative coefficient of an axis; if as many are positive, whether most indices do."""
     used = [form for access in block.reads for form in access.index if form.depends_on(axis)]
     factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
     if any(factor is None for factor, _ in factors):

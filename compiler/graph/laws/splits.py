@@ -1,4 +1,4 @@
-"""Axes that are read by their quotients and remainders, as those of a reshape, become several."""
+"""Split axes whose quotients and remainders index the operands, such as the axes of a reshape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.tree import Access, Block, Buffer
 
 Extents = tuple[tuple[int, ...], ...]
-"""For each dimension of a value the extents that it is split into."""
+"""For each dimension of a value, the extents that it is split into."""
 
 
 def split_axes(graph: Graph) -> Graph:
@@ -28,10 +28,10 @@ def split_axes(graph: Graph) -> Graph:
         %Y = te.compute "Y" [o = 8, y = 8, x = 8, reduce c = 3, reduce r = 3, reduce s = 3] combine [add]
             (%W[o, c, r, s], %X[c, y + r, x + s]) { mulf }
 
-    No quotient may be left in the compute, and none be added to readers of a result that is split; results of the
-    function keep their shapes. Axes of a product, and spatial ones of a reduction, are split only if that makes
-    windows. So rows of several images stay one axis of a product, and so do the heads that it sums over: copying these
-    costs less than a reduction over two axes.
+    A split must leave no quotient in the compute and add none to readers of its result; results of the function keep
+    their shapes. Axes of a product, and spatial axes of a reduction, are split only if that makes windows `y + r`. So
+    the rows of several images, or the heads that a product sums over, stay one axis: copying them costs less than a
+    reduction over two axes.
     """
     views: dict[str, ReadView] = {}
     splits: dict[str, Extents] = {}
@@ -53,19 +53,20 @@ def split_axes(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Split:
-    """A block whose axes are split, and the extents that its spatial ones are split into."""
+    """A block whose axes are split, and for each original spatial axis the extents that it is split into."""
 
     block: Block
     extents: Extents
 
     def results(self, node: Compute) -> tuple[Buffer, ...]:
-        """The results of a node in their new shape."""
+        """The results of `node` with the dimensions split."""
         shape = tuple(extent for extents in self.extents for extent in extents)
         return tuple(replace(value, shape=shape) for value in node.results)
 
 
 def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split | None:
-    """A compute with its axes split so that it has no quotients; None if it had none, or some are left."""
+    """Read the sources of views, and split the axes of a compute so that no quotient is left; None if it has none, some
+    would be left, or the split does not pay or would change a result of the function."""
     block = node.block
     if block.table is not None:
         return None
@@ -83,19 +84,19 @@ def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split
 
 
 def _has_quotients(access: Access) -> bool:
-    """Whether an index has any; conditions alone split no axis."""
+    """Whether an index of a read has a quotient or a remainder; those in conditions do not count."""
     return any(isinstance(atom, Quotient) for form in access.index for atom, _ in form.terms)
 
 
 def _sources(access: Access, views: Mapping[str, ReadView], block: Block) -> Access:
-    """The read of the source behind a chain of views."""
+    """Replace a read of a view by a read of its source, through all views of views."""
     while (view := views.get(access.buffer)) is not None and (new := through(access, view, block)) is not None:
         access = new
     return access
 
 
 def _divided(block: Block) -> Iterator[tuple[int, int]]:
-    """Each axis that a quotient divides by a divisor of its extent, with this divisor."""
+    """Each axis of which a read has the quotient or remainder by a divisor of its extent, with this divisor."""
     forms = [form for access in block.reads for form in (*access.index, *(c.form for c in access.where))]
     for atom in (atom for form in forms for atom in _atoms(form)):
         for axis in atom.form.variables():
@@ -105,7 +106,7 @@ def _divided(block: Block) -> Iterator[tuple[int, int]]:
 
 
 def _atoms(form: Linear) -> Iterator[Quotient]:
-    """The quotients of a form, inner ones first."""
+    """The quotients and remainders of a form, nested ones first."""
     for atom, _ in form.terms:
         if isinstance(atom, Quotient):
             yield from _atoms(atom.form)
@@ -113,7 +114,8 @@ def _atoms(form: Linear) -> Iterator[Quotient]:
 
 
 def _divide(block: Block, axis: int, divisor: int, extents: list[list[int]]) -> Block:
-    """The block with an axis n as `divisor * n.0 + n.1`; updates `extents`, by original axis."""
+    """Split an axis n of a block into n.0 and n.1 with n = divisor * n.0 + n.1. Updates `extents`, which has the
+    extents of each original axis."""
     before, old = 0, 0
     while before + len(extents[old]) <= axis:
         before, old = before + len(extents[old]), old + 1
@@ -127,8 +129,8 @@ def _divide(block: Block, axis: int, divisor: int, extents: list[list[int]]) -> 
 
 
 def _is_no_worse(block: Block, split: _Split) -> bool:
-    """Whether a split is free, or makes windows. It is free for an elementwise compute, and for a reduction that is
-    no contraction and gets no conditions and no spatial axes."""
+    """Whether a split costs nothing, or makes windows. It costs nothing for an elementwise compute, and for a reduction
+    that is no contraction and gets no further conditions or spatial axes."""
     added = sum(len(access.where) for access in split.block.reads) - sum(len(a.where) for a in block.reads)
     is_product = kind_of(block) is Kind.CONTRACTION
     if not block.combiners or (not is_product and added <= 0 and split.block.spatial == block.spatial):
@@ -137,14 +139,15 @@ def _is_no_worse(block: Block, split: _Split) -> bool:
 
 
 def _windows(block: Block) -> int:
-    """The number of indices over both spatial and reduce axes, without axes of extent 1."""
+    """The number of indices that combine spatial and reduce axes longer than 1, such as `y + r`."""
     long = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     moved = [form.variables() & long for access in block.reads for form in access.index]
     return sum(min(axes) < block.spatial <= max(axes) for axes in moved if axes)
 
 
 def _can_split(node: Compute, split: _Split, graph: Graph) -> bool:
-    """Whether the results of a compute may change shape: none is returned, and no reader gets a quotient."""
+    """Whether the results of a compute may get the split shape: none is returned or an operand of a call or a table,
+    and no reader gets more quotients."""
     for value in node.results:
         for reader in graph.consumers[value.name]:
             if not isinstance(reader, Compute) or (reader.block.table and reader.block.table.buffer == value.name):
@@ -156,7 +159,7 @@ def _can_split(node: Compute, split: _Split, graph: Graph) -> bool:
 
 
 def _reading(node: Compute, splits: Mapping[str, Extents]) -> Compute:
-    """A node with its reads adapted to values that are split."""
+    """Adapt the reads of a node to values that are split; `splits` maps such a value to its extents."""
     block = node.block
     if not any(name in splits for name in block.sources):
         return node
@@ -165,13 +168,13 @@ def _reading(node: Compute, splits: Mapping[str, Extents]) -> Compute:
 
 
 def _at(access: Access, extents: Extents, block: Block) -> Access:
-    """A read with its index split into digits, for a value whose dimensions are split into `extents`."""
+    """A read of a value whose dimensions are split into `extents`: each index becomes one index for each part."""
     pairs = zip(access.index, extents, strict=True)
     return replace(access, index=tuple(digit for form, split in pairs for digit in _digits(form, split, block)))
 
 
 def _digits(form: Linear, extents: Sequence[int], block: Block) -> Iterator[Linear]:
-    """The digits of a form over axes of a block, the most significant first: of extents (4, 7), form floordiv 7 and
+    """The indices of a split dimension for the index `form`, outermost first: for extents (4, 7), form floordiv 7 and
     form mod 7."""
     ranges, strides = block.axis_ranges, lin.strides(extents)
     for number, stride in enumerate(strides):

@@ -1,4 +1,4 @@
-"""Views: values that copy elements of another one."""
+"""Views: values whose elements are copies of another value's elements."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from compiler.program.body import Read
 from compiler.program.tree import Access, Block, Buffer, Table
 
 MOST_CONDITIONS = 8
-"""The most conditions of a read that a law makes."""
+"""The most conditions that a law may give a read."""
 MOST_QUOTIENTS = 6
-"""The most quotients in an index that a law makes."""
+"""The most quotients and remainders that a law may give a read."""
 
 
 @dataclass(frozen=True)
 class ReadView:
-    """A value that copies elements of `source`, at forms over its own indices; a literal where a condition fails."""
+    """A value of `shape` that copies elements of `source`. `access` is the read of the source over the value's indices,
+    with conditions and the literal where they fail."""
 
     source: Buffer
     access: Access
@@ -33,27 +34,26 @@ class ReadView:
 
     @property
     def where(self) -> tuple[Condition, ...]:
-        """The conditions under which it copies an element."""
+        """The conditions under which an element is a copy."""
         return self.access.where
 
     @property
     def otherwise(self) -> FloatAttr | IntegerAttr | None:
-        """The literal that it is elsewhere."""
+        """The literal of elements for which a condition fails; None without conditions."""
         return self.access.otherwise
 
 
 def absorb_views(graph: Graph) -> Graph:
-    """Read the source of a view in its place: of a permutation, reshape, slice, broadcast, flip, stride or pad.
+    """Read the source instead of a view: a permutation, reshape, slice, broadcast, flip, stride or pad.
 
         %R = te.compute "R" [i = 128, a = 12, d = 64] (%x = %X[i, a * 64 + d] : tensor<128x768xf32>) { yield %x }
         %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %R[i, a, d] ...) { ... }
       ->
         %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %X[i, a * 64 + d] ...) { ... }
 
-    A view that nothing reads any more is dropped, unless it is a result. A read keeps the view if its index would be
-    worse: by a new quotient or remainder in a reduction, in another compute by one that stays in the offset in memory,
-    by values beyond 64 bits, or by a condition in a reduction that is no window. Conditions compose if both have the
-    same `else` value, or one decides the other.
+    A read keeps the view if the read of the source would be slower: by a new quotient or remainder in a reduction, or
+    one that stays in the memory offset in another compute; or by a condition in a reduction without windows. So it does
+    if a value exceeds 64 bits. Conditions of both compose if their `else` values are equal or the view adds none.
     """
     views: dict[str, ReadView] = {}
 
@@ -73,7 +73,7 @@ def absorb_views(graph: Graph) -> Graph:
 
 
 def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
-    """A result that only copies elements as a view of their source; None for a result that is computed or converted."""
+    """The view that a result of a node is, if it only copies elements; None for a computed or converted result."""
     access = node.copied(position)
     if access is None:
         return None
@@ -82,7 +82,8 @@ def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadVi
 
 
 def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | None]) -> Compute:
-    """A node that reads the sources of views instead of the views, where that is no worse; else the same object."""
+    """Make a node read the sources of views where that is no slower; the same object if nothing changes. `view` returns
+    the view that a read of the node accesses, or None."""
     block = node.block
     reads = []
     for access in block.reads:
@@ -95,7 +96,8 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | 
 
 
 def composed(access: Access, view: ReadView, block: Block) -> Access | None:
-    """The read of a view's source in place of a read of the view; None if that is not exact, or worse."""
+    """The read of a view's source in place of a read of the view; None if it would be inexact, slower or not provably
+    inside the source."""
     new = through(access, view, block)
     if new is None or not _is_no_worse(access, new, view, block):
         return None
@@ -103,8 +105,8 @@ def composed(access: Access, view: ReadView, block: Block) -> Access | None:
 
 
 def through(access: Access, view: ReadView, block: Block) -> Access | None:
-    """The read of a view's source in place of a read of the view, better or worse; None if it is not exact, has too
-    many conditions, or needs more than 64 bits."""
+    """The read of a view's source in place of a read of the view, even if slower; None if it would be inexact, have
+    more than MOST_CONDITIONS conditions, or need more than 64 bits."""
     # The view R[i, a, d] = X[i, a * 64 + d], read at [m, k floordiv 64, k mod 64], k in 0..767, is X[m, k].
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
@@ -121,10 +123,10 @@ def through(access: Access, view: ReadView, block: Block) -> Access | None:
 
 
 def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) -> bool:
-    """Whether a read of a view's source is no slower than the read of the view.
+    """Whether a read `after` of a view's source is no slower than the read `before` of the view.
 
-    It has no new quotients that stay in the offset in memory, in a reduction none at all. A reduction gets conditions
-    only in windows, whose borders schedules can pad, and only if these windows keep indices of their own.
+    It has no new quotients that stay in the memory offset, and in a reduction no new quotients. A reduction gets
+    conditions only in windows, whose borders schedules can pad, and only if each window keeps a separate index.
     """
     new, reduces = quotients(after), any(axis.is_reduce for axis in block.axes)
     if reduces and after.where and _joins_windows(before, after, block):
@@ -143,14 +145,14 @@ def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) ->
 
 
 def _joins_windows(before: Access, after: Access, block: Block) -> bool:
-    """Whether an index combines the taps of several windows that had an index each."""
+    """Whether an index of `after` combines the reduce axes of several windows that had separate indices in `before`."""
     taps = {n for n, axis in enumerate(block.axes) if axis.is_reduce and axis.size > 1}
     windows = [form.variables() & taps for form in before.index if len(form.variables()) > 1]
     return any(sum(1 for window in windows if window & form.variables()) > 1 for form in after.index)
 
 
 def quotients(access: Access) -> int:
-    """How many quotients and remainders a read has, inner ones too."""
+    """The number of quotients and remainders in a read's indices and conditions, nested ones included."""
     return sum(_quotients(form) for form in (*access.index, *(c.form for c in access.where)))
 
 
@@ -159,7 +161,7 @@ def _quotients(form: Linear) -> int:
 
 
 def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
-    """Whether the verifier can prove that a read stays inside its source; a read without quotients always does."""
+    """Whether the verifier can prove that a read stays inside its source; a read without quotients counts as inside."""
     if not quotients(access):
         return True
     # X[k floordiv 9] of extent 3, k in 0..26: no k has its index outside of 0..2. With k in 0..27, k = 27 reads X[3].
@@ -173,7 +175,8 @@ def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
 def _table_through(
     table: Table, block: Block, view: Callable[[Access, Compute], ReadView | None], node: Compute
 ) -> Table:
-    """The source of a table that is a view; the table unless each data-dependent index is a whole dimension of both."""
+    """The table of a gather, with the source of a view in its place. The table stays unless the view is unconditional
+    and each data-dependent index is a whole dimension of the view and of the source."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
     viewed = view(Access(table.buffer, forms), node)
     if viewed is None or viewed.where:
