@@ -101,7 +101,7 @@ def check(seed: int, scheduled: bool, native: bool) -> SplitProgram:
     expected = list(evaluator.evaluate(function.module, list(arrays.values())))
     constants = chosen(rng, list(arrays))
     parts = split(find_function(module, function.name), constants)
-    for part in parts.written():
+    for part in parts.functions():
         verify_module(ModuleOp([part.clone()]))
     if parts.prepare is None or all(b.element == parts.main.arguments[-1].element for b in crossing(parts)):
         assert close(interpreted(parts, arrays, expected), expected), "a wrong result"
@@ -381,10 +381,11 @@ def test_an_attribute_that_does_not_list_arguments_is_refused() -> None:
 def test_splitting_again_keeps_what_was_aligned() -> None:
     function = matmul()
     parts = split(find_function(packed(function).module), ["B"])
-    again = split(parts.written()[-1], ["bias"])
+    again = split(parts.functions()[-1], ["bias"])
     assert again.prepare is None
-    names = [b.name for b in read(again.written()[-1]).arguments]
+    names = [b.name for b in read(again.functions()[-1]).arguments]
     assert (
-        str(again.written()[-1].attributes["aligned"]) == f"array<i64: {names.index('bias')}, {names.index('B.pack')}>"
+        str(again.functions()[-1].attributes["aligned"])
+        == f"array<i64: {names.index('bias')}, {names.index('B.pack')}>"
     )
     assert isinstance(parts.prepare, Program) and parts.prepared == ["B.pack"]

@@ -61,7 +61,7 @@ def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
     copies = [extract(without_preparation(p), work(p), machine).features[1] for p in (prepacked, unpacked)]
     assert 0 < copies[0] < copies[1]
     parts = split(packed("b").function, ["W"])
-    assert all("constants" not in f.attributes for f in parts.written())
+    assert all("constants" not in f.attributes for f in parts.functions())
 
 
 def test_layouts_of_constants_come_first_in_the_space() -> None:

@@ -93,13 +93,13 @@ FILES: dict[str, Case] = {
         "'tensor.cast' is not an op of the te level",
         "%D",
     ),
-    "after a pass": (["-p", "te-to-loop,unroll{block=C loop=k}"], TE, "in.mlir:2:3", ".*no loop 'k'", "%C"),
+    "after a pass": (["-p", "te-to-loop,unroll{block=C loop=k}"], TE, "<passes>:1:27", ".*no loop 'k'", "loop=k"),
     "after passes": (
         ["-p", "te-to-loop,split{block=C loop=m factors=2,2},split{block=C loop=m factors=2}"],
         TE,
-        "in.mlir:2:3",
+        "<passes>:1:60",
         ".*no loop 'm'",
-        "%C",
+        "loop=m",
     ),
     "lowered": (
         ["-p", "te-to-loop", "-t", "llvm"],
