@@ -54,7 +54,7 @@ class TeToLoopPass(ModulePass):
 
 
 def program_of(function: FuncOp) -> Program:
-    """Return the loops of a te function without calls, as a tree."""
+    """Return the loop program of a te function without calls, with its constant arguments and their values."""
     program = _TeLowering(function).program()
     names, elements = [buffer.name for buffer in program.arguments], constant_values(function)
     values = tuple((names[n], value) for n, value in elements.items())
@@ -62,7 +62,7 @@ def program_of(function: FuncOp) -> Program:
 
 
 def arguments_of(function: FuncOp) -> tuple[Buffer, ...]:
-    """Return the arguments of a te function's loops: its inputs, then its results."""
+    """Return the buffer arguments of a te function's loop program: its inputs, then its results."""
     lowering = _TeLowering(function)
     lowering.arguments()
     return tuple(lowering.buffers.values())
@@ -81,7 +81,7 @@ class _TeLowering:
         self.loops = 0
 
     def program(self) -> Program:
-        """Lower each op to a nest, then copy each result that no nest writes, or that is returned twice."""
+        """Return the program: each op's nest, then a copy for each result that no nest writes or returned twice."""
         copies = self.arguments()
         arguments = tuple(self.buffers.values())
         for op in self.function.body.block.ops:
@@ -105,7 +105,7 @@ class _TeLowering:
         return terminator.operands
 
     def arguments(self) -> list[tuple[SSAValue, Buffer]]:
-        """Create the buffers of the arguments; return the results that must be copied into theirs."""
+        """Create the buffers of the arguments and results; return the results to copy, each with its buffer."""
         for number, argument in enumerate(self.function.body.block.args):
             self.names[argument] = self._buffer(argument, argument.name_hint or f"arg{number}").name
         copies: list[tuple[SSAValue, Buffer]] = []
@@ -123,7 +123,7 @@ class _TeLowering:
         return buffer
 
     def _target(self, value: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
-        """Return the buffer of a result: an argument, or a new temporary."""
+        """Return the name of the buffer that a tensor is written to; an intermediate gets a new temporary."""
         if value not in self.names:
             buffer = self._buffer(value, value.name_hint or op.label.data)
             self.names[value] = buffer.name
@@ -131,7 +131,8 @@ class _TeLowering:
         return self.names[value]
 
     def _nest(self, block: Block, origin: str, targets: Sequence[str]) -> None:
-        """Append a block under one loop an axis, the first outermost; it writes its targets at its spatial axes."""
+        """Append a nest of one loop for each axis, the first outermost, with a block that writes `targets` at its
+        spatial axes; `origin` is the te label that its writes compute."""
         label = fresh(block.label, self.labels)
         self.labels.add(label)
         axes = tuple(lin.variable(n) for n in range(len(block.axes)))

@@ -35,14 +35,14 @@ Extents = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """The number of blocks of a kernel, and of threads in a block."""
+    """The number of blocks of a kernel, and of threads in a block, along x, y and z."""
 
     grid: Extents
     block: Extents
 
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
-    """Replace the body of a loop function by launches; return the kernels."""
+    """Replace the body of a loop function by launches of kernels; return their gpu.module."""
     lowering = _KernelLowering(prepare_program(function), policy)
     kernels = lowering.run()
     replace_body(function, Region(lowering.host))
@@ -113,7 +113,7 @@ def _threads_of(program: Program, block: Computed) -> set[str]:
 
 
 class _KernelLowering:
-    """The lowering of one function."""
+    """The lowering of one function: the body of the host function, and the kernels that it launches."""
 
     def __init__(self, program: Program, policy: Policy) -> None:
         self.program, self.policy = program, policy
@@ -125,7 +125,7 @@ class _KernelLowering:
         self.constants = ConstantGlobals(f"{program.name}_constant", ())
 
     def run(self) -> KernelsOp:
-        """Lower each nest to a kernel, and launch the kernels in order."""
+        """Lower each nest to a kernel, which the host launches in order; return the gpu.module of the kernels."""
         for node in self.program.body:
             if isinstance(node, Alloc):
                 alloc = allocation(node.buffer, low_type(node.buffer))
@@ -187,7 +187,8 @@ class _KernelLowering:
         return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
 
     def _barriers(self, kernel: Loop) -> Collection[object]:
-        """Return the nodes before which the threads of a block synchronise."""
+        """Return the nodes before which the threads of a block synchronise. Raises LoweringError for dependent blocks
+        inside the same thread loops."""
         conflict = unordered(self.program, kernel)
         if conflict is not None:
             labels = f"'{conflict.first.block.label}' and '{conflict.second.block.label}'"

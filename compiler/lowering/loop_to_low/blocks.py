@@ -30,7 +30,7 @@ from compiler.types.scopes import SCOPES, space_of
 
 
 def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> None:
-    """Emit a block; the conditions of `guard` differ between lanes or are deferred, all others are tested."""
+    """Emit a block. `guard`: the conditions that no test around checks; they differ between lanes or are deferred."""
     deferred = deferred_conditions(context, block, guard)
     untested = [c for c in guard if c not in deferred]
     if blends(context, block):
@@ -89,7 +89,7 @@ def deferred_conditions(context: Context, block: Block, guard: Sequence[Conditio
 
 
 def _conditions_of_loop(context: Context, block: Block, inner: int) -> list[Condition]:
-    """Return the conditions of a guard that depend on a loop of which a single iteration is emitted."""
+    """Return a block's conditions that depend on an unrolled loop, at its current value; none for any other loop."""
     if inner not in context.values:
         return []
     values = context.values
@@ -107,8 +107,8 @@ def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 
 def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code under conditions that differ between lanes, with a branch around it that is taken if they fail in all
-    lanes. `emit` gets the conditions that may fail, as its mask."""
+    """Emit code under conditions that differ between lanes, with a branch that skips it if they fail in all lanes.
+    `emit` gets the conditions that may fail, as its mask; nothing is emitted if one always fails."""
 
     def emit_tested(open_conditions: list[Condition]) -> None:
         necessary_conditions = [
@@ -121,7 +121,7 @@ def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callabl
 
 
 def _emit_unless_never(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code with the conditions that may fail; nothing if one always fails."""
+    """Call `emit` with the conditions that may fail; emit nothing if one always fails."""
     open_conditions = [c for c in guard if not c.always(context.scopes.ranges)]
     if not any(c.never(context.scopes.ranges) for c in open_conditions):
         emit(open_conditions)
@@ -129,7 +129,7 @@ def _emit_unless_never(context: Context, guard: Sequence[Condition], emit: Calla
 
 def _largest_over_lanes(context: Context, form: Linear) -> Linear:
     """Return a form in the lane with its largest value: if it is negative there, no lane is active. Example: 3 - lane
-    is 3, lane - 3 over 8 lanes is 4."""
+    is 3, lane - 3 over 8 lanes is 4. A form that is not linear in the lane gives 0, which skips nothing."""
     assert context.lane is not None
     factor = form.coefficient(context.lane)
     if factor is None:
@@ -233,7 +233,8 @@ class Emitter(Accessor):
         return [self._combine(str(combiner), access, value) for combiner, access, value in combined]
 
     def _combine_jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
-        """Combine all targets with all values by the block's region."""
+        """Combine the accumulators of all targets with the yielded values by the block's region, one lane after the
+        other if a target is the same in all lanes; return the new accumulators."""
         accumulators = [self._read(access) for access in self.block.writes]
         if self.context.lane is None or any(self._varies(self._element(access).index) for access in self.block.writes):
             return self._apply_region(joint, accumulators, yielded)
@@ -246,7 +247,7 @@ class Emitter(Accessor):
         return accumulators
 
     def _lane_values(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[Sequence[SSAValue]]:
-        """Return the values of each lane; masked lanes have the identity."""
+        """Return for each lane its scalar of every yielded value; masked lanes have the identity."""
         vectors = [
             self._with_identity(value, identity_value)
             for value, identity_value in zip(yielded, joint.identities, strict=True)
@@ -264,7 +265,7 @@ class Emitter(Accessor):
     def _apply_region(
         self, joint: Joint, accumulators: Sequence[SSAValue], contribution: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Apply the region once, on scalars, or on vectors if an operand is one."""
+        """Return the results of the region for accumulators and one contribution: vectors if an operand is one."""
         operands = [*accumulators, *contribution]
 
         def operand(leaf: Read | Index) -> SSAValue:
@@ -289,6 +290,6 @@ class Emitter(Accessor):
         return new
 
     def _reduce_lanes(self, combiner: str, element: Attribute, value: SSAValue) -> SSAValue:
-        """Reduce the lanes to a scalar; masked lanes have the identity."""
+        """Reduce the lanes of a value to a scalar; masked lanes have the identity."""
         value = self._with_identity(value, identity(combiner, element))
         return self.scopes.add(scalars.reduction(combiner, value, element, self.context.policy))

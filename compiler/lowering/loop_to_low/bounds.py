@@ -15,7 +15,7 @@ from compiler.lowering.loop_to_low.scopes import Scopes
 
 
 class Bounds:
-    """The bounds of a loop: 0 to its extent, at least the `lows` and at most the `highs`."""
+    """The iterations of a loop: from 0 and all of `lows`, to below its extent and all of `highs`."""
 
     def __init__(self, extent: int, lows: Sequence[Linear] = (), highs: Sequence[Linear] = ()) -> None:
         self.extent = extent
@@ -23,16 +23,12 @@ class Bounds:
         self.highs = list(highs)
 
     def with_highs(self, forms: Sequence[Linear]) -> Bounds:
-        """Return the bounds with further upper bounds."""
+        """Return the bounds with further exclusive upper bounds."""
         return Bounds(self.extent, self.lows, [*self.highs, *forms])
 
     def narrow(self, context: Context, condition: Condition, variable: int) -> bool:
-        """Narrow the bounds by a condition f + a*v >= 0 with a bound form f; return False for any other condition.
-
-        Example: 99 - 16*v >= 0 gives v < 99
-
-        16 + 1 = 7.
-        """
+        """Narrow the bounds by a condition f + a*v >= 0 whose f has only bound variables and no lanes; return False,
+        and change nothing, for any other condition. Example: 99 - 16*v >= 0 gives v < floor(99 / 16) + 1 = 7."""
         factor = condition.form.coefficient(variable)
         invariant = condition.form - Linear(((variable, factor or 0),)) if factor else None
         if condition.equal or invariant is None or not context.is_bound(invariant) or context.has_lanes(invariant):
@@ -54,7 +50,7 @@ class Bounds:
         return max(smallest, 0) if max(smallest, 0) == max(largest, 0) else None
 
     def lower(self, scopes: Scopes) -> SSAValue:
-        """Emit the lower bound."""
+        """Emit the first iteration: the largest of 0 and `lows`."""
         value = scopes.index_constant(0)
         for form in self.lows:
             if lin.bounds(form, scopes.ranges)[1] > 0:
@@ -62,7 +58,7 @@ class Bounds:
         return value
 
     def upper(self, scopes: Scopes) -> SSAValue:
-        """Emit the upper bound; it may be below `lower` for an empty loop."""
+        """Emit the exclusive upper bound; it may be below `lower` for an empty loop."""
         constant_end = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
         value = scopes.index_constant(constant_end)
         for form in self.highs:
@@ -71,7 +67,7 @@ class Bounds:
         return value
 
     def end(self, scopes: Scopes) -> SSAValue:
-        """Emit the upper bound; `lower` for an empty loop."""
+        """Emit the exclusive upper bound; it equals `lower` for an empty loop."""
         if self.count(scopes.ranges) == 0:
             return self.lower(scopes)
         value = self.upper(scopes)

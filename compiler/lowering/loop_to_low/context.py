@@ -30,9 +30,9 @@ MAX_LANES = 128
 class BlockThreads:
     """The threads of a kernel.
 
-    ids, extents, variables: by the kind of a loop, the hardware index, its extent and its variable in conditions.
-    parts: of local buffers that each thread owns. numbers: of the thread loops. barriers: the nodes with a barrier
-    before them. in_stage: whether a stage is being emitted. copies_wait: whether barriers wait for asynchronous copies.
+    ids, extents, variables: by loop kind (`thread_x`), the hardware index, its extent and its variable in conditions.
+    parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the nodes
+    with a barrier before them. in_stage: true while a stage is emitted. copies_wait: barriers wait for async copies.
     """
 
     ids: dict[str, SSAValue]
@@ -49,11 +49,12 @@ class BlockThreads:
 class Context:
     """The state of lowering one function.
 
-    buffers: by their names in the program. constants: the elements of constant buffers. values: of the variables of
-    unrolled loops. tested: conditions that tests around have checked. facts: conditions that hold in the full
-    iterations of a cut loop. in_masked_end: whether the end of a cut loop is being emitted. streamed: buffers with
-    non-temporal stores. private: buffers with a copy for each lane. threads: of a kernel, None on a CPU.
-    statement_count: of a nest's unrolled code.
+    buffers: the memrefs, by name in the program. constants: the elements of constant buffers. values: the current
+    values of unrolled loops' variables. tested: conditions that enclosing tests and loop bounds check. facts:
+    conditions that hold in this part of a cut loop. in_masked_end: true while the end of a cut loop is emitted.
+    streamed: buffers with non-temporal stores. private: buffers with a copy for each lane. lane, lanes: the variable
+    of the enclosing vectorized loop, None outside, and its extent. threads: of a kernel, None on a CPU. unrolled: true
+    inside an unrolled loop. statement_count: the statements of the current nest's unrolled code.
     """
 
     program: Program
@@ -74,12 +75,12 @@ class Context:
     constants: dict[SSAValue, DenseAttr] = field(default_factory=dict)
 
     def add_constants(self, buffers: Mapping[str, SSAValue]) -> None:
-        """Add the buffers of constants, by their names in the program."""
+        """Add the memrefs of constants, by their names in the program, and their elements."""
         self.buffers |= buffers
         self.constants |= {buffer: self.program.stated[name] for name, buffer in buffers.items()}
 
     def count_statements(self, count: int, subject: str) -> None:
-        """Count statements of unrolled code. Raises LoweringError for more than MAX_STATEMENTS in a nest."""
+        """Add to the nest's statement count. Raises LoweringError, which names `subject`, above MAX_STATEMENTS."""
         self.statement_count += count
         if self.statement_count > MAX_STATEMENTS:
             reason = f"the unrolled code of its nest has {self.statement_count} statements, of {MAX_STATEMENTS} at most"
@@ -90,12 +91,12 @@ class Context:
         return self.values.get(loop.number, lin.variable(loop.number))
 
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
-        """Return the axes of a block over loops, with `values` substituted: by default those of unrolled loops."""
+        """Map the axes of a block to forms over loops; `values`, by default of unrolled loops, replace variables."""
         loop_values = self.values if values is None else values
         return {n: self._substitute(form, loop_values) for n, form in enumerate(block.bindings)}
 
     def substitute_axes(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
-        """Return an index over axes as an index over loops."""
+        """Return an index over axes as an index over loops; `axes` maps each axis to a form over loops."""
         return [self._substitute(form, axes) for form in index]
 
     def _substitute(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
@@ -119,8 +120,8 @@ class Context:
         return self.lane is not None and form.depends_on(self.lane)
 
     def conditions(self, conditions: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
-        """Substitute variables in conditions. On a GPU, which has no masks, terms of lanes that cannot change a
-        condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
+        """Return conditions with `values` in place of variables. On a GPU, which has no masks, terms of lanes that
+        cannot change a condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
         substituted = [c.substitute(values, self.scopes.ranges) for c in conditions]
         return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 
@@ -133,7 +134,7 @@ class Context:
         return [c for c in guard if c not in tested and not self.is_implied(c)]
 
     def shared_untested(self, node: Node) -> list[Condition]:
-        """Return the untested conditions that the guards of all blocks in a node share, in the order of the first."""
+        """Return the untested conditions that all blocks in a node share, in the order of the first block's guard."""
         untested_by_block = [self.untested(block) for block in blocks_in(node)]
         return (
             [c for c in untested_by_block[0] if all(c in untested for untested in untested_by_block[1:])]
@@ -148,17 +149,17 @@ class Context:
         )
 
     def at_lane(self, form: Linear, value: int) -> Linear:
-        """Return a form in one lane."""
+        """Return a form with the lane number `value` in place of the lane variable."""
         assert self.lane is not None
         return self._substitute(form, {self.lane: lin.constant(value)})
 
     def truth(self, condition: Condition) -> SSAValue:
-        """Emit the truth of a condition without lanes."""
+        """Emit a condition that is the same in all lanes, as an i1."""
         scopes = self.scopes
         return scopes.is_zero(condition.form) if condition.equal else scopes.at_least_zero(condition.form)
 
     def all_of(self, conditions: Sequence[Condition]) -> SSAValue:
-        """Emit the conjunction of one or more conditions without lanes."""
+        """Emit the conjunction of one or more conditions that are the same in all lanes, as an i1."""
         truths = [self.truth(condition) for condition in conditions]
         conjunction = truths[0]
         for truth in truths[1:]:
@@ -167,7 +168,8 @@ class Context:
 
 
 def emit_under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
-    """Emit code under the conjunction of conditions without lanes."""
+    """Emit code in an scf.if on the conjunction of conditions that are the same in all lanes; without conditions, no
+    scf.if."""
     if not tests:
         emit()
         return

@@ -23,7 +23,7 @@ code, which few iterations do not repay."""
 
 @dataclass(frozen=True)
 class Cut:
-    """A loop's full iterations and its end.
+    """A loop's full iterations, in which all lanes are active, and its end.
 
     full: the iterations below the minimum of these forms are full; `in_full` holds in each of them.
     ends: the iterations from the minimum of these forms on are inactive; `in_end` holds in those before.
@@ -45,16 +45,16 @@ class _VariableBound:
     maximum: Linear
 
     def bound(self, form: Linear, ranges: lin.Ranges) -> Linear:
-        """Return the first iteration at which the condition fails."""
+        """Return the first iteration at which `form - step * variable >= 0` fails."""
         return lin.floordiv(form, self.step, ranges) + lin.constant(1)
 
     def holds(self, form: Linear) -> Condition:
-        """Return the condition for a form."""
+        """Return the condition `form - step * variable >= 0`."""
         return Condition(form + Linear(((self.variable, -self.step),)))
 
 
 def find_cut(context: Context, loop: Loop, guards: Sequence[Sequence[Condition]]) -> Cut | None:
-    """Return the cut of a loop whose blocks have untested conditions; None if no iteration would gain by it.
+    """Return the cut of a loop; None if no iteration would gain by it. `guards`: each block's untested conditions.
 
         v = 7 { 16 lanes: D if 16*v + lane < 100 }  ->  full (6), where 84 - 16*v >= 0, ends (7)
 

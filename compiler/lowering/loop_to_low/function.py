@@ -17,7 +17,8 @@ from compiler.program.write import hint, memref_type
 
 
 def prepare_program(function: FuncOp) -> Program:
-    """Read a loop function for lowering: inits are separate blocks, and blocks of tensorized nests have no guards."""
+    """Read a loop function for lowering: inits are separate blocks, and blocks of tensorized nests have no guards.
+    Raises LoweringError for a tensorized nest that does not fit its intrinsic."""
     return run_whole(decompose_reductions(read(function)))
 
 
@@ -30,7 +31,7 @@ def entry_block(buffers: Sequence[Buffer]) -> Block:
 
 
 def arguments_by_name(buffers: Sequence[Buffer], block: Block) -> dict[str, SSAValue]:
-    """Return the arguments of an entry block by the names of the buffers."""
+    """Map each buffer's name to its argument of an entry block."""
     return dict(zip((buffer.name for buffer in buffers), block.args, strict=True))
 
 

@@ -32,7 +32,7 @@ from compiler.types.elements import is_unsigned
 
 
 def emit_gather(context: Context, block: Block, guard: Sequence[Condition]) -> None:
-    """Emit a gather; the conditions of `guard` differ between lanes, all others are tested."""
+    """Emit a gather. `guard`: the conditions that no test around checks, since they differ between lanes."""
     table = block.table
     assert table is not None
     emit_under_guard(context, guard, lambda untested: _Gather(context, block, untested).gather(table))
@@ -40,7 +40,7 @@ def emit_gather(context: Context, block: Block, guard: Sequence[Condition]) -> N
 
 @dataclass(frozen=True)
 class _TableIndex:
-    """Clamped index values, by dimension of the table, and whether all of them were in bounds."""
+    """Clamped index values by dimension of the table, and an i1: true if all values were in bounds."""
 
     values: dict[int, SSAValue]
     inside: SSAValue
@@ -50,7 +50,8 @@ class _Gather(Accessor):
     """The emission of one gather."""
 
     def gather(self, table: Table) -> None:
-        """Emit index values, element and write."""
+        """Emit the reads of the index values, the read of the table and the write. Raises LoweringError for a table
+        of which each lane has a copy."""
         if table.buffer in self.context.private:
             raise LoweringError(f"block '{self.block.label}' gathers from a table that lives in a vectorized loop")
         self.table, self.default = self.context.buffers[table.buffer], table.otherwise
@@ -122,7 +123,7 @@ class _Gather(Accessor):
         ]
 
     def _clamp(self, dims: dict[int, SSAValue]) -> _TableIndex:
-        """Return scalar index values, zero for values out of bounds; a negative value is large as an unsigned one."""
+        """Return scalar index values, 0 for values out of bounds: one unsigned comparison finds negative ones too."""
         assert isinstance(self.table.type, MemRefType)
         values: dict[int, SSAValue] = {}
         inside: SSAValue | None = None

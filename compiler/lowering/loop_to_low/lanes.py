@@ -30,7 +30,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 @dataclass(frozen=True)
 class Element:
-    """An element of a buffer, or one a lane; the index is over loops."""
+    """An element of a buffer, or one for each lane if the index, whose forms are over loops, has the lane variable."""
 
     buffer: SSAValue
     index: Sequence[Linear]
@@ -50,12 +50,12 @@ class Element:
 
     @cached_property
     def offset(self) -> Linear:
-        """The offset among the buffer's elements in row-major order."""
+        """The offset from the buffer's first element, in elements in row-major order."""
         return lin.joined(lin.offset(self.index, self.shape))
 
     def stride(self, lane: int) -> int | None:
-        """Return the distance between the elements of two neighbouring lanes; None if it differs. Example: [i, 2*l] and
-        [l, j] of a buffer [8, 16] have the strides 2 and 16 over l."""
+        """Return the distance of neighbouring lanes in elements; None if it differs between lanes. Example: [i, 2*l]
+        and [l, j] of a buffer [8, 16] have the strides 2 and 16 over l."""
         factors = [form.coefficient(lane) for form in self.index]
         if None in factors:
             return self.offset.coefficient(lane)
@@ -122,7 +122,7 @@ class BlockLanes:
         return any(self.context.has_lanes(form) for form in forms)
 
     def contiguous(self, element: Element) -> bool:
-        """Return whether an access has stride one over lanes, and on a GPU an aligned first element."""
+        """Return whether an access has stride one over lanes, and on a GPU begins at a multiple of the lane count."""
         lane = self.context.lane
         if lane is None or element.stride(lane) != 1:
             return False
@@ -134,7 +134,7 @@ class BlockLanes:
         )
 
     def _strided(self, element: Element, tests: Sequence[Condition]) -> Strided | None:
-        """Return an access with a constant stride over lanes; None for any other, and for truth values."""
+        """Return an access with a constant stride over lanes, masked by `tests`; None for any other, and for i1."""
         assert self.context.lane is not None
         stride = element.stride(self.context.lane)
         if stride is None or element.type == i1:
@@ -236,14 +236,15 @@ class BlockLanes:
         return low >= 0 and high < element.shape[-1]
 
     def is_whole(self, access: Access) -> bool:
-        """Return whether a target is in bounds in all lanes, and contiguous or the same element."""
+        """Return whether a target is in bounds in all lanes even if the guard fails, and the lanes are contiguous or
+        one element; false for a buffer with a copy for each lane."""
         if access.buffer in self.context.private:
             return False
         element = self._element(access)
         return (not self._varies(element.index) or self.contiguous(element)) and self._inside(element)
 
     def _safe_indices(self, element: Element) -> list[SSAValue]:
-        """Return the indices of an element, clamped into the buffer if its guard is not tested before."""
+        """Emit an element's indices, clamped into the buffer if the block is blended or has deferred conditions."""
         if not self.deferred and not self.blended:
             return self.scopes.indices(element.index)
         return [self.scopes.clamped(form, size) for form, size in zip(element.index, element.shape, strict=True)]

@@ -33,7 +33,7 @@ Number = FloatAttr | IntegerAttr
 
 
 class ConstantGlobals:
-    """The globals of a module for constant buffers; unused ones are dropped in the end."""
+    """The globals of constant buffers, with symbols `TITLE_BUFFER` that avoid `taken`; unused globals are dropped."""
 
     def __init__(self, title: str, taken: Iterable[str]) -> None:
         self.title, self.taken = title, set(taken)
@@ -41,7 +41,7 @@ class ConstantGlobals:
         self.references: list[tuple[Literal, GetGlobalOp]] = []
 
     def get(self, literals: Sequence[Literal], scopes: Scopes) -> dict[str, SSAValue]:
-        """Reference the globals of constants in a function; return the buffers by name."""
+        """Emit a memref.get_global for each constant; map the buffers' names to the memrefs."""
         return {literal.buffer.name: scopes.add(self._get(literal)) for literal in literals}
 
     def _get(self, literal: Literal) -> GetGlobalOp:
@@ -68,14 +68,14 @@ class ConstantGlobals:
 
 
 def module_symbols(function: FuncOp) -> list[str]:
-    """Return the symbols of a function's module."""
+    """Return the symbols of a function's module; none without a module."""
     module = function.parent
     names = [op.properties.get("sym_name") for op in module.ops] if module is not None else []
     return [name.data for name in names if isinstance(name, StringAttr)]
 
 
 def declare_constants(constants: ConstantGlobals, function: FuncOp) -> None:
-    """Insert the declarations of globals before a function."""
+    """Insert the globals in use before a function in its module."""
     declarations = constants.declarations()
     if declarations:
         assert function.parent is not None
@@ -112,7 +112,7 @@ class KnownNumber:
 
     @property
     def number(self) -> float:
-        """The value."""
+        """The value as a Python float."""
         return float(self.value.value.data)
 
     @property

@@ -38,7 +38,7 @@ from compiler.types.policies import Policy
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
-    """Lower the body of a loop function."""
+    """Replace the body of a loop function by low-level ops; its constants become globals of the module."""
     program = enlarge_temporaries(prepare_program(function))
     check_streamed(program)
     unsigned = [n for n, buffer in enumerate(program.arguments) if is_unsigned(buffer.element)]
@@ -58,7 +58,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
 
 
 def emit(context: Context, node: Node) -> None:
-    """Emit a node of a program; its ops have the location of its first block."""
+    """Emit a node of a program; its ops have the location of its first block, or that of the node around it."""
     first_block = next((inner for inner in walk((node,)) if isinstance(inner, Computed)), None)
     with context.scopes.at(context.scopes.location if first_block is None else first_block.location):
         if isinstance(node, Alloc):
@@ -100,7 +100,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 
 def _conditions_to_test(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
-    """Return the conditions to test here: inside the innermost loop, all but those that every block defers."""
+    """Return the conditions to test around a node; inside the innermost loop not those that all its blocks defer."""
     if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     deferred = [deferred_conditions(context, block, testable) for block in blocks_in(node)]
@@ -131,7 +131,7 @@ def _emit_loop(context: Context, loop: Loop) -> None:
 
 
 def _must_unroll(context: Context, loop: Loop) -> bool:
-    """Return whether an unrolled loop of a kernel is unrolled here: its variable indexes a constant."""
+    """Return whether this lowering unrolls an unrolled loop of a kernel, rather than mark it: it indexes a constant."""
     if loop.kind != "unrolled" or any(inner.kind in THREADS for inner in loops_in(loop)):
         return False
     constants = context.program.stated
@@ -154,7 +154,7 @@ def _emit_unrolled(context: Context, loop: Loop) -> None:
 
 
 def _statement_count(node: Node) -> int:
-    """Return the number of statements of a node with its loops unrolled."""
+    """Return the number of statements of a node after its loops of kind unrolled are unrolled."""
     if not isinstance(node, Loop):
         return int(isinstance(node, Computed))
     inner = sum(map(_statement_count, node.body))
@@ -172,7 +172,8 @@ def _emit_vectorized(context: Context, loop: Loop) -> None:
 
 
 def _emit_serial(context: Context, loop: Loop) -> None:
-    """Emit a serial loop; a loop over vectors as its full iterations and a masked end."""
+    """Emit a loop as scf.for: a serial one within the bounds that guards narrow; on a CPU, a loop over vectors with a
+    guard as its full iterations and a masked end."""
     bounds = Bounds(loop.extent)
     keeps_bounds = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
     narrowing = {
@@ -269,7 +270,7 @@ def _emit_parallel(context: Context, loop: Loop) -> None:
 
 
 def _parallel_nest(loop: Loop) -> list[Loop]:
-    """Return the perfect nest of parallel loops. Raises LoweringError for any other parallel loop inside."""
+    """Return a parallel loop and those perfectly nested in it. Raises LoweringError for other parallel loops inside."""
     nest = [loop]
     while True:
         match nest[-1].body:

@@ -16,7 +16,7 @@ from compiler.lowering.loop_to_low.context import Context
 
 @dataclass(frozen=True)
 class Operands:
-    """A nest that is emitted as its intrinsic."""
+    """The operands of a nest that is emitted as its intrinsic; `fit` maps the intrinsic's loops and reads to them."""
 
     context: Context
     nest: PerfectNest
@@ -34,7 +34,8 @@ class Operands:
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
-        """Return the distance of an operand's rows in elements; numbers count reads, then the target."""
+        """Return the distance of an operand's rows in elements, 0 if the intrinsic leaves none open. Operands are
+        numbered: the reads, then the target."""
         return next((step for (operand, _), step in self.fit.open_steps.items() if operand == number), 0)
 
     def buffer(self, reference: Reference) -> SSAValue:
@@ -42,7 +43,7 @@ class Operands:
         return self.context.buffers[reference.buffer]
 
     def vector(self, reference: Reference, operand: NestOperand) -> VectorType:
-        """Return the vector type of all elements of an operand."""
+        """Return the one-dimensional vector type of all elements of an operand."""
         return VectorType(reference.scalar, [self.intrinsic.length(operand)])
 
     def at(self, reference: Reference, iterations: Mapping[int, Linear] | None = None) -> list[Linear]:

@@ -37,7 +37,7 @@ MAX_UNROLLED_SHARE = 8
 
 
 def emit_prefetches(context: Context, loop: Loop) -> None:
-    """Emit the prefetches of a loop's attribute at the start of its body."""
+    """Emit the prefetches of a loop's attribute `prefetch`, at the start of its body; nothing without the attribute."""
     prefetch_attribute = dict(loop.attributes).get("prefetch")
     if not isinstance(prefetch_attribute, DictionaryAttr):
         return
@@ -46,7 +46,8 @@ def emit_prefetches(context: Context, loop: Loop) -> None:
 
 
 def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tuple[Loop, int]:
-    """Return the loop whose later iteration is prefetched, and the distance in its iterations."""
+    """Return the loop whose later iteration is prefetched, and the distance in its iterations. Raises LoweringError for
+    a malformed distance, and for a named loop that is vectorized or not around `loop`."""
     match distance:
         case IntegerAttr():
             return loop, distance.value.data
@@ -62,7 +63,7 @@ def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tup
 
 @dataclass(frozen=True)
 class _Window:
-    """A box of a buffer: the start and the extent of each dimension."""
+    """A box of a buffer: the start and the extent of each dimension; `locality` 3 prefetches it to L1, 2 to L2."""
 
     buffer: SSAValue
     starts: tuple[Linear, ...]
@@ -108,7 +109,8 @@ def _emit(context: Context, loop: Loop, name: str, outer: Loop, ahead: int) -> N
 
 
 def _aligned(window: _Window, step: int) -> bool:
-    """Return whether all rows of the window start at cache lines: it is in a temporary, at multiples of a line."""
+    """Return whether all rows of a window start at cache lines of `step` elements: it is in a temporary, and its starts
+    and row strides are multiples of `step`."""
     if isinstance(window.buffer.owner, Block):
         return False
     shape = window.shape
@@ -134,7 +136,7 @@ def _prefetch_window(context: Context, window: _Window, counts: Sequence[int], s
 
 @dataclass(frozen=True)
 class _IterationNumber:
-    """The number of the current iteration of a loop within one iteration of an outer loop, and the number of all."""
+    """The number of a loop's current iteration within one iteration of an outer loop, and the count of iterations."""
 
     number: Linear
     count: int
@@ -155,8 +157,8 @@ def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNu
 def _prefetch_share(
     context: Context, window: _Window, counts: Sequence[int], step: int, turn: _IterationNumber
 ) -> None:
-    """Prefetch lines from floor(turn * total / turns) on; the last line may belong to the next share. Example: 10 lines
-    over 4 iterations are 0-2, 2-4, 5-7, 7-9."""
+    """Prefetch this iteration's share of all lines: ceil(total / turn.count) lines from floor(turn.number * total /
+    turn.count) on. Shares may overlap by a line: 10 lines over 4 iterations are 0-2, 2-4, 5-7, 7-9."""
     total, scopes = prod(counts), context.scopes
     start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
     share = -(-total // turn.count)
@@ -193,7 +195,7 @@ def _delinearize(context: Context, line: SSAValue, counts: Sequence[int]) -> lis
 
 
 def _prefetch_line(context: Context, window: _Window, line_indices: Sequence[int | SSAValue], step: int) -> None:
-    """Prefetch one line; the indices are in the merged dimensions, the last one in lines."""
+    """Prefetch one line of `step` elements; the indices are in the merged dimensions, the last one in lines."""
     scopes, indices = context.scopes, []
     rank = len(window.starts)
     offsets_by_dimension = {d: (offset, 1) for d, offset in enumerate(line_indices[:-1])} | {
@@ -260,8 +262,8 @@ def _window(
 def _span(
     form: Linear, inner: set[int], outer_values: Mapping[int, Linear], ranges: lin.Ranges
 ) -> tuple[Linear, int] | None:
-    """Return the start of an index and the number of its values over inner loops; None if a term mixes inner and outer
-    loops. Example: 4*i + j with j inner and j < 3 starts at 4*i and has 3 values."""
+    """Return the start of an index, with `outer_values` substituted, and the extent of its values over inner loops;
+    None if a term mixes inner and outer loops. Example: 4*i + j with j inner and j < 3 starts at 4*i, with extent 3."""
     outer_terms: list[tuple[Atom, int]] = []
     low = high = 0
     for atom, factor in form.terms:

@@ -31,7 +31,7 @@ class PartDimension:
     steps: tuple[tuple[int, int, int], ...] = ()
 
     def at(self, form: Linear) -> Linear:
-        """Return the index in the part, for the form over other loops."""
+        """Return the index in the part, for an index in the buffer without its terms over threads."""
         part_steps = {step: part_step for step, part_step, _ in self.steps}
         if not part_steps:
             return form - lin.constant(self.low)
@@ -50,7 +50,7 @@ class PartDimension:
 
 @dataclass(frozen=True)
 class PrivatePart:
-    """The part of a buffer that each thread owns."""
+    """The part of a buffer that each thread, or each warp for a fragment, owns: one `PartDimension` a dimension."""
 
     sides: tuple[PartDimension, ...]
 
@@ -66,13 +66,13 @@ class PrivatePart:
 
 
 def private_parts(program: Program) -> dict[str, PrivatePart]:
-    """Return the parts of local buffers. Raises LoweringError if threads share an element of one."""
+    """Map each local or fragment buffer outside thread loops to its part. Raises LoweringError if threads share one."""
     names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
     return {name: _part_of(program, name) for name in names}
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
-    """Return whether a local buffer is outside the thread loops of the blocks that access it."""
+    """Return whether a buffer of scope local or fragment is allocated outside a thread loop that accesses it."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
     if alloc.buffer.scope not in ("local", "fragment"):
         return False
@@ -100,7 +100,8 @@ def _part_of(program: Program, name: str) -> PrivatePart:
 
 
 def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> PartDimension:
-    """Return a dimension of a part, without gaps if all loops of a step have one extent and steps do not overlap.
+    """Return the dimension of a part for indices without thread terms, of range `span`; without gaps if all indices are
+    sums of loops with positive steps, each beyond the reach of the smaller steps.
 
     16 v + e for v < 2, e < 2  ->  2 v + e
     """
@@ -130,7 +131,8 @@ def _thread_loops(program: Program, block: Block) -> dict[int, int]:
 
 
 def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
-    """Split a form into a form over thread kinds, and the remainder. Example: 4*ty + i splits into 4*y and i."""
+    """Split a form into a form over thread dimensions, by `kinds` from loop numbers to positions in THREADS, and the
+    remainder: 4*ty + i gives 4*y and i. Raises LoweringError for a term that mixes both."""
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))

@@ -67,7 +67,8 @@ class Reader(BlockLanes):
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
-        """Load under conditions that differ between lanes, and under the guard's conditions that mask reads."""
+        """Load under `tests`, which differ between lanes, and `masking`, the guard's conditions that mask reads; lanes
+        where a test fails get `otherwise`, or 0 if it is None."""
         buffer = element.buffer
         literal = None if masking or tests else self._literals(element)
         if literal is not None:
@@ -85,7 +86,7 @@ class Reader(BlockLanes):
         return self.scopes.add(builders.load_masked(buffer, indices, mask, self.scopes.constant(pass_through)))
 
     def _load_strided(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
-        """Load lanes that are not contiguous."""
+        """Load lanes that are not contiguous: by a gather if their stride is constant, else lane by lane."""
         fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
         if strided is None:
             return self._load_lanes(element, tests, fallback)
@@ -93,7 +94,7 @@ class Reader(BlockLanes):
         return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """Return the number that an access reads, if all lanes read one element of a constant unconditionally."""
+        """Return the number of an access if all lanes read one element of a constant unconditionally, else None."""
         constant = self.context.program.stated.get(access.buffer)
         if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None
@@ -102,7 +103,7 @@ class Reader(BlockLanes):
         return constant_element(constant, [form.constant for form in index]) if is_known else None
 
     def _literals(self, element_: Element) -> builders.Constant | None:
-        """Return the elements of a constant at an index that is constant but for the lane: a number, or a vector."""
+        """Return a constant's elements at an index that is constant in each lane, as number or vector; else None."""
         constant = self.context.constants.get(element_.buffer)
         if constant is None:
             return None

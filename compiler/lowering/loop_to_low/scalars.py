@@ -56,7 +56,7 @@ def zeros(type: Constant) -> Constant:
 
 
 def dense(values: Sequence[int | float], element: Constant) -> Constant:
-    """Return a vector constant."""
+    """Return a vector constant with one value for each lane."""
     return DenseIntOrFPElementsAttr.from_list(vector_type(element, len(values)), list(values))
 
 
@@ -75,7 +75,7 @@ def all_lanes(lanes: int) -> Constant:
 def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
-    """Emit scalar expressions, each common subexpression once; `leaf` emits reads and axes."""
+    """Emit scalar expressions, each common subexpression once; `leaf` emits reads and axes. Return their values."""
     emitter = Expressions(scopes, leaf, policy)
     return [emitter.value(root) for root in roots]
 
@@ -94,7 +94,7 @@ class Expressions:
     _known_numbers: dict[int, KnownNumber | None] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> SSAValue:
-        """Emit an expression, once."""
+        """Return the value of an expression, which is emitted once."""
         if id(node) not in self.values:
             self.values[id(node)] = self._op(node) if isinstance(node, Apply) else self._leaf(node)
         return self.values[id(node)]
@@ -105,7 +105,7 @@ class Expressions:
         return self.leaf(node)
 
     def known(self, node: Scalar) -> KnownNumber | None:
-        """Return the constant value of an expression; None for other expressions."""
+        """Return the constant value of an expression; None for others, and for all if the block reads no constant."""
         if not self.reads:
             return None
         number = known_number(node, self.reads, self._known_numbers)
@@ -169,7 +169,7 @@ def _negates(kind: type[Operation], number: KnownNumber, is_first: bool, policy:
 
 
 def is_identity(combiner: str, number: KnownNumber | None, policy: Policy) -> bool:
-    """Return whether combining with a number changes nothing."""
+    """Return whether combining with a number changes nothing; false for None, a value that is not constant."""
     if number is None:
         return False
     if combiner == "mul":
@@ -203,7 +203,7 @@ def _flags(names: tuple[str, ...]) -> FastMathFlagsAttr:
 def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
-    """Combine lhs with rhs, for targets of an element type."""
+    """Emit the combination of lhs and rhs; the target's element type selects the float, signed or unsigned op."""
     op = _COMBINERS[combiner][_combiner_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = _combiner_flags(combiner, policy)
@@ -211,7 +211,7 @@ def combine(
 
 
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
-    """Reduce the lanes of a vector to a scalar, for targets of an element type."""
+    """Create the reduction of a vector's lanes to a scalar, of the kind for the target's element type."""
     assert isinstance(value.type, VectorType)
     kind = (
         combiner

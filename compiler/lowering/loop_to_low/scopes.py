@@ -104,7 +104,7 @@ class Scopes:
         return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
-        """Emit a form over bound variables."""
+        """Emit a form over bound variables, once, in the scope of its innermost variable."""
         if form.is_constant:
             return self.index_constant(form.constant)
         level = self.level(form)
@@ -116,7 +116,7 @@ class Scopes:
         return value
 
     def indices(self, forms: Iterable[Linear]) -> list[SSAValue]:
-        """Emit several forms."""
+        """Emit several forms, each as `index` does."""
         return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:

@@ -15,7 +15,7 @@ Values = Mapping[int, Linear]
 
 
 def resolve_selections(body: tuple[Scalar, ...], axes: Values, ranges: lin.Ranges) -> tuple[Scalar, ...]:
-    """Replace selections whose condition the values of the axes decide; return the same object without any."""
+    """Replace each selection whose condition the axes decide by its operand; return `body` itself if none is."""
     if not _uses_axes(body):
         return body
     resolved: dict[int, Scalar] = {}

@@ -14,7 +14,7 @@ ATTRIBUTE = "nontemporal"
 
 
 def streamed_buffers(loop: Loop) -> set[str]:
-    """Return the buffers that a loop's own attribute names."""
+    """Return the buffer that a loop's attribute `nontemporal` names, as a set; empty without the attribute."""
     attribute = dict(loop.attributes).get(ATTRIBUTE)
     return {attribute.data} if isinstance(attribute, StringAttr) else set()
 

@@ -124,7 +124,8 @@ def _tile(nest: Operands, reference: Reference, step: int) -> SSAValue:
 
 
 def _loaded_tile(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | None:
-    """Return a tile that this body has loaded, if no op accessed its buffer since; LLVM reloads it."""
+    """Return a tile that this body has loaded from the same operands, if no op accessed its buffer since; else None.
+    LLVM would load it again."""
     op = context.scopes.stack[-1].block.last_op
     while op is not None and not op.regions:
         if isinstance(op, TileLoadOp):

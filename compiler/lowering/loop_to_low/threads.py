@@ -24,7 +24,7 @@ from compiler.types.scopes import SCOPES
 
 
 def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
-    """Allocate a buffer that the threads of a block share, or of which each thread has a copy."""
+    """Allocate a shared buffer of a block, or a local one of each thread. Raises LoweringError for scope global."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
     if space is None:
@@ -43,7 +43,8 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
 
 
 def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
-    """Emit a node of a kernel: its barrier, and for a stage the test for its threads."""
+    """Emit a node of a kernel after its barrier, if it has one; of the threads along a dimension that a stage does not
+    use, only index 0 runs the stage."""
     if key_of(node) in threads.barriers:
         if threads.copies_wait:
             context.scopes.run(WaitOp(context.scopes.add(GroupOp())))
@@ -62,7 +63,7 @@ def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit
 
 
 def emit_bound(context: Context, threads: BlockThreads, loop: Loop, emit: Callable[[], None]) -> None:
-    """Emit a loop whose variable is a hardware index, for the indices within its extent."""
+    """Emit a loop whose variable is a hardware index, under a test if some indices are beyond its extent."""
     scopes, kind = context.scopes, loop.kind
     scopes.bound[loop.number], scopes.home[loop.number] = threads.ids[kind], 0
     tests = []

@@ -70,7 +70,7 @@ def emit_matrix(nest: Operands) -> None:
 
 
 def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
-    """Load a thread's fragment; its type must be that of the intrinsic's operand."""
+    """Load a thread's fragment. Raises LoweringError unless its type is that of the intrinsic's operand."""
     buffer, expected_type = nest.buffer(reference), fragment_vector(nest.intrinsic, operand)
     assert isinstance(buffer.type, MemRefType)
     if buffer.type.element_type != expected_type:
@@ -85,7 +85,7 @@ def _store_fragment(nest: Operands, fragment: SSAValue) -> None:
 
 
 def _tile_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
-    """Return the indices of the MMA tile in a buffer of tiles, private to the warp or shared."""
+    """Return the indices of the MMA tile in a buffer of tiles; in the warp's part if the warp owns one."""
     threads, forms = nest.context.threads, nest.at(reference)
     assert threads is not None
     if reference.buffer in threads.parts:

@@ -36,7 +36,8 @@ def enlarge_temporaries(program: Program) -> Program:
 
 
 def _add_read(needed_shapes: dict[str, list[int]], program: Program, block: Block, access: Access, lane: int) -> None:
-    """Extend the needed shape of a buffer by the elements that a read accesses if its guard is ignored."""
+    """Extend the needed shape of a buffer by the elements that a read accesses if its guard is ignored; not for a read
+    that varies with the lane."""
     forms = [block.at(form, program.ranges) for form in access.index]
     if any(lane in form.variables() for form in forms):
         return

@@ -19,7 +19,7 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class Address:
-    """A pointer, and a divisor of it in bytes."""
+    """The register of a pointer, and a known alignment of the pointer in bytes."""
 
     pointer: str
     alignment: int
@@ -67,8 +67,8 @@ def _buffer_alignment(f: FunctionEmitter, buffer: SSAValue) -> int:
 
 
 def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: BufferLayout) -> str:
-    """Emit the pointer of a form. The varying part alone may be out of bounds until the constant is added: then it is
-    not inbounds."""
+    """Emit the pointer to the element at offset `form`. The varying part alone may be out of bounds until the constant
+    is added: then it is not inbounds."""
     varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)
     flag = "inbounds" if _stays_inside(f, varying, layout.length) else "nusw"
     if varying.terms:
@@ -90,7 +90,7 @@ def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
 
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
-    """Emit the varying part of a form."""
+    """Emit the varying part of a form, without its constant, as an i64."""
     roots = f.forms.values
     total = ""
     for atom, factor in form.terms:
@@ -116,7 +116,7 @@ def _stays_inside(f: FunctionEmitter, form: Linear, length: int) -> bool:
 
 
 def _range(f: FunctionEmitter, atom: int) -> Range | None:
-    """Return the range of a loop's index with constant bounds; None for others."""
+    """Return the range of a loop's index with constant bounds; None for any other value."""
     if atom not in f.ranges:
         f.ranges[atom] = _find_range(f, f.forms.values[atom])
     return f.ranges[atom]

@@ -23,7 +23,7 @@ def _binary(instruction: str, flags: Callable[[Operation], str] = lambda op: "")
 
 
 def intrinsic(name: str, tail: str = "") -> Emit:
-    """Emit a call of `llvm.NAME` on the operands and, as `tail`, an immediate i1."""
+    """Return a handler that calls `llvm.NAME` on the operands and, if `tail` is "true" or "false", an immediate i1."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         type = op.results[0].type
@@ -36,7 +36,7 @@ def intrinsic(name: str, tail: str = "") -> Emit:
 
 
 def cast(instruction: str) -> Emit:
-    """Emit a conversion of the operand to the result's type."""
+    """Return a handler that converts the operand to the result's type by an instruction such as `sext`."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         f.set(op.results[0], f"{instruction} {f.typed(op.operands[0])} to {llvm_type(op.results[0].type)}")
@@ -81,7 +81,8 @@ def _division(instruction: str) -> Emit:
 
 
 def _rounded(instruction: str, up: bool) -> Emit:
-    """Emit a quotient rounded down (up): one less (more) if there is a remainder and the signs differ (agree)."""
+    """Return a handler of a quotient rounded down (up): one less (more) if there is a remainder and the signs differ
+    (agree)."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
@@ -102,7 +103,7 @@ def _rounded(instruction: str, up: bool) -> Emit:
 
 
 def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> str:
-    """Emit the divisor, or 1 if the division would trap: by zero, and the minimum integer by -1."""
+    """Emit the divisor `rhs`, or 1 if the division would trap: by zero, and the minimum integer by -1."""
     if _never_traps(rhs):
         return f.use(rhs)
     type, truth, unit = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)

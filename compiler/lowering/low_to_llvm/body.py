@@ -43,7 +43,8 @@ PART_LOOPS = 32
 
 
 def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
-    """Emit a function's entry, body, parts and parallel loops; return the text and external declarations."""
+    """Emit a function's entry, body, parts and parallel loops; return the text and the declarations of externals. A
+    function without a body is declared."""
     name = symbol(function.sym_name.data)
     if not function.body.blocks and not function.function_type.outputs:
         return _declaration(function), set()
@@ -78,7 +79,7 @@ def _emit_body(f: FunctionEmitter, block: Block, team: _Team) -> None:
 
 
 def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], team: _Team, name: str) -> None:
-    """Outline ops into a function, and emit the call of it."""
+    """Outline ops into the function `name`, and emit the call of it."""
     part = FunctionEmitter(f.function, f.handlers)
     part.externals, part.outlined = f.externals, f.outlined
     captured = Captured(ops, f, part)
@@ -93,7 +94,7 @@ def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], team: _Team, name: 
 
 
 def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[list[Operation]]]:
-    """Return the ops that are computed before all parts, and the ops of each part; no part uses a value of another."""
+    """Return the ops to compute before all parts, and each part's ops; no part uses a value of another part."""
     shared: list[Operation] = []
     parts: list[list[Operation]] = [[]]
     available = set[SSAValue](block.args)

@@ -30,11 +30,11 @@ class Captured:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of a call, by the names of the outer function."""
+        """The captured values as typed arguments of a call in the outer function."""
         return [self._outer.typed(value) for value in self.values]
 
     def _capture(self, value: SSAValue) -> None:
-        """Make an outer value available inside; constants, index arithmetic and views are recomputed."""
+        """Make an outer value available inside: recompute constants, index arithmetic and views; pass other values."""
         inner = self._inner
         if value in inner.names:
             return

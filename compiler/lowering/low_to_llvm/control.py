@@ -117,7 +117,8 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
 
 
 def _metadata(op: scf.ForOp) -> str:
-    """Return loop metadata: LLVM must not unroll or vectorize a vectorized loop again."""
+    """Return the metadata of a loop's back edge: !2 for a loop with vectors, which LLVM must neither vectorize nor
+    unroll, !0 for one that it must not vectorize, else nothing."""
     values = (value for inner in op.body.walk() for value in (*inner.operands, *inner.results))
     if any(isinstance(value.type, VectorType) for value in values):
         return ", !llvm.loop !2"
@@ -125,8 +126,8 @@ def _metadata(op: scf.ForOp) -> str:
 
 
 def loop_metadata(text: str) -> Iterator[str]:
-    """Replace loop metadata by distinct nodes, by which LLVM identifies loops: !0 marks loops that it must not
-    vectorize, !2 loops that it must not unroll either."""
+    """Yield a text with a distinct metadata node for each loop, by which LLVM identifies loops, then the nodes. In the
+    text, !0 marks loops that LLVM must not vectorize, !2 loops that it must not unroll either."""
     nodes: list[str] = []
 
     def distinct_node(reference: re.Match[str]) -> str:
@@ -181,7 +182,7 @@ def _regions(op: scf.IfOp) -> list[tuple[str, Region]]:
 
 
 def _arm(f: FunctionEmitter, label: str, block: Block, done: str) -> tuple[str, list[str]]:
-    """Emit one side of a branch; return its last label, and its values."""
+    """Emit one side of a branch, which jumps to `done`; return its last label, and its yielded values."""
     f.start(label)
     with f.scope():
         f.block(block)

@@ -121,7 +121,8 @@ def _from_integer(signed: bool) -> Emit:
 
 
 def _with_sticky_bit(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
-    """Set a sticky bit for the low 11 bits of a large integer: it fits a double, and rounds alike."""
+    """Replace the low 11 bits of an i64 that no double holds exactly by a sticky bit: the result fits a double, and
+    rounds to bf16 as the integer does."""
     type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
 
     def number(value: int) -> str:

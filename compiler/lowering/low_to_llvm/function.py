@@ -34,7 +34,7 @@ class BufferLayout:
 
 
 class FunctionEmitter:
-    """The emitter of one function; values have names, constants are literals."""
+    """The emitter of one function. `names` maps SSA values to registers or, for constants, literals."""
 
     def __init__(self, function: FuncOp, handlers: Handlers) -> None:
         self.function = function
@@ -73,7 +73,7 @@ class FunctionEmitter:
         return name
 
     def set(self, value: SSAValue, instruction: str) -> None:
-        """Append an instruction; its result is the value."""
+        """Append an instruction whose result is the SSA value."""
         self.names[value] = self.temporary(instruction)
 
     def use(self, value: SSAValue) -> str:
@@ -93,11 +93,11 @@ class FunctionEmitter:
         return name
 
     def declare(self, type: str, name: str, parameters: Sequence[str], attributes: str = "") -> None:
-        """Declare an external function once."""
+        """Declare an external function, once in a module; `type` and `parameters` are LLVM types."""
         self.externals.add(f"declare {type} @{name}({', '.join(parameters)}) {attributes}".rstrip())
 
     def call(self, type: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
-        """Return a call of an intrinsic on registers, as an instruction."""
+        """Declare a function; return the instruction that calls it on SSA values, which is not appended."""
         self.declare(llvm_type(type), name, [llvm_type(a.type) for a in arguments])
         return f"call {flags}{llvm_type(type)} @{name}({', '.join(self.typed(a) for a in arguments)})"
 

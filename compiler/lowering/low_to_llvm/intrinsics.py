@@ -13,7 +13,7 @@ _DIGITS = {32: (23, 127), 64: (52, 1023)}
 
 
 def intrinsics(machine: Machine) -> Handlers:
-    """Return the handlers of intr's ops for a machine: AVX-512 scales by powers of two in one instruction."""
+    """Return the handlers of the intr dialect for a machine: AVX-512 scales by powers of two in one instruction."""
     return {LdexpOp: _ldexp if machine.vector_bits == 512 else _ldexp_by_bits}
 
 

@@ -24,7 +24,7 @@ from compiler.support.errors import LoweringError
 
 
 def literal(attribute: Attribute) -> str:
-    """Return a constant as an operand."""
+    """Return a scalar or vector constant as an operand, without its type. Raises LoweringError for any other."""
     match attribute:
         case FloatAttr() | IntegerAttr():
             return number(attribute.value.data, attribute.type)
@@ -38,7 +38,7 @@ def literal(attribute: Attribute) -> str:
 
 
 def number(value: float, type: Attribute) -> str:
-    """Return a number as an operand of a scalar type, or as a splat of a vector type."""
+    """Return a number as an operand of a scalar type, or as a splat of a vector type, without the type."""
     inner = element_of(type)
     text = _literal(value, inner)
     if isinstance(type, VectorType):
@@ -70,7 +70,7 @@ def _float(value: float, type: Attribute) -> str:
 
 
 def fast_flags(op: Operation) -> str:
-    """Return the fast-math flags of an op, with a space after."""
+    """Return the fast-math flags of an op, with a space after; "" without flags."""
     flags = op.properties.get("fastmath")
     if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
         return ""

@@ -80,8 +80,8 @@ def emit_profiled(module: ModuleOp, machine: Machine) -> str:
 
 
 def profile_at(function: int, count: int) -> NDArray[np.int64]:
-    """Return the profile of loaded code with `count` loops or calls, as an array in its memory: ticks and runs, from 0;
-    `function` is the address of PROFILE."""
+    """Return a view of the profile of loaded code with `count` loops or calls: row n has the ticks and the runs of
+    number n, row 0 is empty. `function` is the address of PROFILE."""
     start = ctypes.CFUNCTYPE(ctypes.c_void_p)(function)()
     return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count + 2)).from_address(start or 0)).reshape(count + 1, 2)
 
@@ -92,7 +92,8 @@ def _now(f: FunctionEmitter) -> str:
 
 
 def _record(f: FunctionEmitter, number: int, start_ticks: str, atomic: bool) -> None:
-    """Emit additions to the profile; atomic ones, which wait for earlier stores, only if threads are concurrent."""
+    """Emit the addition of the ticks since `start_ticks`, and of one run, to the profile; `atomic`, which waits for
+    earlier stores, is for concurrent threads only."""
     ticks = f.temporary(f"sub i64 {_now(f)}, {start_ticks}")
     for offset, increment in ((0, ticks), (8, "1")):
         counter_pointer = f"ptr getelementptr (i8, ptr @{PROFILE}.of, i64 {16 * number + offset})"

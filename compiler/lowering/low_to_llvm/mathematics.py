@@ -34,7 +34,7 @@ def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[
 
 
 def _library(name: str, attributes: str = "") -> Emit:
-    """Emit a call of the C library's function for double, or of its `f` variant for narrower floats."""
+    """Return a handler that calls the C library's function for double, or its `f` variant for narrower floats."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         element = llvm_type(element_of(op.results[0].type))
@@ -56,9 +56,9 @@ def _library(name: str, attributes: str = "") -> Emit:
 
 
 def _elementary(row: Elementary) -> Emit:
-    """Emit the intrinsic, or the library's function if there is no intrinsic or the op has the attribute `library`.
-    LLVM would vectorize a loop with an intrinsic in a branch by taking the branch for all lanes; a `nobuiltin` call
-    stays in the lanes that need it."""
+    """Return a handler that emits the intrinsic, or the library's function if there is none or the op has the attribute
+    `library`: LLVM would vectorize a loop with an intrinsic in a branch by taking the branch for all lanes; a
+    `nobuiltin` call stays in the lanes that need it."""
     default = _library(row.c) if row.llvm is None else intrinsic(row.llvm)
     library_call = _library(row.c, " nobuiltin")
     return lambda f, op: (library_call if LIBRARY in op.attributes else default)(f, op)
@@ -71,7 +71,7 @@ def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
-    """Emit a power with an integer exponent, which is exact in double."""
+    """Emit a power with an integer exponent as llvm.pow in double, which holds the exponent exactly."""
     type, double_type = op.result.type, shaped(op.result.type, "double")
     name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
     f.declare(double_type, name, [double_type, double_type])
@@ -87,7 +87,8 @@ def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
 
 
 def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
-    """Emit repeated squaring, in a separate function; a negative exponent gives 1/x as an integer."""
+    """Emit calls, one for each lane, of a function that squares repeatedly; a negative exponent gives a power of 1/x as
+    an integer, 0 unless x is 1 or -1."""
     inner = llvm_type(element_of(op.result.type))
     if is_truth(op.result.type):
         raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")

@@ -19,7 +19,7 @@ from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_t
 from compiler.support.errors import LoweringError
 
 STACK_BYTES = 1 << 20
-"""The stack limit of a function."""
+"""The most bytes of a function's stack buffers."""
 
 
 def load(f: FunctionEmitter, op: Operation) -> None:
@@ -39,13 +39,13 @@ def store(f: FunctionEmitter, op: Operation) -> None:
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Convert a value from its memory form to its register form: any byte but 0 is true."""
+    """Convert a loaded value to its register form: the bytes of i1 are compared, any byte but 0 is true."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 
 
 def to_memory(f: FunctionEmitter, value: SSAValue) -> str:
-    """Return a value in its memory form."""
+    """Return a value in its memory form: i1 as a byte, any other value unchanged."""
     if is_truth(value.type):
         return f.temporary(f"zext {f.typed(value)} to {memory_type(value.type)}")
     return f.use(value)
@@ -86,7 +86,7 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
 
 
 def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
-    """Emit the bytes of a buffer, for views."""
+    """Name a buffer's bytes, for views, by the buffer's pointer. Raises LoweringError for any other cast."""
     first = op.operands[0].type if is_view(op) else None
     if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
         raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)
@@ -114,7 +114,7 @@ def _get_global(f: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def emit_global(op: GlobalOp) -> str:
-    """Emit a constant of the module. Raises LoweringError for any other global buffer."""
+    """Return the text of a private constant with a value. Raises LoweringError for any other global buffer."""
     name, value = op.sym_name.data, op.initial_value
     if op.constant is None or not isinstance(value, DenseAttr) or op.sym_visibility != StringAttr("private"):
         raise LoweringError(f"the memref.global @{name} is no private constant with a value: it has no form in LLVM IR")

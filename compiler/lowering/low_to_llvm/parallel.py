@@ -76,7 +76,7 @@ class _Region:
         self.is_elementwise = not any(_is_loop_or_vector(inner) for inner in op.body.walk())
 
     def emit_share(self) -> None:
-        """Emit the function that runs a share of the units."""
+        """Outline the function that runs the units from %first to before %end."""
         f = self.inner
         private_slots = [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(slots(self.op.body.block))]
         counts = _counts(f, self.op)
@@ -112,7 +112,7 @@ class _Region:
             self._iteration([*outer, index])
 
     def units(self, f: FunctionEmitter, counts: Sequence[str]) -> str:
-        """Emit the number of units."""
+        """Emit the number of units, from the iterations of each loop."""
         if not self.is_elementwise:
             return _product(f, counts)
         if len(counts) > 1:
@@ -133,7 +133,7 @@ class _Region:
             f.block(op.body.block)
 
     def emit_call(self) -> None:
-        """Emit the call of the runtime, with at most as many threads as units."""
+        """Emit the call of the runtime, with at most as many threads as units; one thread calls the share itself."""
         f = self.outer
         units = self.units(f, _counts(f, self.op))
         team = _minimum(f, f.temporary("zext i32 %threads to i64"), units)
@@ -237,7 +237,7 @@ def _minimum(f: FunctionEmitter, a: str, b: str) -> str:
 
 
 def _runtime_value(f: FunctionEmitter, function: str) -> str:
-    """Emit a call of a runtime function; return its result as i64."""
+    """Emit a call of a runtime function without arguments; return its result as i64."""
     f.declare("i32", function, [])
     return f.temporary(f"zext i32 {f.temporary(f'call i32 @{function}()')} to i64")
 
@@ -260,7 +260,7 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
-    """Emit a loop over a range; the context gets its index."""
+    """Emit a loop over [first, end), whose body is emitted in the context; the context gets the index."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")
@@ -276,7 +276,7 @@ def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") ->
 
 
 def _row_major(f: FunctionEmitter, number: str, counts: Sequence[str]) -> list[str]:
-    """Emit the index in each dimension from a number in row-major order."""
+    """Emit the index in each dimension, of extents `counts`, from a number in row-major order."""
     indices: list[str] = []
     for count in reversed(counts[1:]):
         indices.insert(0, f.temporary(f"urem i64 {number}, {count}"))

@@ -44,7 +44,7 @@ class Workspace:
     private: int
 
     def size(self, threads: int) -> int:
-        """Return the bytes for a thread count."""
+        """Return the total bytes for a thread count."""
         return self.shared + threads * self.private
 
 
@@ -66,7 +66,8 @@ def workspace(function: FuncOp) -> Workspace:
 
 
 def _declared_workspace(function: FuncOp) -> Workspace:
-    """Read the attribute `workspace` of a function without a body: the shared bytes, and a thread's part."""
+    """Read the attribute `workspace` of a function without a body: the shared bytes, and a thread's part; (0, 0)
+    without it. Raises LoweringError for a malformed one."""
     attribute = function.attributes.get("workspace")
     sizes = attribute.get_values() if isinstance(attribute, DenseArrayBase) else (0, 0)
     if len(sizes) != 2 or not all(isinstance(size, int) and size >= 0 for size in sizes):
@@ -94,7 +95,7 @@ class Outlined:
 
 
 def outlined_in(function: FuncOp) -> Outlined:
-    """Return the parallel loops and callees of a function; most have neither."""
+    """Return the parallel loops and callees of a function."""
     ops = [op for op in ops_in(function) if type(op) in (scf.ParallelOp, CallOp)]
     loops = [op for op in ops if isinstance(op, scf.ParallelOp)]
     return Outlined(loops, callees(function) if len(loops) < len(ops) else [])
@@ -106,7 +107,7 @@ def slots(block: Block) -> list[memref.AllocOp]:
 
 
 def slot_offsets(block: Block) -> list[int]:
-    """Return the byte offset of each slot of a block and, last, their total size."""
+    """Return the byte offset of each slot of a block, a multiple of SLOT_ALIGNMENT, and, last, their total size."""
     offsets = [0]
     for slot in slots(block):
         offsets.append(offsets[-1] + -(-buffer_bytes(slot.memref.type) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT)
@@ -116,13 +117,13 @@ def slot_offsets(block: Block) -> list[int]:
 
 
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
-    """Return the text of an internal function without a result."""
+    """Return the text of an internal function without a result, of the lines of its body."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
 
 
 def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: bool) -> str:
-    """Return the parameter for a buffer of known alignment, with its attributes."""
+    """Name a buffer of known alignment in `f`; return its parameter with attributes, `readonly` unless `written`."""
     f.names[buffer] = f"%{name}"
     size = buffer_bytes(buffer.type)
     facts = f"noalias nonnull align {f.alignments[buffer]}" + (f" dereferenceable({size})" if size else "")
@@ -130,7 +131,7 @@ def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: b
 
 
 def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
-    """Return the parameter for a slot."""
+    """Name a slot in `f`; return its parameter. Raises LoweringError for an alignment above SLOT_ALIGNMENT."""
     if isinstance(slot.alignment, IntegerAttr) and slot.alignment.value.data > SLOT_ALIGNMENT:
         raise LoweringError(f"a memref.alloc is aligned to at most {SLOT_ALIGNMENT} bytes")
     f.alignments[slot.memref] = SLOT_ALIGNMENT

@@ -60,7 +60,8 @@ def _dot(f: FunctionEmitter, op: DotOp) -> None:
 
 
 def _group_splat(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> str:
-    """Emit a group of 32 bits in every lane. Each use has its own splat: LLVM folds it into the instruction."""
+    """Emit a splat of a 32-bit group to `count` lanes, as a vector of type `operand`. Each use has a separate splat:
+    LLVM folds it into the instruction."""
     word = f.once((group, "word"), f"bitcast {f.typed(group)} to i32")
     type = f"<{count} x i32>"
     first = f.temporary(f"insertelement {type} poison, i32 {word}, i64 0")
@@ -94,7 +95,7 @@ _SHAPE = f"i16 {ROWS}, i16 {ROW_BYTES}"
 
 
 def _as_tile(f: FunctionEmitter, value: SSAValue) -> str:
-    """Emit a vector as an AMX tile; between tile instructions tiles are vectors, which may be phis."""
+    """Emit the cast of a vector to an AMX tile; between tile instructions tiles are vectors, which may be phis."""
     f.declare("x86_amx", "llvm.x86.cast.vector.to.tile.v256i32", [llvm_type(value.type)])
     cast = f"call x86_amx @llvm.x86.cast.vector.to.tile.v256i32({f.typed(value)})"
     return f"x86_amx {f.temporary(cast)}"

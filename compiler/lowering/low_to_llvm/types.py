@@ -63,7 +63,7 @@ def shaped(type: Attribute, scalar: str) -> str:
 
 @lru_cache(maxsize=512)
 def memory_type(type: Attribute) -> str:
-    """Return the type in memory, where i1 is a byte."""
+    """Return the LLVM type in memory, where i1 is a byte."""
     return shaped(type, "i8") if is_truth(type) else llvm_type(type)
 
 
@@ -92,5 +92,5 @@ def buffer_type(type: Attribute) -> MemRefType:
 
 
 def buffer_bytes(type: Attribute) -> int:
-    """Return the size of a buffer, in bytes."""
+    """Return the size of a static, row-major buffer, in bytes. Raises LoweringError for any other type."""
     return prod(buffer_type(type).get_shape()) * byte_size(buffer_type(type).element_type)

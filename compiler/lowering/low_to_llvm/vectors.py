@@ -30,7 +30,8 @@ def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
 
 
 def _nontemporal_store(f: FunctionEmitter, op: vector.StoreOp) -> None:
-    """Emit a non-temporal store; if the alignment is not known, a test for it, as the processor requires it."""
+    """Emit a non-temporal store; if it is not known to be aligned, as the processor requires, a test selects it or a
+    plain store."""
     type, address = memory_type(op.vector.type), element_address(f, op, op.base, op.indices)
     assert isinstance(op.base.type, MemRefType)
     size = lanes(op.vector.type) * byte_size(op.base.type.element_type)
@@ -92,9 +93,9 @@ MAX_STRIDE = 4
 
 
 def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> None:
-    """Load `stride` vectors, and shuffle every stride-th element out of them; the last vector ends at the last lane.
-    For a mask of leading lanes no further element is loaded. Source: LLVM's interleaved access group; a gather makes a
-    memory request for each lane."""
+    """Load `stride` vectors, and shuffle every stride-th element out of them. No element after that of the last of
+    `count` active lanes is loaded; other lanes are passed through. Source: LLVM's interleaved access group; a gather
+    makes a memory request for each lane."""
     address, all_lanes, element = (
         element_address(f, op, op.base, op.indices),
         lanes(op.result.type),
@@ -132,7 +133,7 @@ def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> 
 
 
 def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int, count: int) -> str:
-    """Load the first elements of a vector; no more than `count` may be read."""
+    """Load the first `count` elements of a vector, under a mask if it has more lanes; the others are poison."""
     type, all_lanes = memory_type(op.result.type), lanes(op.result.type)
     if count >= all_lanes:
         return f.temporary(f"load {type}, ptr {pointer}, align {alignment}")
@@ -177,8 +178,8 @@ def _scatter(f: FunctionEmitter, op: ScatterOp) -> None:
 
 
 def stores(machine: Machine) -> Handlers:
-    """Return the handlers of masked stores: without AVX-512 they take tens of cycles, so that known lanes are stored in
-    pieces."""
+    """Return the handler of masked stores for a machine: without AVX-512 they take tens of cycles, so that known lanes
+    are stored in pieces."""
     return {vector.MaskedStoreOp: _masked_store if machine.vector_bits == 512 else _store_in_pieces}
 
 
