@@ -10,8 +10,8 @@ from xdsl.ir import Block, SSAValue
 def _stem(cls: type, name: str | None) -> str | None:
     """Strip a suffix such as `_1_2` from a value's name: the printer appends it to equal names.
 
-    xDSL cuts off `_2` alone, so that names of the printer's and of the text's could be the same, and refuses the empty
-    rest of `_7`.
+    None for a value without a name, or with nothing but a suffix. xDSL strips only `_2`: a name in the text could then
+    equal one of the printer's.
     """
     stem: str | None = _cut(name)
     return None if stem is None else re.sub(r"(_\d+)+\Z", "", stem) or None

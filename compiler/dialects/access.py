@@ -82,7 +82,7 @@ class AxisAttr(ParametrizedAttribute):
 
 @lru_cache(maxsize=4096)
 def axis_attribute(label: str, extent: int, reduce: bool = False) -> AxisAttr:
-    """The attribute of an axis, cached: thousands of few different ones are made, and verifying one takes long."""
+    """Return the attribute of an axis from a cache: programs repeat few different axes, and verifying is slow."""
     return AxisAttr(label, extent, reduce)
 
 
@@ -124,7 +124,7 @@ class AccessAttr(ParametrizedAttribute):
 
     @property
     def affine_map(self) -> AffineMap:
-        """The map from axes to one index a dimension."""
+        """The map from the axes to the index, one expression for each dimension of the buffer."""
         return self.map.data
 
     @property
@@ -134,29 +134,29 @@ class AccessAttr(ParametrizedAttribute):
 
     @property
     def otherwise(self) -> FloatAttr | IntegerAttr | None:
-        """The value read if the condition fails."""
+        """The value read if the condition fails, or None if the access is unconditional."""
         return None if isinstance(self.default, NoneAttr) else self.default
 
 
 def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> None:
-    """Print `[m, k + 1]`."""
+    """Print the results of a map as an index, such as `[m, k + 1]`, with the given names of its dimensions."""
     printer.print_string(f"[{', '.join(to_text(e, names) for e in map.results)}]")
 
 
 def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
-    """Parse `[m, k + 1]` over the given axis names."""
+    """Parse an index such as `[m, k + 1]` to a map whose dimensions are the named axes."""
     affine = NamedAffineParser(parser, names)
     exprs = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, affine.expr)
     return AffineMap(len(names), 0, tuple(exprs))
 
 
 def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> None:
-    """Print ` where (h >= 0, ...)`."""
+    """Print a condition as ` where (h >= 0, ...)`, with the given names of its dimensions."""
     printer.print_string(f" where ({', '.join(constraint_text(c, names) for c in condition.constraints)})")
 
 
 def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
-    """Parse an optional `where (...)` over the given axis names."""
+    """Parse a condition `where (...)` over the named axes; None if there is no `where`."""
     if parser.parse_optional_keyword("where") is None:
         return None
     affine = NamedAffineParser(parser, names)
@@ -173,7 +173,7 @@ def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], ele
 
 
 def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], AccessAttr]:
-    """Parse an access; its `else` value takes the element type, which is known only afterwards."""
+    """Parse an access; return a function from its element type, which the text states later, to the attribute."""
     map = parse_indices(parser, names)
     condition = parse_set(parser, names)
     if condition is None:
@@ -191,7 +191,8 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
 def literal_of(
     parser: Parser, value: float, element: Attribute, place: int, signless: bool = False
 ) -> FloatAttr | IntegerAttr:
-    """Convert a number parsed at `place` to a literal of an element type; a signless one may be signed or unsigned."""
+    """Convert a number parsed at position `place` to a literal of an element type. Raises ParseError if it is no value
+    of the type; with `signless`, an integer may be in the signed or the unsigned range of its width."""
     row = row_of(element)
     if isinstance(element, AnyFloat) and row is not None:
         number = rounded(value, row.name)

@@ -37,7 +37,7 @@ def check_axes(axes: Sequence[AxisAttr]) -> None:
 
 
 Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
-"""Where a block runs: its axes as functions of its loops, its guard, and the extents of the loops."""
+"""The domain of a block: the map from its loops to its axes, its guard over the loops (None: always), their extents."""
 
 
 def check_access(
@@ -45,7 +45,7 @@ def check_access(
 ) -> None:
     """Check that an access has one index a dimension and stays inside the shape.
 
-    The axes take all their values or, with a domain, those in the domain.
+    Each axis takes all values below its extent; with a domain, only those that the loops bind to it under the guard.
     """
     indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
@@ -77,8 +77,8 @@ def check_access(
 
 
 def check_condition(subject: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
-    """Check that a condition is over one value for each extent, and that its forms fit 64 bits for 0 <= d_i <
-    extents[i]."""
+    """Check that a condition has one dimension for each extent and no symbols, and that its values fit 64 bits for 0 <=
+    d_i < extents[i]. None passes."""
     if condition is None:
         return
     if condition.num_dims != len(extents) or condition.num_symbols:
@@ -88,7 +88,8 @@ def check_condition(subject: str, condition: AffineSet | None, extents: Sequence
 
 
 def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain: Domain) -> Escape | None:
-    """A point of the loops of a block at which an expression over its axes leaves [0, size), or None."""
+    """Find a point of the loops of a block, in its domain and under the condition of an access, at which an expression
+    over the axes is outside [0, size); None if there is none."""
     bindings, guard, extents = domain
     constraints = list(guard.constraints) if guard is not None else []
     for c in condition.constraints if condition is not None else ():
@@ -99,7 +100,8 @@ def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain:
 
 
 def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:
-    """Check that a body is one block of scalar ops with an argument for each input, and ends with the yield."""
+    """Check that a body is one block of scalar ops with an argument for each input, and ends with the yield; return the
+    block. Its ops are of arith, math and the dialect `prefix`."""
     block = body.block
     elements = [scalar_type(element_type(value)) for value in inputs]
     if [arg.type for arg in block.args] != elements:
@@ -131,7 +133,7 @@ def check_order(block: Block) -> None:
 
 
 def element_type(value: SSAValue) -> Attribute:
-    """The element type of a static tensor or memref of scalars."""
+    """The element type of a tensor or memref. Raises VerifyException for a dynamic or empty shape, or no scalars."""
     return _element_of(value.type)
 
 

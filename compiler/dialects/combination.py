@@ -4,7 +4,7 @@ A region takes the accumulators of all results, then the values to add, and yiel
 
     combine (%v = -inf : f32, %i = 0 : i64) with (%w, %j) { ... te.yield %x, %y : f32, i64 }
 
-It must be associative and commutative, and the values given first its neutral ones: then the order of a reduction is
+It must be associative and commutative, with the stated initial values as its identity: then the order of a reduction is
 free, as for a named combiner.
 """
 
@@ -39,7 +39,7 @@ class Combination:
 
     @property
     def properties(self) -> dict[str, Attribute | None]:
-        """The properties of an op with this combination."""
+        """The properties of an op with this combination; its region is not among them."""
         identities = ArrayAttr(self.identities) if self.identities else None
         return {"combiners": ArrayAttr([StringAttr(name) for name in self.names]), "identities": identities}
 

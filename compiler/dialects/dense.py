@@ -110,7 +110,7 @@ class Lost(Dense):
 
     @property
     def handle(self) -> str:
-        """Their name."""
+        """The name of the constant, without a digest."""
         return self.name
 
 
@@ -172,7 +172,8 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
 
 
 def parse_dense(parser: AttrParser) -> DenseAttr:
-    """Parse upstream's attribute, which `Parser` converts after it has read the resources of the text."""
+    """Parse `dense<...>` or `dense_resource<...>` as upstream's attribute, despite the type: `Parser` converts it to a
+    DenseAttr after it has parsed the resources at the end of the text."""
     start = parser.pos
     attribute = parser.parse_attribute()
     if not isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr):
@@ -181,7 +182,7 @@ def parse_dense(parser: AttrParser) -> DenseAttr:
 
 
 def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
-    """Convert a resource of the text: four bytes of alignment, then the elements.
+    """Convert the hexadecimal text of a resource: four bytes of alignment, then the elements.
 
     Raises VerifyException for a missing resource, or one that does not fit the type.
     """
@@ -205,7 +206,7 @@ def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
 
 
 def literal(dense: Dense) -> str:
-    """Print the elements for `dense<...>`."""
+    """Return the text in the brackets of `dense<...>`: nested lists, one element for a splat, hexadecimal for NaN."""
     if dense.row.kind == "f" and _has_nan(dense):
         first = dense.data[: element_bytes(dense.type.element_type)]
         return f'"0x{(first if dense.is_splat else dense.data).hex().upper()}"'
@@ -218,7 +219,7 @@ def literal(dense: Dense) -> str:
 
 
 def _has_nan(dense: Dense) -> bool:
-    """Whether an element is NaN: decimals do not tell its bits."""
+    """Whether an element is NaN, whose bits a decimal does not represent."""
     bits = dense.bits[:1] if dense.is_splat else dense.bits
     return bool(np.isnan(np.array([_float(dense.row, int(b)) for b in bits])).any())
 
@@ -230,7 +231,7 @@ def _float(row: Dtype, bits: int) -> float:
 
 
 def _number(row: Dtype, bits: int) -> str:
-    """Print an element so that upstream's parser reads the same bits."""
+    """Print an element, given by its bits, so that upstream's parser reads the same bits."""
     if row.kind == "b":
         return "true" if bits else "false"
     if row.kind == "u":

@@ -21,7 +21,7 @@ _verified: set[Hashable] = set()
 
 
 class Refusal(VerifyException):
-    """A sentence of a verifier, about `op`."""
+    """A verification error in one sentence, with the op at fault."""
 
     def __init__(self, op: Operation, sentence: str) -> None:
         super().__init__(sentence)
@@ -29,8 +29,8 @@ class Refusal(VerifyException):
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Verify every op, that every value is defined before it is used, that sizes fit (`compiler.affine.limits`), and
-    that no function calls itself, directly or through others. Raises Refusal.
+    """Verify every op, that every value is defined before it is used, that the sizes of shapes fit 64 bits, and that no
+    function calls itself, directly or through others. Raises Refusal.
     """
     _check(module, set())
     circle = recursive(module)
@@ -39,7 +39,8 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and its regions. Computes that differ by names only are verified once."""
+    """Verify an op and its regions, with the values defined before it. Computes that differ only in names are verified
+    once."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return

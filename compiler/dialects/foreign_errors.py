@@ -28,6 +28,6 @@ FOREIGN = (
 
 
 def said(error: BaseException) -> str:
-    """The sentence about such an exception: its last line and its type."""
+    """Describe an exception of xDSL: the last line of its message, and its type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{lines[-1]} ({type(error).__name__})" if lines else type(error).__name__

@@ -138,7 +138,8 @@ def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
 
 
 def outputs(function: FuncOp) -> int:
-    """The number of trailing arguments that are results."""
+    """The number of trailing arguments that are results, from the attribute `outputs`; 0 without it. Raises InputError
+    for more than there are arguments."""
     attribute = function.attributes.get("outputs")
     if attribute is None:
         return 0
@@ -151,7 +152,7 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
     """The positions of the arguments that an attribute of a function lists; empty without the attribute.
 
     `unsigned` lists the arguments whose integers have no sign, `aligned` the arguments aligned to 64 bytes, `constants`
-    the arguments that are the same in all calls.
+    the arguments that are the same in all calls. Raises InputError for other positions than those of arguments.
     """
     listing = function.attributes.get(attribute)
     listed = listing.get_values() if isinstance(listing, DenseArrayBase) else () if listing is None else (-1,)
@@ -161,7 +162,7 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
 
 
 def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
-    """Map the positions of constant arguments with known elements to these.
+    """Map the position of each constant argument whose elements are known to the elements.
 
     The attribute `constant_values` has one entry for each position in `constants`: the elements, or `unit` if callers
     give them. Raises InputError for entries that do not fit the arguments.
@@ -186,7 +187,7 @@ def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
 
 
 def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:
-    """Set the attributes of constant arguments: their positions, and their elements or None if these are unknown."""
+    """Replace the attributes of constant arguments; `values` maps each position to its elements, None if unknown."""
     for name in ("constants", "constant_values"):
         function.attributes.pop(name, None)
     listed = sorted(values)
@@ -197,5 +198,5 @@ def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) ->
 
 
 def _content(type: Attribute) -> tuple[object, ...]:
-    """The element type and the shape of a tensor or buffer."""
+    """The element type and the shape of a tensor or buffer; empty for other types."""
     return (type.element_type, *type.get_shape()) if isinstance(type, TensorType | MemRefType) else ()

@@ -144,7 +144,7 @@ class Gathering(IRDLOperation):
 
 
 def affine_part(expr: AffineExpr) -> AffineExpr:
-    """An index of a table, with zero instead of a data-dependent value."""
+    """Return one expression of a table's index; zero instead of a symbol, which is a data-dependent value."""
     return AffineExpr.constant(0) if isinstance(expr, AffineSymExpr) else expr
 
 

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.dialects.upstream.arith import element_of, shape_of
 
 LIBRARY = "library"
-"""The attribute of a math op that is to be a call of the C library's function, however it is computed elsewhere."""
+"""The attribute of a math op that is lowered to a call of the C library, even where others become a polynomial."""
 
 _COUNTS: dict[Attribute, Attribute] = {f32: i32, f64: i64}
 
@@ -38,10 +38,10 @@ class LdexpOp(IRDLOperation):
     ```
 
     x is an f32 or f64, n an integer of as many bits, or vectors of both. Requires that x is normal (or not finite, or
-    zero), and that n is at most twice the exponent's bias either way, as the exponent of a result ever needs; the
-    result is undefined for others, unless x is NaN. With `normal`, 2 to the power n and the result are normal too,
-    which takes one multiplication where the processor cannot scale. AVX-512 has it as vscalefps. Source: C's ldexp,
-    LLVM's llvm.ldexp.
+    zero), and that |n| is at most twice the exponent's bias, which is enough for every result; otherwise the result is
+    undefined, unless x is NaN. `normal` states that 2 to the power n and the result are normal too: a processor without
+    a scaling instruction then needs one multiplication. AVX-512 has it as vscalefps. Source: C's ldexp, LLVM's
+    llvm.ldexp.
     """
 
     name = "intr.ldexp"

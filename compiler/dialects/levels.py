@@ -26,7 +26,7 @@ Upper = Literal["te", "loop"]
 
 
 def require(module: ModuleOp, level: Level, by: str) -> None:
-    """Check that all functions are at the level of a pass; te takes only functions with tensors in their type.
+    """Check that all functions are at the level of the pass `by`; te skips functions without tensors in their type.
 
     A te function has te ops and the return, and its arguments and results are tensors. A loop function has loop ops and
     the return, its arguments are memrefs, and it has no results. Every other function is low. A function that calls

@@ -1,7 +1,7 @@
 """`ELEMENTARY`: the table of mathematical functions of floats.
 
-A new function is a row. In `te.scalar` and in `te.nn.elementwise` it is a line each where users shall have it, and in
-`passes.expand_math` it may have a polynomial.
+A new function is a row. For users it also takes a line in `te.scalar` and one in `te.nn.elementwise`;
+`passes.expand_math` may have a polynomial for it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 
 @dataclass(frozen=True)
 class Elementary:
-    """One function.
+    """A mathematical function, with its spelling in each tool that computes it.
 
-    op: its op, of the dialect math but for the remainder.
-    numpy: its function of numpy arrays, which the evaluators use.
-    c: the function for double in the libraries of C and C++; that for float has an f behind.
-    llvm: LLVM's intrinsic, where there is one; else the library's function is called.
+    op: its op, of the dialect math, except for arith.remf.
+    numpy: the same function of numpy arrays, for the evaluators.
+    c: the function of double in the C library; the one of float has the suffix f.
+    llvm: LLVM's intrinsic; None if the C library's function is called instead.
     """
 
     name: str
@@ -99,4 +99,4 @@ ELEMENTARY = {
         Elementary("trunc", math.TruncOp, np.trunc, "trunc", "trunc"),
     )
 }
-"""The function of each name."""
+"""Map each name to its function."""

@@ -1,4 +1,4 @@
-"""Scalar types as numpy holds them: integers wrap at their width, i1 is bool, bf16 is of the package ml_dtypes."""
+"""Scalar types as numpy dtypes: integers wrap at their width, i1 is bool, bf16 is from the package ml_dtypes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ += ["loaded", "stored", "to_int"]
 
 
 def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
-    """The numpy dtype of an element or scalar type; `floats` replaces the dtype of floats. Raises InputError without
-    one."""
+    """The numpy dtype of an element or scalar type; `floats`, if any, replaces the dtype of floats. Raises InputError
+    for a type without a dtype."""
     row = row_of(type)
     if row is None and not isinstance(type, IndexType):
         raise InputError(f"the interpreter has no numbers of type {type}")
@@ -47,12 +47,12 @@ def loaded(value: Value) -> Value:
 
 
 def stored(value: Value, dtype: DType) -> Value:
-    """Convert a value to an array of a dtype."""
+    """Undo `loaded` for a dtype: view signed integers as unsigned ones; other values stay as they are."""
     return value.view(dtype) if dtype.kind == "u" and value.dtype.kind == "i" else value
 
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The value of a FloatAttr (which holds it rounded to its type) or IntegerAttr, wrapped to its type."""
+    """The numpy scalar of a FloatAttr or IntegerAttr; an integer wraps to its type. Raises InputError for others."""
     if isinstance(attribute, FloatAttr):
         return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):
@@ -69,7 +69,7 @@ def array_of(dense: Dense, floats: DType | None = None) -> Array:
 
 
 def to_int(value: Value, dtype: DType) -> Value:
-    """The low bits of an integer, as one of a dtype."""
+    """Convert integers to a dtype by their low bits; to bool by the lowest bit."""
     if dtype == np.bool_:
         return (value & value.dtype.type(1)).astype(np.bool_)
     return value.astype(dtype)

@@ -49,7 +49,7 @@ HOLDERS = {
     "memref.global": "initial_value",
     "func.func": "constant_values",
 }
-"""Map each op with constants of ours to their attribute; constants of other ops stay upstream's."""
+"""Map each op whose constants become DenseAttr to the name of their attribute; other ops keep upstream's constants."""
 
 EXPECTED = {
     "in block definition": "an op, the label of a block or '}' is expected",
@@ -64,7 +64,7 @@ class _Element(AttrParser._TensorLiteralElement):
     """One element of a dense attribute."""
 
     def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
-        """Convert the element to a number of a type."""
+        """Convert the element to a number of a type; hexadecimal digits of a float are its bits."""
         if not isinstance(type, FLOATS) or not isinstance(self.value, int) or self.span.text[:2].lower() != "0x":
             return super().to_type(parser, type)
         if self.value >= 1 << element_bits(type):
@@ -130,7 +130,7 @@ class Parser(upstream.Parser):
         return [0, *(newline.end() for newline in re.finditer("\n", self._source.content))]
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        """The op with a name that was just parsed. Raises ParseError at the name."""
+        """Return the class of the op whose name was just parsed. Raises ParseError at an unknown name."""
         try:
             return super()._get_op_by_name(name)
         except ParseError as error:
@@ -206,7 +206,8 @@ class Parser(upstream.Parser):
 
 
 def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
-    """Parse and verify a module; errors show lines of its `source`, a file or a name such as <text>."""
+    """Parse and verify a module; errors show lines of its `source`, a file or a name such as <text>. Raises ParseError
+    or VerifyException."""
     spans.remember(source, text)
     module = Parser(ctx, text, source).parse_module()
     verify_module(module)
@@ -214,7 +215,7 @@ def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
 
 
 def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp:
-    """Parse and verify a module that errors call `subject`. Raises InputError, with the line of a syntax error."""
+    """Parse and verify a module, named `subject` in errors. Raises InputError, with the line of a syntax error."""
     try:
         return parsed(ctx, text, source)
     except ParseError as error:
@@ -225,7 +226,7 @@ def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp
 
 
 def read_module(ctx: Context, path: str | PathLike[str], subject: str) -> ModuleOp:
-    """Parse and verify the module of a file that errors call `subject`. Raises InputError."""
+    """Parse and verify the module in a file, named `subject` in errors, such as `script`. Raises InputError."""
     try:
         text = files.read(path)
     except InputError as error:

@@ -9,9 +9,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 
 def signature(op: Operation) -> Hashable | None:
-    """All that verifiers read of a compute and its regions, except for the value of its label.
+    """Return a hashable key of all that verifiers read of a compute and its regions, except for its label's value.
 
-    None where a body is not one block of operations that use its own values: such an op is verified each time.
+    None if an op in a region has regions or successors, or uses a value from outside its block: it is verified anew.
     """
     properties = tuple((name, type(value) if name == "label" else value) for name, value in op.properties.items())
     outer = _types(op.operands), _types(op.results), properties, tuple(op.attributes.items())

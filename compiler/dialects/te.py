@@ -1,7 +1,7 @@
 """The te dialect: tensor expressions over whole tensors, SSA values.
 
 `te.compute` is the general op: named axes, operands read through quasi-affine maps, a scalar body, and a combiner
-a result where there are reduce axes. `te.index` and `te.yield` stand in its body. `te.gather` reads a table
+a result where there are reduce axes. `te.index` and `te.yield` are ops of its body. `te.gather` reads a table
 at a data-dependent index. `te.constant` is a tensor whose elements the program states.
 """
 
@@ -159,7 +159,7 @@ def print_reads(
     accesses: Sequence[AccessAttr],
     names: Sequence[str],
 ) -> None:
-    """Print `(%a = %A[m, k] : type, ...)`."""
+    """Print the inputs of an op, with the arguments of its body: `(%a = %A[m, k] : type, ...)`."""
 
     def print_read(entry: tuple[SSAValue, SSAValue, AccessAttr]) -> None:
         argument, value, access = entry
@@ -173,7 +173,7 @@ def print_reads(
 
 
 def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
-    """Parse `(%a = %A[m, k] : type, ...)`."""
+    """Parse the inputs of an op, with the arguments of its body: `(%a = %A[m, k] : type, ...)`."""
     reads = Reads()
 
     def one() -> None:
@@ -189,7 +189,7 @@ def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
 
 
 def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names: Sequence[str]) -> None:
-    """Print `%A[m, k] : type`."""
+    """Print a tensor or buffer, its index and its type: `%A[m, k] : type`."""
     printer.print_ssa_value(value)
     print_access(printer, access, names, element_type(value))
     printer.print_string(" : ")
@@ -197,7 +197,7 @@ def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names:
 
 
 def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
-    """Parse `%A[m, k] : type`."""
+    """Parse a tensor or buffer, its index over the named axes, and its type: `%A[m, k] : type`."""
     operand = parser.parse_unresolved_operand()
     access = parse_access(parser, names)
     parser.parse_punctuation(":")
@@ -209,12 +209,12 @@ def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[Tenso
 
 
 def axis_text(axis: AxisAttr) -> str:
-    """Print `reduce m = 8`."""
+    """The text of an axis and its extent: `m = 8`, or `reduce m = 8`."""
     return f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}"
 
 
 def parse_axis(parser: Parser) -> AxisAttr:
-    """Parse `reduce m = 8`."""
+    """Parse an axis and its extent: `m = 8`, or `reduce m = 8`."""
     label = parser.parse_identifier()
     name = parser.parse_optional_identifier() if label == "reduce" else None
     parser.parse_punctuation("=")
@@ -360,8 +360,8 @@ class GatherOp(Gathering):
 class ConstantOp(IRDLOperation):
     """A tensor whose elements the program states.
 
-    Up to 64 elements, and any number of equal ones, stand where they are used. The bytes of others stand in the trailer
-    of the text, where a name says which: `dense_resource<W> : tensor<512x512xf32>`.
+    Up to 64 elements, and any number of equal ones, are printed in the op. The bytes of others are in the text's
+    trailer, under the name in the op: `dense_resource<W> : tensor<512x512xf32>`.
 
     ```mlir
     func.func @scaled(%A: tensor<4xf32>) -> tensor<4xf32> {

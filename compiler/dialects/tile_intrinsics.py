@@ -18,12 +18,12 @@ from compiler.dialects.upstream.memref import check_indices
 TILE = VectorType(i32, [256])
 """The type of a tile's value."""
 ROWS, ROW_BYTES = 16, 64
-"""The shape of a whole tile."""
+"""The rows of a tile, and the bytes of a row."""
 
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """Load neighbouring elements in row-major order, beyond the end of a row into the next ones.
+    """Load a vector of contiguous elements in row-major order; it may continue from the end of a row into the next.
 
     ```mlir
     func.func @f(%B: memref<8x16x4xi8>, %k: index) {
@@ -53,7 +53,7 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Store neighbouring elements in row-major order, beyond the end of a row into the next ones.
+    """Store a vector to contiguous elements in row-major order; it may continue from the end of a row into the next.
 
     ```mlir
     func.func @f(%B: memref<8x16x4xi8>, %k: index, %b: vector<64xi8>) {
@@ -83,7 +83,7 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """Add to each lane the products of a group, which all lanes share, with a group of the lane's own.
+    """Add to each lane of C a dot product: of the group A, which all lanes share, and the lane's own group of B.
 
         C[j] + sum over k of A[k] * B[j, k]
 
@@ -126,7 +126,7 @@ class DotOp(IRDLOperation):
 
 @irdl_op_definition
 class TileLoadOp(IRDLOperation):
-    """Load 16 rows of 64 bytes, `stride` bytes from one to the next.
+    """Load a tile of 16 rows of 64 bytes, which begin `stride` bytes apart.
 
     ```mlir
     func.func @f(%A: memref<16x32xbf16>) {
@@ -157,7 +157,7 @@ class TileLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class TileStoreOp(IRDLOperation):
-    """Store 16 rows of 64 bytes, `stride` bytes from one to the next.
+    """Store a tile of 16 rows of 64 bytes, which begin `stride` bytes apart.
 
     ```mlir
     func.func @f(%C: memref<16x32xf32>, %c: vector<256xi32>) {
@@ -188,7 +188,7 @@ class TileStoreOp(IRDLOperation):
 
 @irdl_op_definition
 class TileDotOp(IRDLOperation):
-    """Add the product of two tiles to a third: 16 rows of sums, 16 rows of A, 16 rows of groups of B.
+    """Add the product of the tiles A and B to the tile C; B interleaves groups of rows, such as the pair 2k and 2k + 1.
 
         C[i, j] + sum over k and p of A[i, 2*k + p] * B[k, 2*j + p]
 

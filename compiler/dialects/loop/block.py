@@ -28,7 +28,7 @@ class BlockOp(Placed, Combining):
     Each iterator is bound to a quasi-affine expression of surrounding loops. Inputs are read and targets written
     at maps of the iterators. With combiners, the yielded value is combined into the target; unless the block is
     marked `accumulate`, its targets are set to the identity immediately before the outermost enclosing loop that
-    binds one of its reduce iterators. `origin` says what the block computes: a te result, at which index.
+    binds one of its reduce iterators. `origin` is the te result, and the index in it, that the block computes.
 
     ```mlir
     func.func @sum(%A: memref<10xf32>, %S: memref<f32>) attributes {outputs = 1 : i64} {

@@ -69,12 +69,12 @@ class ForOp(IRDLOperation):
 
     @property
     def size(self) -> int:
-        """The extent."""
+        """The number of iterations."""
         return int(self.extent.data)
 
     @property
     def loop_kind(self) -> str:
-        """One of KINDS."""
+        """The kind of the loop, one of KINDS."""
         return self.kind.data
 
     @property
@@ -99,7 +99,7 @@ class ForOp(IRDLOperation):
 
     @property
     def intrinsic(self) -> str | None:
-        """The name of the intrinsic that replaces the nest of this loop."""
+        """The name of the intrinsic that replaces the nest of this tensorized loop; None for other loops."""
         value = self.attributes.get("intrinsic")
         return value.data if self.loop_kind == "tensorized" and isinstance(value, StringAttr) else None
 
@@ -140,7 +140,7 @@ class ForOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """Begin the lifetime of a buffer; inside a loop, each iteration has its own.
+    """Begin the lifetime of a buffer; inside a loop, each iteration has its own buffer.
 
     ```mlir
     func.func @f() {
@@ -190,7 +190,7 @@ class AllocOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """A buffer whose elements the program states; blocks read it, none writes it. It stands outside all loops.
+    """A buffer whose elements the program states, defined outside all loops; blocks read it, none writes it.
 
     ```mlir
     func.func @f(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
@@ -248,7 +248,7 @@ def enclosing_loops(op: Operation) -> list[ForOp]:
 
 
 def loop_of(value: SSAValue) -> ForOp:
-    """Find the loop of a loop variable. Raises VerifyException."""
+    """Find the loop of a loop variable. Raises VerifyException for any other value."""
     owner = value.owner
     loop = None if isinstance(owner, Operation) else owner.parent_op()
     if not isinstance(loop, ForOp):

@@ -25,7 +25,7 @@ from compiler.dialects.te import axis_text, parse_accessed, parse_axis, print_ac
 
 @dataclass(frozen=True)
 class Header:
-    """Axes bound to loops, a guard, targets, an origin."""
+    """The common arguments of blocks and gathers: label, axes bound to loops, guard, targets and origin."""
 
     label: str
     axes: Sequence[AxisAttr]
@@ -79,7 +79,7 @@ class Placed(IRDLOperation):
 
     @property
     def loop_ops(self) -> list[ForOp]:
-        """The loops of the variables `loops`, in order."""
+        """The loops whose variables are the operands `loops`, in order."""
         return [loop_of(value) for value in self.loops]
 
     @property
@@ -124,7 +124,7 @@ class Placed(IRDLOperation):
                 )
 
     def print_head(self, printer: Printer) -> None:
-        """Print ` "S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
+        """Print label, bound axes and guard: ` "S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
         loops = _loop_names(printer, self)
         printer.print_string(" ")
         print_label(printer, self.label.data)
@@ -135,7 +135,7 @@ class Placed(IRDLOperation):
             print_set(printer, self.guard, loops)
 
     def print_tail(self, printer: Printer) -> None:
-        """Print ` -> (%S[] : memref<f32>) origin "S"[k]`."""
+        """Print targets and origin: ` -> (%S[] : memref<f32>) origin "S"[k]`."""
         names = names_of(self.axes.data)
         printer.print_string(" -> ")
         with printer.in_parens():
@@ -150,7 +150,7 @@ class Placed(IRDLOperation):
 
 
 def parse_head(parser: Parser) -> Header:
-    """Parse `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
+    """Parse label, bound axes and guard: `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
     label = parser.parse_str_literal()
     affine = NamedAffineParser(parser, None)
     axes: list[AxisAttr] = []
@@ -171,7 +171,7 @@ def parse_head(parser: Parser) -> Header:
 
 
 def parse_tail(parser: Parser, place: Header) -> Header:
-    """Parse `-> (%S[] : memref<f32>) origin "S"[k]`."""
+    """Parse `-> (%S[] : memref<f32>) origin "S"[k]`, and add these targets and this origin to the parsed head."""
     names = names_of(place.axes)
     parser.parse_punctuation("->")
     writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: parse_accessed(parser, names))

@@ -7,7 +7,7 @@ memref.py   memref.prefetch
 gpu.py      gpu.shuffle
 nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 walk.py     the ops inside an op
-builders.py the ops that unrolled nests have most of, made quickly
+builders.py fast constructors of the most frequent ops of unrolled nests
 
 The names and the syntax are MLIR's; a context loads these dialects in the place of xDSL's.
 """

@@ -34,12 +34,12 @@ CMPF = tuple(arith.CMPF_COMPARISON_OPERATIONS)
 
 
 def truth_type(type: Attribute) -> Attribute:
-    """i1, or a vector of i1 of the same length."""
+    """The result type of a comparison of values of a type: i1, or a vector of i1 of the same shape."""
     return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1
 
 
 class _Comparison(IRDLOperation):
-    """The base of cmpi and cmpf: two equal operands, a predicate, and one truth value a lane."""
+    """The base of cmpi and cmpf: two operands of one type, a predicate, and one truth value a lane."""
 
     T: ClassVar = VarConstraint("T", AnyAttr())
     PREDICATES: ClassVar[Sequence[str]]
@@ -112,7 +112,8 @@ class CmpfOp(_Comparison):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """Choose by one truth value, or lane by lane: `%s = arith.select %c, %a, %b : vector<8xi1>, vector<8xf32>`."""
+    """Select %a if %c is true, else %b, as a whole or by lane: `arith.select %c, %a, %b : vector<8xi1>,
+    vector<8xf32>`."""
 
     name = "arith.select"
 
@@ -167,8 +168,8 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
 
 
 class CastOp(IRDLOperation):
-    """The base of conversions: one operand and one result, both scalars or vectors of one length; integers, unless
-    stated otherwise."""
+    """The base of conversions between scalars, or between vectors of one shape, from an element type of FROM to one of
+    TO."""
 
     FROM: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
     TO: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
@@ -205,7 +206,7 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
 
 @irdl_op_definition
 class ExtFOp(CastOp):
-    """A float as a wider one: `%b = arith.extf %a : f16 to f32`."""
+    """Extend a float to a wider type: `%b = arith.extf %a : f16 to f32`."""
 
     name = "arith.extf"
     FROM: ClassVar = FLOATS
@@ -214,7 +215,7 @@ class ExtFOp(CastOp):
 
 @irdl_op_definition
 class TruncFOp(CastOp):
-    """A float rounded to a narrower one, to nearest, ties to even: `%b = arith.truncf %a : f32 to f16`."""
+    """Round a float to a narrower type, to nearest, ties to even: `%b = arith.truncf %a : f32 to f16`."""
 
     name = "arith.truncf"
     FROM: ClassVar = FLOATS
@@ -223,28 +224,28 @@ class TruncFOp(CastOp):
 
 @irdl_op_definition
 class ExtSIOp(CastOp):
-    """A signed integer as a wider one: `%b = arith.extsi %a : i8 to i32`."""
+    """Extend a signed integer to a wider type: `%b = arith.extsi %a : i8 to i32`."""
 
     name = "arith.extsi"
 
 
 @irdl_op_definition
 class ExtUIOp(CastOp):
-    """An unsigned integer as a wider one: `%b = arith.extui %a : i8 to i32`."""
+    """Extend an unsigned integer to a wider type: `%b = arith.extui %a : i8 to i32`."""
 
     name = "arith.extui"
 
 
 @irdl_op_definition
 class TruncIOp(CastOp):
-    """The low bits of an integer: `%b = arith.trunci %a : i32 to i8`."""
+    """Truncate an integer to its low bits: `%b = arith.trunci %a : i32 to i8`."""
 
     name = "arith.trunci"
 
 
 @irdl_op_definition
 class SIToFPOp(CastOp):
-    """A signed integer as a float: `%b = arith.sitofp %a : i32 to f32`."""
+    """Convert a signed integer to a float: `%b = arith.sitofp %a : i32 to f32`."""
 
     name = "arith.sitofp"
     TO: ClassVar = FLOATS
@@ -252,7 +253,7 @@ class SIToFPOp(CastOp):
 
 @irdl_op_definition
 class UIToFPOp(CastOp):
-    """An unsigned integer as a float: `%b = arith.uitofp %a : i8 to f32`."""
+    """Convert an unsigned integer to a float: `%b = arith.uitofp %a : i8 to f32`."""
 
     name = "arith.uitofp"
     TO: ClassVar = FLOATS
@@ -260,7 +261,7 @@ class UIToFPOp(CastOp):
 
 @irdl_op_definition
 class FPToSIOp(CastOp):
-    """A float truncated to a signed integer, undefined beyond its limits: `%b = arith.fptosi %a : f32 to i32`."""
+    """Truncate a float to a signed integer, undefined beyond its limits: `%b = arith.fptosi %a : f32 to i32`."""
 
     name = "arith.fptosi"
     FROM: ClassVar = FLOATS
@@ -268,7 +269,7 @@ class FPToSIOp(CastOp):
 
 @irdl_op_definition
 class FPToUIOp(CastOp):
-    """A float truncated to an unsigned integer, undefined beyond its limits: `%b = arith.fptoui %a : f32 to i8`."""
+    """Truncate a float to an unsigned integer, undefined beyond its limits: `%b = arith.fptoui %a : f32 to i8`."""
 
     name = "arith.fptoui"
     FROM: ClassVar = FLOATS
@@ -276,7 +277,7 @@ class FPToUIOp(CastOp):
 
 @irdl_op_definition
 class IndexCastOp(CastOp):
-    """An index as an integer, or the reverse: `%b = arith.index_cast %a : index to i64`."""
+    """Convert an index to an integer, or the reverse: `%b = arith.index_cast %a : index to i64`."""
 
     name = "arith.index_cast"
     FROM: ClassVar = (IndexType, IntegerType)
@@ -293,13 +294,13 @@ class IndexCastOp(CastOp):
 
 
 CASTS = (ExtFOp, TruncFOp, ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, IndexCastOp)
-"""The conversions; each takes the place of xDSL's op of the same name, which holds scalars only."""
+"""The conversions; each replaces xDSL's op of the same name, which takes scalars only."""
 
 _OURS: dict[str, type[Operation]] = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp, *CASTS)}
 
 
 def kind_of(op: Operation) -> type[Operation]:
-    """The class of an op; for an op that xDSL defines differently, ours."""
+    """The class of an op; for an op of an xDSL class that this module replaces, the replacement."""
     return _OURS.get(op.name, type(op))
 
 

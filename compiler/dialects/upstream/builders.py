@@ -71,12 +71,12 @@ def store_masked(
 def scatter(
     buffer: SSAValue, indices: Sequence[SSAValue], steps: SSAValue, mask: SSAValue, value: SSAValue
 ) -> ScatterOp:
-    """The store of lane l, where the mask is true, `steps[l]` elements behind buffer[indices]."""
+    """The store of each lane l whose mask is true to the element `steps[l]` elements after buffer[indices]."""
     return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
 
 
 def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, locality: int) -> PrefetchOp:
-    """The prefetch of an element's cache line, to read it or to write it."""
+    """The prefetch of an element's cache line, to read or to write it; locality from 0 (used once) to 3."""
     return PrefetchOp.create(operands=[buffer, *indices], properties=_prefetching(written, locality))
 
 
@@ -97,12 +97,12 @@ def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
 
 
 def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
-    """An op with default properties whose operands and result have the same type."""
+    """An op of the class `kind`, without properties, whose operands and result have the same type."""
     return kind.create(operands=operands, result_types=[operands[0].type])
 
 
 def constant(value: Constant) -> arith.ConstantOp:
-    """A constant."""
+    """The arith.constant with an attribute as its value."""
     return arith.ConstantOp.create(result_types=[value.type], properties={"value": value})
 
 

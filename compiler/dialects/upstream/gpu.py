@@ -22,8 +22,8 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class ShuffleMode(StrEnum):
-    """The thread that a value comes from: the one whose number differs by exclusive or; below, above, or the thread
-    itself."""
+    """The source lane of a shuffle in lane l of a warp: l xor offset (XOR), l + offset (DOWN), l - offset (UP), or
+    offset (IDX)."""
 
     XOR = auto()
     DOWN = auto()
@@ -45,7 +45,7 @@ class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """The value of another thread of the warp, and whether there is one; all threads of the warp take part.
+    """Get the value of another thread of the warp, and whether that thread exists; all threads of the warp take part.
 
     ```mlir
     func.func @f(%a: f32) -> f32 {

@@ -48,7 +48,7 @@ def check_indices(buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """Ask for the cache line of an element: to read or write it, with a locality from 0 (once) to 3 (keep close)."""
+    """Prefetch the cache line of an element, to read or write it, with a locality from 0 (used once) to 3 (reused)."""
 
     name = "memref.prefetch"
     memref = operand_def(MemRefType)
@@ -63,7 +63,7 @@ class PrefetchOp(IRDLOperation):
 
     @staticmethod
     def stated(write: bool, locality: int) -> dict[str, Attribute]:
-        """The properties of a prefetch into the data caches."""
+        """The properties of a prefetch into the data caches; `locality` is from 0 to 3."""
         return {
             "isWrite": BoolAttr.from_bool(write),
             "localityHint": IntegerAttr(locality, i32),
@@ -135,7 +135,7 @@ class GlobalOp(IRDLOperation):
 
     @classmethod
     def private_constant(cls, name: str, value: DenseAttr) -> GlobalOp:
-        """A constant that nothing outside the module sees."""
+        """A constant global with private visibility."""
         properties = {
             "sym_name": StringAttr(name),
             "sym_visibility": StringAttr("private"),
@@ -192,7 +192,8 @@ class GlobalOp(IRDLOperation):
 
 
 def _parse_value(parser: Parser, type: MemRefType) -> Attribute:
-    """The initial value of a global: upstream's attribute, without its type, which the parser makes ours."""
+    """Parse the initial value of a global, whose text has no type: upstream's dense attribute, which `Parser` converts
+    to DenseAttr later, or UnitAttr for `uninitialized`."""
     if parser.parse_optional_keyword("uninitialized") is not None:
         return UnitAttr()
     tensor = TensorType(type.element_type, type.get_shape())

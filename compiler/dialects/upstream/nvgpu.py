@@ -45,7 +45,7 @@ from compiler.types.scopes import SCOPES, space_of
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """A copy, or a group of copies, that is under way.
+    """The type of an asynchronous copy, or of a group of copies.
 
     ```mlir
     !nvgpu.device.async.token
@@ -57,7 +57,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class CopyOp(IRDLOperation):
-    """Begin to copy `dstElements` neighbouring elements, aligned to their size; threads go on meanwhile.
+    """Begin an asynchronous copy of `dstElements` contiguous elements, aligned to their total size.
 
     ```mlir
     func.func @f(%A: memref<64xf32>, %S: memref<64xf32, 3>, %i: index) {
@@ -148,11 +148,11 @@ class WaitOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadMatrixOp(IRDLOperation):
-    """Load 1, 2 or 4 matrices of 8 rows of 16 bytes: each thread names a row, and gets 4 bytes of every matrix.
+    """Load 1, 2 or 4 matrices of 8 rows of 16 bytes: each thread points to a row, and gets 4 bytes of every matrix.
 
     The threads 0 to 7 of a warp point to the rows of the first matrix, the next eight to the rows of the second, and so
-    on. Thread t gets bytes 4 (t mod 4) of row t / 4; with `transpose`, of 16-bit elements, rows 2 (t mod 4) and the
-    next, column t / 4.
+    on. Thread t gets the 4 bytes from byte 4 (t mod 4) of row t / 4; with `transpose`, for 16-bit elements only, rows
+    2 (t mod 4) and the next, column t / 4.
 
     ```mlir
     func.func @f(%S: memref<16x24xf16, 3>, %i: index, %k: index) {
@@ -198,10 +198,9 @@ class LoadMatrixOp(IRDLOperation):
 class MmaOp(IRDLOperation):
     """Add a product of MMA tiles, a[16, k] times b[k, 8], to the sums c[16, 8] that a warp holds.
 
-    Of thread t, with row r = t / 4 and column q = t mod 4: c has the rows r and r + 8, columns 2q and the next; a, of k
-    = 16, the rows r, r + 8, r and r + 8, columns 2q and the next, twice, and twice 8 further; b, of k = 16, the rows 2q
-    and the next, and 8 further, column r. Of tf32, with k = 8, a has rows r, r + 8, r, r + 8 and columns q, q, q + 4,
-    q + 4; b rows q and q + 4.
+    Thread t, with r = t / 4 and q = t mod 4, holds in order: c[r, 2q:2q+2] and c[r+8, 2q:2q+2]. With k = 16, the pairs
+    a[r, 2q:2q+2], a[r+8, 2q:2q+2], a[r, 2q+8:2q+10] and a[r+8, 2q+8:2q+10]; b[2q:2q+2, r] and b[2q+8:2q+10, r]. With
+    tf32, where k = 8, the elements a[r, q], a[r+8, q], a[r, q+4] and a[r+8, q+4]; b[q, r] and b[q+4, r].
 
     ```mlir
     func.func @f(%a: vector<4x2xf16>, %b: vector<2x2xf16>, %c: vector<2x2xf32>) {
@@ -247,7 +246,7 @@ class MmaOp(IRDLOperation):
 
 
 def _register(type: VectorType) -> Attribute | None:
-    """The elements of a value in registers of 32 bits each, or None for another value."""
+    """The element type of a vector [registers, elements of 32 bits together]; None for any other vector."""
     width = getattr(type.element_type, "bitwidth", 0)
     return type.element_type if len(type.get_shape()) == 2 and type.get_shape()[1] * width == 32 else None
 

@@ -18,7 +18,8 @@ from compiler.dialects.upstream.memref import check_indices
 def _verify_lanes(
     base: SSAValue, indices: Sequence[SSAValue], places: SSAValue, mask: SSAValue, value: SSAValue
 ) -> None:
-    """One place, one truth value and one element a lane; one index a dimension."""
+    """Check that places, mask and value are one-dimensional, of one length and of fitting element types, and that the
+    buffer has one index a dimension."""
     types = (places.type, mask.type, value.type)
     if not all(isinstance(type, VectorType) and len(type.get_shape()) == 1 for type in types):
         raise VerifyException("the places, the mask and the value are vectors of one dimension")
@@ -37,7 +38,7 @@ def _verify_lanes(
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Lane l reads the element `index_vec[l]` elements behind base[indices]; where the mask is false, `pass_thru`."""
+    """Load in lane l the element `index_vec[l]` elements after base[indices]; `pass_thru[l]` if the mask is false."""
 
     name = "vector.gather"
     base = operand_def(MemRefType)
@@ -66,7 +67,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Lane l writes the element `index_vec[l]` elements behind base[indices], where the mask is true."""
+    """Store lane l, where the mask is true, to the element `index_vec[l]` elements after base[indices]."""
 
     name = "vector.scatter"
     base = operand_def(MemRefType)
