@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that refuses arguments by an InputError."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Parse the arguments; unknown ones are refused by the subcommand's parser."""
+        """Parse the arguments. Raises InputError, with the usage of the subcommand for unknown ones."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._command(sys.argv[1:] if args is None else args).error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -39,11 +39,11 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the arguments, with a suggestion."""
+        """Raise InputError with a message of argparse, and a suggestion for a misspelt option or choice."""
         raise InputError(f"{message}{self._suggestion(message)} ({self.prog} --help says more)")
 
     def _suggestion(self, message: str) -> str:
-        """The choice or the option most similar to a wrong one."""
+        """Suggest the choice or option most similar to the wrong one in an argparse message; empty if there is none."""
         choice = _CHOICE.search(message)
         if choice is not None:
             return suggestion(choice[1], re.findall(r"[^\s,']+", choice[2]))
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def plugins_behind(parser: argparse.ArgumentParser) -> None:
-    """State `--load` for an action of a command: it may stand before the action, or behind it."""
+    """Add the option `--load FILE` (a plugin) to an action's parser, so that it may also follow the action's name."""
     parser.add_argument("--load", action="append", default=[], dest="load_behind", metavar="FILE", help="a plugin")
 
 
@@ -84,7 +84,7 @@ INTERRUPTED = 130
 
 
 def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> int:
-    """Run a command and return its exit status: that of `work`, 1 after an error, 130 after an interruption.
+    """Run `work` as the command `name`; return its exit status, 1 after an error, or 130 after an interruption.
 
     Errors are printed, with a caret under the argument that they name. A closed output pipe is status 1, without a
     message.
@@ -155,7 +155,7 @@ def _null_stream() -> TextIO:
 
 
 def _flush_output(name: str) -> bool:
-    """Flush the output; False if it fails, with a message unless the reader has closed the pipe."""
+    """Flush standard output; False if it fails, with a message unless the reader has closed the pipe."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -173,7 +173,7 @@ def _drop_output() -> None:
 
 
 def _refuse(name: str, arguments: Sequence[str], error: StrataError) -> int:
-    """Print a refusal, at its source location if it has one, else with the argument that it names."""
+    """Print a refusal, with its source line if it has a location, else with the argument that it names; return 1."""
     span = spans.of_error(error)
     if "--debug" in arguments and error.__cause__ is not None:
         traceback.print_exception(error.__cause__)
@@ -201,7 +201,7 @@ def _print(text: str) -> None:
 
 @contextmanager
 def _warnings(name: str, arguments: Sequence[str]) -> Iterator[None]:
-    """Print warnings as messages; with --debug after the traceback of their cause."""
+    """Print warnings in the context as messages of the command; with --debug after the traceback of their cause."""
 
     def show(message: Warning | str, *place: Any, **options: Any) -> None:
         if "--debug" in arguments and isinstance(message, Warning) and message.__cause__ is not None:

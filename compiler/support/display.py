@@ -1,4 +1,4 @@
-"""Objects as one line of a session, and as HTML of a notebook, with names escaped."""
+"""Objects as one line of text, and as HTML of a notebook, with names escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.support.text import printable
 
 
 def line(text: object) -> str:
-    """A text in one line, with line ends and tabs escaped."""
+    """The text of an object in one line, with line ends, tabs and control characters escaped."""
     return printable(str(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class StrataError(Exception):
-    """Base of all errors that a user's input can cause; the message is a sentence for that user.
+    """Base of all errors that a user's input can cause; the message is a sentence.
 
-    `op` is the op that it is about, where there is one, and `span` its place in a text, where that is no op's.
+    `op` is the op at fault, or None. `span` is the fault's location in a text; None if it is that of `op`, or unknown.
 
     >>> issubclass(strata.errors.ScheduleError, strata.errors.StrataError)
     True
@@ -25,7 +25,7 @@ class StrataError(Exception):
     span: Span | None = None
 
     def at(self, op: Operation) -> Self:
-        """Set the op at fault; a note has its location in a file."""
+        """Set the op at fault, add a note with its source line if there is one, and return the error."""
         from compiler.support.spans import of_op
 
         self.op = op
@@ -35,7 +35,7 @@ class StrataError(Exception):
         return self
 
     def within(self, span: Span) -> Self:
-        """Set the location in a text."""
+        """Set the location of the fault in a text, and return the error."""
         self.span = span
         return self
 
@@ -51,11 +51,11 @@ class TeError(StrataError):
 
 
 class ScheduleError(StrataError):
-    """A schedule primitive that was refused; the payload is untouched.
+    """The refusal of a schedule primitive; the program is unchanged.
 
-    `primitive` is its name, `place` the loop, block or buffer, `reason` a sentence or what prints as one: it is
-    rendered only when a person reads it, since a search raises thousands. `option` is the option of a pass whose name
-    of a block or loop is wrong.
+    `primitive` is its name, `place` the loop, block or buffer, `reason` a sentence or an object that prints as one: it
+    is rendered only when it is shown, since a search raises thousands. `option` is the option of a pass that names a
+    missing block or loop, else empty.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -79,7 +79,7 @@ class ScheduleError(StrataError):
 
 @contextmanager
 def refused_by(primitive: str) -> Iterator[None]:
-    """Set the primitive of ScheduleErrors in the context that have none."""
+    """Set the primitive's name in a ScheduleError of the context that has none."""
     try:
         yield
     except ScheduleError as error:

@@ -16,16 +16,16 @@ from compiler.support.errors import InputError
 DESCRIPTORS = ("/dev/fd", "/dev/stdout", "/dev/stderr", "/proc")
 """Paths of open files, which must not be replaced: their processes would keep the old file."""
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-"""The flags that open a new file; a dangling link is refused, too."""
+"""The flags that create a file; opening fails if the path exists, be it as a dangling link."""
 
 
 def is_stream(path: Path) -> bool:
-    """True for a path that can only be written to, not replaced: a pipe, a device, a descriptor."""
+    """Whether a path can only be written to, not replaced: a pipe, a device, a descriptor."""
     return path.exists() and (not path.is_file() or any(map(path.absolute().is_relative_to, DESCRIPTORS)))
 
 
 def read(name: str | os.PathLike[str]) -> str:
-    """The text of a file, or of standard input for `-`. Raises InputError."""
+    """Read the text of a file, or of standard input for `-`; it must be UTF-8 without zeros. Raises InputError."""
     path = to_path(name)
     try:
         with read_errors(path):
@@ -62,7 +62,7 @@ def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:
 
 
 def to_path(name: object) -> Path:
-    """The path of a file name. Raises InputError."""
+    """Convert a file name to a path. Raises InputError for an empty one, or one that is no file name at all."""
     try:
         text = os.fsdecode(name)  # type: ignore[arg-type]
         if text and b"\0" not in os.fsencode(text):
@@ -91,7 +91,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a temporary file with the permissions of the old one, then rename it."""
+    """Write lines to a temporary file with the permissions of the old file, then rename it to `path`."""
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     with os.fdopen(os.open(partial, NEW, 0o666), "w", encoding="utf-8", newline="\n") as out:
         try:
@@ -106,6 +106,6 @@ def _replace(path: Path, lines: Iterable[str]) -> None:
 
 
 def _keep_permissions(path: Path, out: TextIO) -> None:
-    """Copy the permissions of the file to be replaced; a new file keeps those of the umask."""
+    """Copy the permissions of the file at `path`, if there is one, to the open file that will replace it."""
     with suppress(FileNotFoundError):
         os.fchmod(out.fileno(), path.stat().st_mode & 0o777)

@@ -42,7 +42,7 @@ BUILT_IN = {
 """The compiler's own names by kind of part: a collection, or a function that returns one."""
 
 NEEDED = {"ONNX operator": "onnx", "torch operator": "torch"}
-"""By kind of part the package without which the compiler has no such names."""
+"""Map a kind of part to the package that the compiler's names of that kind need."""
 CLASSES = {
     "dialect": "xdsl.ir:Dialect",
     "target": "compiler.targets.target:Target",
@@ -52,9 +52,9 @@ CLASSES = {
 RULES = ("search rule", "GPU search rule", "grouping rule")
 """The kinds of parts that are generator functions."""
 TENSOR_FUNCTIONS = ("operator", "ONNX operator", "torch operator")
-"""The kinds of parts that are functions to tensors."""
+"""The kinds of parts that are functions that return tensors."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-"""The names of passes, which pipelines can spell."""
+"""The form of a pass name that pipelines can spell."""
 
 Value = TypeVar("Value")
 _plugins: dict[str, Registry] = {}
@@ -109,8 +109,8 @@ class Part:
 
     @cached_property
     def guarded(self) -> Any:
-        """The part's function, or its law with a function, that raises PluginError for crashes; also the
-        alternatives of a search rule."""
+        """The part's function, or its law, wrapped so that a crash or a result of the wrong type raises PluginError;
+        also in the alternatives of a search rule."""
         if self.kind in ("program law", "group law"):
             return replace(self.value, forms=self._guarded(self.value.forms))
         return self._guarded(self.value)
@@ -140,21 +140,21 @@ class Part:
         return generate
 
     def _alternative(self, alternative: Any) -> Any:
-        """Check an alternative yielded by a search rule, and make its `apply` raise PluginError for faults."""
+        """Check an alternative of a search rule; return it with an `apply` that raises PluginError for faults."""
         fault = _load("compiler.recipes.draft:alternative_fault")(alternative)
         if fault:
             raise self.misused(fault)
         return replace(alternative, apply=self._function(alternative.apply, self._labels))
 
     def _labels(self, labels: Any) -> Any:
-        """Check the labels of blocks that an alternative's `apply` returns. Raises PluginError."""
+        """Check the labels of blocks that an alternative's `apply` returns, and return them. Raises PluginError."""
         fault = _load("compiler.recipes.draft:labels_fault")(labels)
         if fault:
             raise self.misused(fault)
         return labels
 
     def _checked(self, result: Any) -> Any:
-        """Check a result: the Plan of a primitive, the tensors of an operator. Raises PluginError."""
+        """Check and return a result: of a primitive a Plan, of an operator tensors. Raises PluginError."""
         tensors = hasattr(result, "shape") or isinstance(result, Sequence)
         if self.kind == "primitive" and not isinstance(result, _load("compiler.schedule.plan:Plan")):
             raise self.misused(f'it gave {result!r}; it gives a Plan, such as PRIMITIVES["reorder"].plan(...)')
@@ -195,7 +195,7 @@ class Registry:
         return self._add("pass", kind)
 
     def dialect(self, dialect: Value) -> Value:
-        """Add a dialect of xDSL's."""
+        """Add a dialect, an xDSL `Dialect`."""
         return self._add("dialect", dialect)
 
     def primitive(self, plan: Value) -> Value:
@@ -217,8 +217,8 @@ class Registry:
         return self._add("operator", function)
 
     def onnx_operator(self, name: str, domain: str = "") -> Callable[[Value], Value]:
-        """Add the te form of an operator of ONNX, a decorator: a function of a `strata.frontends.Node` that gives a
-        tensor, or a list with one for each output; it may raise `strata.frontends.Refused`, with the reason.
+        """Return a decorator that adds the te form of an ONNX operator: a function of a `strata.frontends.Node` that
+        returns a tensor, or a list with one for each output; it may raise `strata.frontends.Refused`, with the reason.
 
             @registry.onnx_operator("Scaler", domain="ai.onnx.ml")
             def scaler(node):
@@ -228,9 +228,9 @@ class Registry:
         return lambda function: self._add("ONNX operator", function, onnx_name(name, domain))
 
     def torch_operator(self, name: str) -> Callable[[Value], Value]:
-        """Add the te form of an operator of torch, such as `mine.scale` or `aten.erfinv`, a decorator: a function of a
-        `strata.frontends.Call` and the operator's arguments that gives a tensor, or a tuple with one for each result.
-        It may raise `strata.frontends.Unsupported`, with the reason.
+        """Return a decorator that adds the te form of a torch operator, such as `mine.scale` or `aten.erfinv`: a
+        function of a `strata.frontends.Call` and the operator's arguments that returns a tensor, or a tuple with one
+        for each result. It may raise `strata.frontends.Unsupported`, with the reason.
 
             @registry.torch_operator("mine.scale")
             def scale(call, x, factor):
@@ -249,7 +249,7 @@ class Registry:
         return self._add("GPU search rule" if gpu else "search rule", rule)
 
     def law(self, law: Value) -> Value:
-        """Add a law that is a choice, a `compiler.alternatives.law.Law`, with precedence over the compiler's own."""
+        """Add a law, a `compiler.alternatives.law.Law`, with precedence over the compiler's own laws."""
         scope = getattr(getattr(law, "scope", None), "value", "")
         return self._add(f"{scope} law".strip(), law)
 
@@ -291,7 +291,7 @@ class Registry:
 
 
 class Extended(Sequence[Value], Generic[Value]):
-    """The rules of a kind: those of plugins, then the compiler's own."""
+    """The rules of a kind of part, as a sequence: those of plugins, then the compiler's own."""
 
     def __init__(self, kind: str, built_in: Sequence[Value]) -> None:
         self._kind, self._built_in = kind, built_in
@@ -325,13 +325,13 @@ def onnx_name(operator: str, domain: str = "") -> str:
 
 
 def owner(name: str = "") -> Part | None:
-    """The plugin part that defines a dialect, given its name or that of one of its ops; None if no plugin does."""
+    """Find the part of a plugin that is a dialect, by its name or that of one of its ops; None if there is none."""
     all_parts = (part for registry in _plugins.values() for part in registry.parts)
     return next((part for part in all_parts if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
 
 
 def registries() -> list[Registry]:
-    """The registries of all plugins. An installed one that fails to load is skipped with a warning.
+    """Return the registries of all plugins. An installed plugin that fails to load is skipped with a warning.
 
     >>> "noisy" in [registry.plugin for registry in strata.plugins.registries()]
     False
@@ -354,7 +354,7 @@ def registries() -> list[Registry]:
 
 
 def load_file(path: str) -> None:
-    """Load a plugin from a Python file. Raises InputError, or PluginError for one that crashes.
+    """Load a plugin from a Python file. Raises InputError for a missing file, PluginError for a crash.
 
     >>> strata.plugins.load_file("missing.py")
     Traceback (most recent call last):
@@ -388,7 +388,7 @@ def load_file(path: str) -> None:
 
 
 def source_of(module: ModuleType) -> str:
-    """The text of a module; of a loaded file as it was when it was loaded."""
+    """The source text of a module; for a plugin loaded from a file, the text at that time."""
     text = _sources.get(module.__name__)
     return inspect.getsource(module) if text is None else text
 
@@ -398,7 +398,7 @@ def _module_name(plugin: str) -> str:
 
 
 def _forget(plugin: str) -> None:
-    """Remove a plugin, and the module of its file."""
+    """Remove a plugin and the module of its file, if any."""
     _plugins.pop(plugin, None)
     _sources.pop(_module_name(plugin), None)
     sys.modules.pop(_module_name(plugin), None)
@@ -445,7 +445,7 @@ def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> No
 
 
 def _crash(error: BaseException) -> str:
-    """A crash as a sentence: type, message and line."""
+    """Describe an exception: its type, its message, and the file and line that raised it."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]

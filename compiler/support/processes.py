@@ -27,8 +27,8 @@ _running: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 
 @dataclass(frozen=True)
 class Death:
-    """The death of a worker: a kind of failure, and a sentence; `outside` if it is not the worker's fault; `status` is
-    its exit status, or the negative number of a signal."""
+    """The death of a worker: a kind of failure (crash, memory, timeout, STOPPED), and a sentence. `outside`: a signal
+    from another process ended it. `status`: the exit status, or the negative number of a signal."""
 
     kind: str
     reason: str
@@ -51,8 +51,8 @@ def start(
 
     It is a fresh process, never a fork, and does not import the main program; it has this process's module path,
     without the current folder. It has its own process group, so that interruptions of the terminal reach the parent
-    only. `environment` is added to this process's, `files` stay open, `output` gets its output and errors (None:
-    discarded).
+    only. `environment` is added to this process's; the descriptors `files` stay open; `output` gets its standard output
+    and errors (None: they are discarded).
     """
     parent_end, child_end = Pipe()
     code = "import sys; sys.path[:] = sys.argv[2:]; from compiler.support.worker import main; main()"
@@ -72,14 +72,15 @@ def start(
 
 
 def end_all() -> None:
-    """Kill the running processes without waiting, for a command that is interrupted again while it ends."""
+    """Kill all worker processes without waiting for their end, for a command that was interrupted."""
     for process in list(_running):
         with suppress(OSError):
             process.kill()
 
 
 class Worker:
-    """A worker process; `environment` is added to this process's, `files` stay open. `ready` after its first reply."""
+    """A worker process; `environment` is added to this process's, the descriptors `files` stay open. `ready` is True
+    once it has replied to its setup."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> None:
         self.ready = False
@@ -96,7 +97,7 @@ class Worker:
 
     @property
     def is_stopped(self) -> bool:
-        """True if a signal has stopped the process; False if the system cannot tell."""
+        """Whether a signal has stopped the process (SIGSTOP); False on a system without `waitid`."""
         if not hasattr(os, "waitid"):
             return False
         try:
@@ -117,14 +118,14 @@ class Worker:
             return
 
     def receive(self) -> Reply:
-        """The reply that has arrived, or the worker's death."""
+        """Wait for the next reply and return it, or a Death if the worker has ended."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return self._death()
 
     def interrupt(self) -> None:
-        """Kill the process; whoever waits for it receives its death."""
+        """Kill the process; a thread in `receive` gets its Death."""
         self._process.kill()
 
     def kill(self) -> None:
@@ -149,38 +150,38 @@ class Worker:
         return Death("crash", sentence, signal_number in _FROM_OUTSIDE, code)
 
     def _last_line(self) -> str:
-        """The last line of its standard output or error."""
+        """The last line of the worker's standard output and error; empty if there is none."""
         self._output.seek(0)
         lines = self._output.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
 
 def _flags() -> list[str]:
-    """The interpreter flags that exclude the current folder, and whatever this process excludes."""
+    """The interpreter flags of a worker: -P, which excludes the current folder; -E and -s if this process has them."""
     inherited = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
     return ["-P", *(flag for flag, is_set in inherited if is_set)]
 
 
 def import_path() -> list[str]:
-    """The module path of a worker: the absolute entries of this process's, and this package's root."""
+    """The `sys.path` of a worker: the absolute entries of this process's path, and the root of this package."""
     root = str(Path(compiler.__file__).resolve().parents[1])
     return list(dict.fromkeys([*(entry for entry in sys.path if os.path.isabs(entry)), root]))
 
 
 def _memory_file() -> BinaryIO:
-    """A file without a name, in memory if possible, since the temporary folder may be full."""
+    """Open a file without a name, in memory if possible, since the temporary folder may be full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("said"), "w+b")
     return unnamed_file()
 
 
 def unnamed_file() -> BinaryIO:
-    """A file without a name in the temporary folder; it ends with the last process that has it open."""
+    """Open a file without a name in the temporary folder; it is deleted when the last process closes it."""
     return cast(BinaryIO, tempfile.TemporaryFile())
 
 
 def _oom_kills() -> int:
-    """The number of processes killed by the system for lack of memory; 0 if unknown."""
+    """The number of processes that the kernel has killed for lack of memory since boot; 0 if it is not available."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -39,7 +39,7 @@ def remember(source: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Span:
-    """Characters in a line of a source; line and column count from 1.
+    """A range of characters in one line of a source; line and column count from 1.
 
     source: the path of a file, or a name in angle brackets. length: 0 for the word at the column.
 
@@ -53,11 +53,11 @@ class Span:
     length: int = 0
 
     def head(self, kind: str, sentence: str) -> str:
-        """`file:line:column: kind: sentence`, a form that editors link."""
+        """Return `file:line:column: kind: sentence`, a form that editors link."""
         return f"{self.source}:{self.line}:{self.column}: {kind}: {sentence}"
 
     def render(self, sentence: str, kind: str = "error") -> str:
-        """`file:line:column: error: sentence`, then the source line and a caret, if the line is available."""
+        """Return `file:line:column: kind: sentence`, then the source line and a caret, if the line is available."""
         return "\n".join([self.head(kind, sentence), *underlined(self.text, self.column, self.length)])
 
     @property
@@ -71,7 +71,8 @@ class Span:
 
 
 def underlined(text: str, column: int, length: int = 0) -> list[str]:
-    """A line, and a line with `^~~~` below some of its characters; empty for a column outside the line."""
+    """Return a line, cut to WIDTH columns, and a line with `^~~~` below `length` characters from `column` (counted from
+    1); length 0 is the word there. Empty for a blank line or a column outside it."""
     if not text.strip() or not 1 <= column <= len(text) + 1:
         return []
     word = _WORD.match(text, column - 1)
@@ -84,14 +85,15 @@ def underlined(text: str, column: int, length: int = 0) -> list[str]:
 
 
 def inside(source: str, text: str, start: int, end: int) -> Span:
-    """The span of the characters `start` to `end` of a source's text, up to the end of the line."""
+    """The span of the characters `start` to `end` (counted from 0) of a text, cut at the end of the first line."""
     line_end = text.find("\n", start)
     length = min(end, line_end if line_end >= 0 else len(text)) - start
     return Span(source, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), max(1, length))
 
 
 def of_op(op: Operation) -> Span | None:
-    """The location of an op: its own, else that of the first op in it, else that of the closest enclosing op."""
+    """The location of an op: its own, else of the first op in it, else of the closest enclosing op with one; or
+    None."""
     scope: Operation | None = op
     while scope is not None:
         for inner in scope.walk() if scope is op else [scope]:
@@ -103,7 +105,7 @@ def of_op(op: Operation) -> Span | None:
 
 
 def of_location(location: LocationAttr) -> Span | None:
-    """The first location in a file of a composite location."""
+    """The first location in a file among the components of a location; None if there is none."""
     from xdsl.dialects.builtin import FileLineColLoc
 
     for part in _parts(location):
@@ -140,7 +142,8 @@ _caller: ContextVar[Span | None] = ContextVar("stated", default=None)
 
 @contextmanager
 def called_at(span: Span | None) -> Iterator[None]:
-    """Set the caller's location in the context, such as a line of an imported model; None changes nothing."""
+    """Set the location that `of_caller` returns in the context, such as a line of an imported model; None changes
+    nothing."""
     token = _caller.set(span or _caller.get())
     try:
         yield
@@ -149,7 +152,7 @@ def called_at(span: Span | None) -> Iterator[None]:
 
 
 def of_caller() -> LocationAttr:
-    """The location of the Python code that called Strata, or that set by `called_at`."""
+    """The location set by `called_at`, else the line of Python that called Strata; unknown if there is none."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 
     span = _caller.get()
@@ -166,7 +169,7 @@ def of_caller() -> LocationAttr:
 
 
 def of_error(error: BaseException) -> Span | None:
-    """The location of an error: its own span, that of its op, or that of its cause.
+    """The location of an error: its own span, that of its op, or that of its cause; None if none has one.
 
     >>> try:
     ...     strata.passes.parse("func.func @f(")

@@ -23,7 +23,7 @@ def counted(number: int, noun: str, plural: str = "s") -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time with three digits and a suitable unit."""
+    """The text of a time in s, ms or us, with three digits: `1.5 ms`."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def remark(form: str, text: str) -> str:
-    """A comment line of a text in a language: script, python, llvm, asm or MLIR."""
+    """A text as a comment line of a form: `#` for python and asm, `;` for llvm, `//` for others."""
     return f"{_REMARKS.get(form, '//')} {text}"
 
 
@@ -39,7 +39,7 @@ _REMARKS = {"python": "#", "llvm": ";", "asm": "#"}
 
 
 def unknown(what: str, name: str, names: Iterable[str], where: str = "") -> str:
-    """The sentence `there is no pass 'tlie'; did you mean 'tile'?`; `where` follows the name."""
+    """The sentence `there is no pass 'tlie'; did you mean 'tile'?` for what = pass; `where` follows the name."""
     return f"there is no {what} '{name}'{where}{suggestion(name, names)}"
 
 
@@ -50,8 +50,8 @@ def suggestion(name: str, names: Iterable[str], otherwise: str = "") -> str:
 
 
 def similar_names(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
-    """The names similar to another one, most similar first: they differ in case, in one character of four, or in the
-    order of characters, or share a prefix or a word with it.
+    """Return at most `limit` of `names` similar to a name, most similar first: they differ in case, in a quarter of the
+    characters at most, or in their order, or one is a prefix or a word (of at least SHARED characters) of the other.
 
     difflib compares common characters at any position, and so finds `undo` similar to `unroll`.
     """

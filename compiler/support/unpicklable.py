@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 
 
 class Unpicklable:
-    """Base of objects that refuse `pickle` and `copy`, with a sentence of advice."""
+    """Base of objects that refuse `pickle` and `copy` by a TypeError with the sentence `_refusal`."""
 
     _refusal: ClassVar[str]
     __slots__ = ()

@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 def integer(
     what: str, value: object, minimum: int, maximum: int = LARGEST, error: type[StrataError] = InputError
 ) -> int:
-    """Return an integer from `minimum` to `maximum`, numpy's too. Raises `error` for other values and for booleans."""
+    """Return an integer (also numpy's) from `minimum` to `maximum` as int. Raises `error` for other values and bool."""
     try:
         number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -47,28 +47,29 @@ def share(what: str, value: object) -> float:
 
 
 def flag(what: str, value: object) -> bool:
-    """Check a boolean."""
+    """Return a boolean. Raises InputError for other values."""
     if not isinstance(value, bool):
         raise InputError(f"{what} is {short(value)}, expected True or False")
     return value
 
 
 def text(what: str, value: object, error: type[StrataError] = InputError) -> str:
-    """Check a string."""
+    """Return a string. Raises `error` for other values."""
     if not isinstance(value, str):
         raise error(f"{what} is {short(value)}, expected a string")
     return value
 
 
 def line(what: str, value: object) -> str:
-    """Check a string that is a line of visible text."""
+    """Return a string of printable characters, not all blank. Raises InputError for other values."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise InputError(f"{what} is {short(value)}, expected a line of text")
     return value
 
 
 def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """Check a list or other iterable, except a string, whose members are all of a kind."""
+    """Return the members of an iterable other than a string. Raises InputError if `is_member` fails for one; `kind` is
+    their noun in the message."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
     members = tuple(value)
@@ -79,7 +80,7 @@ def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool])
 
 
 def instance(what: str, value: object, kind: type[Kind]) -> Kind:
-    """Check an instance of a class."""
+    """Return an instance of a class. Raises InputError for other values."""
     if not isinstance(value, kind):
         raise InputError(f"{what} is {short(value)}, expected {kind.__name__}")
     return value
@@ -88,7 +89,8 @@ def instance(what: str, value: object, kind: type[Kind]) -> Kind:
 def _number(
     what: str, value: object, fits: Callable[[float], bool], expected: str, error: type[StrataError] = InputError
 ) -> float:
-    """Check a real number that fits, which NaN never does; booleans are refused."""
+    """Return a real number that `fits` as a float. Raises `error` for others, NaN and booleans; `expected` is the noun
+    of the numbers that fit, for the message."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:

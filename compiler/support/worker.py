@@ -44,18 +44,18 @@ class Setup(Protocol):
 
 
 class Calls:
-    """The setup of a worker whose jobs are functions without arguments, which it calls."""
+    """The setup of a worker whose jobs are functions without arguments: the reply is the function's result."""
 
     memory_bytes: None = None
 
     def start(self) -> Callable[[Callable[[], Reply]], Reply]:
-        """Return the handler, which calls the job."""
+        """Return the handler: it calls the job."""
         return operator.call
 
 
 @dataclass(frozen=True)
 class Begin:
-    """The message with the setup of the jobs that follow."""
+    """The message that gives a worker the setup for the jobs that follow."""
 
     setup: Setup
 
@@ -65,15 +65,15 @@ class Ready:
 
 
 class Refused(str):
-    """The reply of a worker that cannot start: the reason."""
+    """The reply of a worker whose setup raised a StrataError: its message."""
 
 
 class Unable(str):
-    """The reply of a worker that lacks a resource of the system, such as disk space."""
+    """The reply of a worker whose setup raised an OSError, such as a full disk: its message."""
 
 
 def try_call(work: Callable[[], Done]) -> Done | Refused | Unable:
-    """Call a function; return its result, or a StrataError or OSError as a reply."""
+    """Call a function; return its result, Refused for a StrataError, or Unable for an OSError."""
     try:
         return work()
     except StrataError as error:
@@ -102,7 +102,7 @@ def serve(connection: Connection) -> None:
 
 
 def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
-    """Queue messages; the end of the pipe, that is of the parent, ends this process at once."""
+    """Queue the parent's messages; exit at once when the pipe closes, since the parent has ended."""
     try:
         while True:
             jobs.put(connection.recv_bytes())
@@ -111,7 +111,7 @@ def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
 
 
 def _start(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
-    """Start a setup under its memory limit: the handler, or the refusal."""
+    """Start a setup, then set its memory limit; return the handler of jobs, or the refusal."""
     if setup.memory_bytes is None:
         return try_call(setup.start)
     _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
@@ -123,7 +123,7 @@ def _start(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
 
 @contextmanager
 def unlimited_memory() -> Iterator[None]:
-    """Lift the memory limit of candidates in the context, for the package's own work."""
+    """Lift this process's limit of mapped memory in the context, for the compiler's own work on a candidate."""
     soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard_limit, hard_limit))
     try:
@@ -133,7 +133,7 @@ def unlimited_memory() -> Iterator[None]:
 
 
 def _limit_memory(headroom: int) -> None:
-    """Limit the memory that the process maps to its current size plus `headroom`, if the size is known."""
+    """Limit the memory that the process maps to its current size plus `headroom` bytes, if the system has the size."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
@@ -146,6 +146,6 @@ def _limit_memory(headroom: int) -> None:
 
 
 def main() -> None:
-    """Serve the parent; interruptions of the terminal are ignored."""
+    """Serve the parent over the pipe of the first argument; interruptions of the terminal are ignored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     serve(Connection(int(sys.argv[1])))

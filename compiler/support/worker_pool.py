@@ -85,7 +85,7 @@ class WorkerPool:
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
     def map(self, inputs: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
-        """The position of each item and the reply to its job, or the death of its worker, in the order of completion.
+        """Yield the position of each item with the reply to its job, or its worker's Death, in the order of completion.
 
         A job is created when a worker is free for it. Raises InputError for a refused setup, TargetError if workers
         cannot start.
@@ -110,12 +110,12 @@ class WorkerPool:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all started workers are ready, so that none competes for processors. Raises as `map` does."""
+        """Wait until all started workers are ready: none loads modules during a measurement. Raises like `map`."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
     def switch_subject(self, setup: Setup) -> None:
-        """Change the setup of the workers, which keep their loaded modules."""
+        """Change the setup of the workers, whose processes continue with their loaded modules."""
         if setup == self._setup:
             return
         self._setup = setup
@@ -132,7 +132,7 @@ class WorkerPool:
             seat.worker.interrupt()
 
     def close(self) -> None:
-        """End the workers."""
+        """Kill the workers."""
         self._drop(self._seats)
 
     def _fill(self) -> None:
@@ -149,7 +149,7 @@ class WorkerPool:
                 seat.worker.send(sent)
 
     def _replies(self) -> list[tuple[int, Reply]]:
-        """Wait for the first reply or a timeout; return the replies of jobs."""
+        """Wait for a first reply, but at most POLL_SECONDS; return the jobs' numbers with their replies or Deaths."""
         busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
         begin = time.monotonic()
         timeout = min(POLL_SECONDS, max(0.0, min(seat.deadline for seat in busy) - begin))
@@ -173,7 +173,7 @@ class WorkerPool:
                 seat.deadline += late
 
     def _handle_reply(self, seat: _Seat, reply: Reply) -> list[tuple[int, Reply]]:
-        """Handle a reply; return the result of the seat's job, if it had one."""
+        """Handle a reply of a worker; return its job's number with the reply, or nothing if it had no job yet."""
         number, seat.job = seat.job, None
         if isinstance(reply, Death):
             self._drop([seat])
