@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     add = parser.add_argument
     add(
         "names",
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 130 after an interruption, with the results so far."""
+    """Run the command; return 1 for a wrong result or none, 130 after an interruption, with the results so far."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads
@@ -71,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
-    """Measure models beside onnxruntime; return 1 for a wrong result. Raises InputError for workloads among them."""
+    """Measure ONNX models beside onnxruntime; return 1 for a wrong result. Raises InputError if workloads are named
+    too."""
     from statistics import median
 
     from compiler.cli.race import race
@@ -122,8 +123,8 @@ def _measure(
 
 
 def _write(path: str | None, measurements: list[Measurement], last: bool = False) -> None:
-    """Write the results so far atomically, and once before the first measurement to detect a bad path. A stream gets
-    the last document only."""
+    """Replace the JSON file by the results so far; called before the first measurement to detect a bad path. A stream
+    gets the `last` document only; None writes nothing."""
     if path is None or (is_stream(to_path(path)) and not last):
         return
     from compiler.bench.report import as_json

@@ -56,19 +56,20 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def schedule_argument(parser: argparse._ActionsContainer) -> None:
-    """Add the argument for the schedule of te programs."""
+    """Add the option `--schedule` for te programs: auto, written, or the path of a database."""
     help = "of a te program: auto, written, or the path of a database (default: STRATA_SCHEDULE, or auto)"
     parser.add_argument("--schedule", metavar="WAY", help=help)
 
 
 def error_argument(parser: argparse._ActionsContainer) -> None:
-    """Add the argument for the rounding error of other forms of groups."""
+    """Add the option `--error`: the rounding error up to which laws may give groups other forms."""
     help = "the error, max|y - exact| / max|y| of a group, up to which laws give it other forms (default: as written)"
     parser.add_argument("--error", type=fraction, metavar="E", help=help)
 
 
 def parse_file(options: argparse.Namespace) -> ModuleOp | Imported:
-    """The verified module, or the model, of the file in the arguments. Raises InputError."""
+    """Read the program of the argument `file`: the verified module of an MLIR file or workload, or an ONNX model.
+    Raises InputError."""
     model = model_of(options.file, options.shape)
     if model is not None:
         return model
@@ -83,7 +84,7 @@ def parse_file(options: argparse.Namespace) -> ModuleOp | Imported:
 
 
 def _is_workload(name: str) -> bool:
-    """True for a workload of `strata bench` that is not a file."""
+    """Whether a name is a workload of `strata bench`, and no file has that name."""
     from compiler.bench.workloads import FAMILIES, PRESETS
 
     return (name in PRESETS or name.partition(":")[0] in FAMILIES) and not Path(name).exists()
@@ -92,7 +93,7 @@ def _is_workload(name: str) -> bool:
 def build_kernel(
     options: argparse.Namespace, module: ModuleOp | Imported, target: str = CPU, arch: str = DEFAULT_ARCH
 ) -> AnyKernel:
-    """Build a kernel of a module or model by the arguments. Raises InputError for an invalid program."""
+    """Build a kernel of a program for a target with the command's options. Raises InputError for an invalid program."""
     from compiler.driver.building import build
 
     build_function = partial(build, target=target, arch=arch, schedule=options.schedule, error=options.error)
@@ -100,7 +101,7 @@ def build_kernel(
 
 
 def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_function: Callable[..., Built]) -> Built:
-    """Call `build` or `build_unit` on a module with the arguments. Raises InputError for an invalid program."""
+    """Call `build` or `build_unit` with the command's threads, policy and function. Raises InputError."""
     try:
         return build_function(module, threads=options.threads, policy=options.policy, name=options.function)
     except VerifyException as error:
@@ -108,7 +109,7 @@ def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_f
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     target = target_named(options.target)
     name = options.emit or _text(target, options.output)
     if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
@@ -123,7 +124,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(target: Target, output: str | None) -> str:
-    """The text of a kernel by the output's suffix, or the target's only one. Raises InputError."""
+    """The name of the text to write, such as llvm: by the output's suffix, else the target's only text. Raises
+    InputError if neither decides."""
     name = target.suffixes.get(Path(output).suffix) if output is not None else None
     if name is None and len(target.texts) == 1:
         name = target.texts[0]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 PROGRESS_SECONDS = 3.0
-"""The interval of progress lines."""
+"""The interval between progress lines, in seconds."""
 UNBOUND = ", where no loop is bound to threads: one thread does all, op by op"
-"""The cause of a slow check."""
+"""The note on a slow check in a progress line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Steps:
-    """The progress of a check, printed from time to time, and its time limit."""
+    """The current step of a check, printed every PROGRESS_SECONDS, and its time limit in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.step, self.reported_at = seconds, "", 0.0
         self._began = perf_counter()
 
     def are_over(self) -> bool:
-        """Print the step from time to time; return True when the time is over."""
+        """Print the step if PROGRESS_SECONDS have passed since the last line; return True when the time is over."""
         elapsed = perf_counter() - self._began
         if elapsed >= self.reported_at + PROGRESS_SECONDS:
             self.reported_at = elapsed
@@ -61,7 +61,7 @@ class Steps:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 1 for a fault, or if undecided when the time is over."""
+    """Run the command; return 1 for a fault, or if the time is over before the check ends."""
     from compiler.autotune.deadline import TimeIsUp, until
 
     steps = Steps(options.seconds)
@@ -116,14 +116,14 @@ def _check(options: argparse.Namespace, steps: Steps) -> int:
 
 
 def _is_bound(loops: ModuleOp) -> bool:
-    """True if a loop is bound to blocks or threads."""
+    """Whether a loop of a module is bound to a GPU's blocks or threads."""
     from compiler.dialects.loop import ForOp
 
     return any(isinstance(op, ForOp) and op.loop_kind.startswith(("block", "thread")) for op in loops.walk())
 
 
 def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
-    """A line for each barrier and its reason."""
+    """Yield a line for each barrier of a function: the loop or block after it, and its reason."""
     from compiler.analysis.barriers import barriers
     from compiler.dialects.functions import find_function
     from compiler.program.read import read
@@ -137,7 +137,7 @@ def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
 
 
 def _traffic(checked: CheckResult) -> Iterator[str]:
-    """A line for each buffer of each kernel: the memory traffic of one block."""
+    """Yield a line for each buffer of each kernel: sectors of global memory, or bank conflicts in shared memory."""
     for (kernel, buffer), counts in checked.counts.items():
         if "sectors" in counts:
             ideal = -(-counts["bytes"] // 32)

@@ -106,7 +106,7 @@ def _prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     run_action: Callable[[argparse.Namespace], int] = options.run_action
     return run_action(options)
 
@@ -183,7 +183,7 @@ def _cells(task: Summary) -> Sequence[str]:
 
 
 def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: set[str]) -> None:
-    """Print a table; the columns in `right` are aligned to the right."""
+    """Print a table; the columns whose headings are in `right` are aligned to the right."""
     from rich.table import Column, Table
 
     columns = (Column(heading, justify="right" if heading in right else "left") for heading in headings)
@@ -207,14 +207,14 @@ def _best(options: argparse.Namespace) -> int:
 
 
 def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
-    """True if the selected tasks are the groups of one whole program, with equal conditions."""
+    """Whether all selected tasks are groups of the program `--task`, with the same machine, threads, policy, timing."""
     prefix = f"{options.task}."
     common_keys = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
     return len(common_keys) == 1 and all(any(name.startswith(prefix) for name in task.names) for task in tasks)
 
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
-    """Print the timed forms of groups, then the best script of each group below its name."""
+    """Print the timed forms of groups, then the best script of each group below a comment with its name and time."""
     from compiler.autotune.display.forms import chosen_forms, sentences
 
     for sentence_of_forms in sentences(chosen_forms(options.task, database.forms())):
@@ -230,14 +230,14 @@ def _print_groups(database: Database, tasks: list[Summary], options: argparse.Na
 
 
 def _selected_records(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
-    """The selected record; in JSON mode the best ones of all selected tasks."""
+    """The selected record; in JSON mode, without `--record ID`, the best record of each selected task."""
     if options.mode != "json" or options.record != BEST:
         return [_selected_record(database, options)]
     return [_best_of(database, task) for task in tasks if task.best is not None or len(tasks) == 1]
 
 
 def _record_text(record: Record, options: argparse.Namespace) -> str:
-    """A record in the selected mode. Raises InputError for a record without a script."""
+    """The text of a record in the selected mode, such as assembly. Raises InputError for a record without a script."""
     if record.form and options.mode != "json":
         reason = f"is the time of the form {record.form}, and has no script"
         raise InputError(f"record {record.id} of {options.file} {reason}")
@@ -260,8 +260,8 @@ def _record_text(record: Record, options: argparse.Namespace) -> str:
 
 
 def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
-    """The script of a record, with all steps in that mode, under the names of the program of `--names`. Raises
-    InputError for a script that does not apply."""
+    """The script of a record; in the mode `steps` with all steps of the recipes that it includes; with `--names` under
+    the names of that program. Raises InputError for a script that does not apply."""
     from compiler.pipeline import parse
 
     replayed = _replay_record(record, options).script
@@ -282,7 +282,8 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
 
 
 def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
-    """The tasks selected by the arguments. Raises InputError if there is none."""
+    """The tasks selected by `--task`, `--machine`, `--threads`, `--policy` and `--timing`. Raises InputError if
+    none."""
     tasks = database.keys()
     if not tasks:
         raise InputError(f"there are no records in {options.file}")
@@ -325,7 +326,8 @@ def _title(key: Key, name: str) -> str:
 
 
 def _best_of(database: Database, task: Summary) -> Record:
-    """The record chosen inside the whole program, else the best one. Raises InputError if nothing was measured."""
+    """The record chosen by times inside the whole program, else the best one of the task. Raises InputError if nothing
+    was measured."""
     best, choices = database.best(task.key), database.choices(task.key)
     if best is None:
         raise InputError(f"no trial of {_title(task.key, task.names[-1])} was measured")
@@ -334,7 +336,7 @@ def _best_of(database: Database, task: Summary) -> Record:
 
 
 def _choice(database: Database, task: Summary, record: Record) -> str:
-    """The reason for which a record is not the best one by trials; empty for the best."""
+    """The reason why a record was chosen instead of the best one by trials; empty for the best."""
     best = database.best(task.key)
     if best is None or best.script == record.script:
         return ""
@@ -378,7 +380,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _replay_record(record: Record, options: argparse.Namespace) -> Schedule:
-    """Replay a record. Raises InputError for a script that does not apply."""
+    """Apply the script of a record to its program. Raises InputError for a script that does not apply."""
     from compiler.database.replay import replay
 
     try:

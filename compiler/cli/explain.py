@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     workload = program.workload(options.program, options.scale)
     try:
         selected = _program(options, workload)
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _explain(selected: object, workload: Workload | None, options: argparse.Namespace) -> None:
-    """Explain one program."""
+    """Print the generated code of one program and its cost, as text or JSON; run it unless `--static` or `--loop`."""
     from compiler.explain.builds import builds
     from compiler.explain.data import as_data, loop_data
     from compiler.explain.explanation import explain, loop_numbered
@@ -94,8 +94,8 @@ def _explain(selected: object, workload: Workload | None, options: argparse.Name
 
 
 def _whole(selected: object, options: argparse.Namespace) -> GroupedProgram | None:
-    """The groups of a program; None for one that is explained as a single group: a named function, or a scheduled
-    program."""
+    """The groups of a program; None if it is explained as a single group: a scheduled one, one function of several, or
+    a program with one group only."""
     scheduled = options.scheduled or (options.script is not None and options.group is None)
     return None if scheduled or options.function is not None else program.whole(selected, options.policy, options.error)
 
@@ -127,7 +127,8 @@ def _print_groups(program_of_groups: GroupedProgram, options: argparse.Namespace
 
 
 def _group_data(group: Group) -> dict[str, Any]:
-    """The work of one call of a group: floating-point operations, bytes of its arguments."""
+    """The data of a group: name, numbers of calls and computes; by call, floating-point operations and argument
+    bytes."""
     from compiler.analysis.cost import total_flops
     from compiler.dialects.functions import find_function
     from compiler.pipeline import lower
@@ -163,7 +164,7 @@ def _print_text(explanation: Explanation, options: argparse.Namespace) -> None:
 
 
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:
-    """The selected program, or a workload under its own schedule. Raises InputError."""
+    """The selected program; with `--scheduled` a workload under the script of `bench`. Raises InputError."""
     if not options.scheduled:
         return program.selected(options)
     if workload is None:
@@ -177,7 +178,7 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> object:
 
 
 def _scripted(x: object, options: argparse.Namespace) -> object:
-    """The program after the script, if there is one."""
+    """Apply the schedule of `--script` to a program, at the loop level; without one, return the program as it is."""
     if options.script is None:
         return x
     from compiler import universe
@@ -190,7 +191,7 @@ def _scripted(x: object, options: argparse.Namespace) -> object:
 
 
 def _probe() -> PeakProbe:
-    """The probe of the machine's rate of floating-point operations."""
+    """Return a function that measures one core's floating-point operations per second for some seconds."""
     from compiler.targets.cpu.ceilings import Arithmetic
 
     ceiling = Arithmetic(1)
@@ -198,7 +199,7 @@ def _probe() -> PeakProbe:
 
 
 def _inputs(options: argparse.Namespace, workload: Workload | None) -> InputSource:
-    """The function that draws inputs: the workload's, or random ones as in `strata run`."""
+    """Return a function that draws a kernel's inputs: those of the workload, or random ones as in `strata run`."""
     seed = randbits(32) if options.seed is None else options.seed
     if workload is not None:
         return lambda kernel: workload.draw(seed)

@@ -1,4 +1,4 @@
-"""`strata explain-rewrites FILE|NAME`: the applications of laws that are choices, or the reasons against them."""
+"""`strata explain-rewrites FILE|NAME`: the laws that apply to a program, and the reasons why others do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.utils.exceptions import VerifyException
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Namespace) -> Iterator[str]:
-    """The explanations of the laws of whole functions for a function."""
+    """Yield for each law of whole functions its applications to a function, or the reasons why it does not apply."""
     from compiler.alternatives import PROGRAM_LAWS
     from compiler.alternatives.explained import explanations
     from compiler.graph.canonical import canonical
@@ -73,7 +73,8 @@ def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Na
 
 
 def _group_lines(x: object, constants: tuple[str, ...], options: argparse.Namespace) -> Iterator[str]:
-    """The explanations of the laws of groups for the groups of a program in its best form."""
+    """Yield for each law of groups its applications to the groups of a program, or the reasons why it does not apply.
+    Laws of whole functions are applied first."""
     from compiler.alternatives import GROUP_LAWS
     from compiler.alternatives.explained import NamedGroup, group_explanations
     from compiler.dialects.functions import find_function

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Shapes: TypeAlias = "Sequence[tuple[str, int | tuple[int, ...]]]"
-"""The bindings of --shape, one an occurrence."""
+"""The bindings of the options --shape: each a name with an extent or a shape."""
 
 
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
@@ -28,13 +28,14 @@ def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
 
 
 def shape_argument(parser: argparse._ActionsContainer) -> None:
-    """Add the argument that binds the dimensions of a model."""
+    """Add the option `--shape`, which binds a symbolic dimension or an input's shape of an ONNX model."""
     help = "of an ONNX model: the extent of a symbolic dimension; x=1,3,224,224 is the whole shape of an input"
     parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=help)
 
 
 def model_of(name: str, shapes: Shapes) -> Imported | None:
-    """The model of an ONNX file; None for any other name. Raises InputError, also for shapes of another file."""
+    """Import an ONNX file with the given extents and shapes; None for any other name. Raises InputError, also for
+    shapes without an ONNX file."""
     from compiler.pipeline import from_onnx, is_model
 
     if not is_model(name):
@@ -48,7 +49,7 @@ def model_of(name: str, shapes: Shapes) -> Imported | None:
 
 
 def expected(name: str, inputs: Sequence[Array]) -> list[Any]:
-    """The results of ONNX's reference evaluator, one an output of the model."""
+    """The outputs of the model in an ONNX file, computed by ONNX's reference evaluator."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 UNBOUNDED = 1000
-"""A width that exceeds all tables."""
+"""A width in columns that exceeds all tables."""
 
 
 def show(text: str) -> None:
-    """Print text that may be from a file or a record."""
+    """Print text that may be from a file or a record, with control characters escaped."""
     print(printable(text))
 
 
@@ -31,7 +31,7 @@ def show_table(table: RenderableType) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """The message of an error, in one sentence; its location is printed with it, see `compiler.support.spans`."""
+    """The message of an error in one sentence, without the op and the location that xDSL prints around it."""
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.dialects.dominance import last_sentence
@@ -46,6 +46,6 @@ def sentence(error: Exception) -> str:
 
 
 def input_error(error: Exception, source: str) -> InputError:
-    """An InputError with the message of a program's error and the name of its source file."""
+    """Convert an error of a program to an InputError with its message, after `source` if the error has no location."""
     message = sentence(error)
     return InputError(message if spans.of_error(error) is not None else f"{source}: {message}")

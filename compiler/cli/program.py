@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def workload(name: str, scaled: Fraction) -> Workload | None:
-    """The workload of a name, with scaled extents; None for a file (- is standard input). Raises InputError."""
+    """Find a workload by name, with its extents times `scaled`; None for a file (- is standard input). Raises
+    InputError for an unknown name, and for a factor other than 1 with a file."""
     if name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists():
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
@@ -39,7 +40,8 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
-    """The verified module of a file. Raises InputError, ParseError or VerifyException."""
+    """The verified module of an MLIR file, of standard input (-), or of an ONNX model with these shapes. Raises
+    InputError, ParseError or VerifyException."""
     from compiler.pipeline import parse
 
     model = model_of(name, shapes)
@@ -55,7 +57,8 @@ def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 
 def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
-    """The groups of a program in the forms of `build`; None for a program of a single group. Raises VerifyException."""
+    """The groups of a te program in the forms of `build`; None for a single group, or below te. Raises
+    VerifyException."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition
@@ -69,7 +72,7 @@ def whole(program: object, policy: str = "contract", error: float | None = None)
 
 
 def group(program: GroupedProgram | None, options: argparse.Namespace) -> Group:
-    """The group of `--group`. Raises InputError for an unknown group."""
+    """Find the group named by `--group`. Raises InputError for an unknown name, and for a program without groups."""
     if program is None:
         raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
     return program.group(options.group)
@@ -95,7 +98,8 @@ def task(
     machine: Machine | None = None,
     error: float | None = None,
 ) -> SearchTask:
-    """The task of the selected program for a machine, by default this one. Raises InputError or TargetError."""
+    """The tuning task of the program, or of its `--group`, for a machine (None: this). Raises InputError,
+    TargetError."""
     from compiler.autotune.task import SearchTask
 
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
@@ -123,7 +127,7 @@ def task(
 
 
 def _module_with(module: ModuleOp, function: str | None) -> ModuleOp:
-    """A module of one function; the module itself without a name."""
+    """Move one function to a module of its own; without a name, return the module as it is."""
     if function is None:
         return module
     from xdsl.dialects.builtin import ModuleOp

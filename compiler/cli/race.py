@@ -17,15 +17,15 @@ from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 
 TOLERANCE = 1e-3
-"""The largest error, relative to the largest element."""
+"""The largest error of a right result, relative to the largest magnitude of the expected elements."""
 SAMPLE = 0.02
-"""The seconds of calls in one sample."""
+"""The approximate duration in seconds of one round of a contender: it makes as many calls as fit."""
 
 
 @dataclass(frozen=True)
 class RaceResult:
-    """The result of a contender: the seconds of a call in each round, and its error against ONNX's reference
-    evaluator."""
+    """The result of a contender: the mean seconds of a call in each round, and its relative error against ONNX's
+    reference evaluator."""
 
     name: str
     seconds: tuple[float, ...]
@@ -33,7 +33,7 @@ class RaceResult:
 
     @property
     def is_right(self) -> bool:
-        """True if the error is within the tolerance."""
+        """Whether the error is within the tolerance."""
         return self.error <= TOLERANCE
 
 

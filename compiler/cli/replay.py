@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     from compiler.autotune.search import replay
     from compiler.graph.user_names import script_with_user_names
 

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
-    """Random inputs of a kernel."""
+    """Draw random arrays for the inputs of a kernel, in order."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def _time_code(code: NativeCode, seed: int, calls: int) -> Timing | StrataError 
 
 
 def _death_text(death: Death) -> str:
-    """The death of a process in words."""
+    """Describe the death of a process: its exit status, or the name of the signal."""
     if death.status >= 0:
         return f"ended with status {death.status} while it ran"
     name = signal.Signals(-death.status).name
@@ -109,7 +109,7 @@ def _print_interface(interface: Kernel | Interface, seed: int) -> None:
 
 
 def _print_schedules(kernel: Kernel) -> None:
-    """Print the sources of the schedules of a te program's groups, and the verdicts."""
+    """Print the sources of the groups' schedules (such as a database), with the verdicts of their proofs."""
     counts = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
     for source, count in counts.items():
         show(f"schedule: {source}" if len(kernel.groups) == 1 else f"schedule of {counted(count, 'group')}: {source}")
@@ -123,7 +123,7 @@ def _print_timing(timing: Timing, threads: int | None) -> None:
 
 
 def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> Array:
-    """Random elements: floats in [-1, 1), booleans, integers from 1 to 8 (and -8 to -1), since they may be divisors."""
+    """Draw random elements: floats in [-1, 1), booleans, integers from 1 to 8 or -8 to -1 (no 0: they may divide)."""
     import numpy as np
 
     if dtype.kind == "b":
@@ -137,7 +137,8 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
 def _expected(
     kernel: Kernel, file: str, module: ModuleOp, is_model: bool, inputs: Sequence[Array]
 ) -> Sequence[Array] | None:
-    """The results by ONNX's reference evaluator, or by te's in float64; None for a program below te."""
+    """Compute the expected results, of a model by ONNX's reference evaluator, of a te program by ours in float64; None
+    for a program below te."""
     from compiler.interpret.te import evaluate
     from compiler.pipeline import level_of
 
@@ -151,7 +152,7 @@ def _expected(
 
 
 def _compare(kernel: Kernel, inputs: Sequence[Array], expected: Sequence[Array] | None) -> bool:
-    """Print the difference of each result from the expected one; return True if all are right."""
+    """Print the largest difference of each result; return True if all are in TOLERANCE, or none is `expected`."""
     if expected is None:
         print(NOT_COMPARED)
         return True
@@ -171,7 +172,8 @@ def _judge(position: int, actual: Array, expected: Array) -> bool:
 
 
 def difference(actual: Array, expected: Array) -> tuple[float, float]:
-    """The largest difference, and the largest finite expected magnitude; equal infinities and NaN are equal."""
+    """Return the largest absolute difference (inf for a wrong NaN), and the largest finite expected magnitude. Equal
+    infinities, and NaN on both sides, have no difference."""
     import numpy as np
 
     with np.errstate(all="ignore"):

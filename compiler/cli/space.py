@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def positions(text: str) -> tuple[int, ...]:
-    """Parse positions, from 0, of choices, separated by commas; empty for no choices."""
+    """Parse the decisions of a sketch's choices, `P,P,P`: positions, from 0, in the lists of their options; an empty
+    text is no choices."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise ArgumentTypeError(f"'{text}' is not a list of positions such as 0,2,1")
@@ -42,13 +43,13 @@ def positions(text: str) -> tuple[int, ...]:
 
 
 def selection(text: str) -> Selection:
-    """Parse a sketch N, or a candidate N:P,P,P."""
+    """Parse a sketch `N` or a candidate `N:P,P,P` to the sketch's number and the decisions, None for a sketch."""
     number, colon, decisions = text.partition(":")
     return natural(number), positions(decisions) if colon else None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     if options.decide is not None and options.show is None:
         raise InputError("--decide is for --show; --script N:P,P,P says both")
     if options.filter is not None and _is_about_scripts(options):
@@ -59,8 +60,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    """The groups of a whole program with the sizes of their spaces. Raises InputError for options that need one
-    group."""
+    """Yield a line for each group of a whole program with the size of its space. Raises InputError for options that
+    need one group."""
     from compiler.space.candidates import candidate_count
 
     if _is_about_scripts(options) or options.sample is not None or options.filter is not None:
@@ -100,7 +101,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _with_defaults(task: SearchTask, selection: Selection) -> Selection:
-    """A selection with its choices decided, by default as the rules do."""
+    """A selection with the rules' default decisions if it has none."""
     number, decisions = selection
     if decisions is None and number < len(task.space.defaults):
         return number, task.space.sketches[number].recorded_positions

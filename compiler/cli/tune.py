@@ -1,4 +1,4 @@
-"""`strata tune FILE|NAME`: search for the fastest schedule of a program; outcomes are kept in a database."""
+"""`strata tune FILE|NAME`: search for the fastest schedule of a program; a database records the outcomes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tune(options: argparse.Namespace, machine: Machine | None = None) -> int:
-    """Tune for a machine, by default this one, and print the result; return the command's status."""
+    """Tune for a machine (None: this one) and print the result; return the command's exit status."""
     from compiler.autotune.display.facts import RunFacts
 
     task = program.task(options, options.policy, machine, options.error)
@@ -154,7 +154,7 @@ def _write_json(file: str | None, document: Mapping[str, object]) -> None:
 
 
 def _workers(notes: Sequence[str]) -> dict[str, object]:
-    """The state of a cluster's workers, for JSON."""
+    """The notes on a cluster's workers as an entry of the JSON document; empty without notes."""
     return {"workers": list(notes)} if notes else {}
 
 
@@ -169,7 +169,7 @@ def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
-    """The log files: one for each group and one for the turns, or that of a program that is one group."""
+    """The log files for `--log`: one for each group and one for the turns, or one for a program that is one group."""
     from compiler.autotune.tasks.scheduler import log_of
 
     if log is None:
@@ -179,7 +179,7 @@ def _logs(task: SearchTask, log: str | None) -> list[Path]:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise InputError before the first trial for a file that is not writable."""
+    """Raise InputError for a file that is not writable; a missing file is created."""
     with write_errors(path), open(path, "a", encoding="utf-8"):
         pass
 
@@ -218,7 +218,7 @@ def _whole(
 
 
 def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
-    """Sentences with the times of groups inside the whole program, or the reason why they were not taken."""
+    """Sentences with the times of groups inside the whole program, or with the reason why they were not measured."""
     if in_place is not None:
         return in_place.sentences()
     if any(run.measured for run in view.runs.values()):
@@ -227,7 +227,7 @@ def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """The arguments by which `strata db` prints the program's names; none if PROGRAM does not identify the program."""
+    """The arguments `--names PROGRAM` of a `strata db` command; none for standard input, `--function` or `--scale`."""
     unnamed = options.program == "-" or options.function is not None or options.scale != 1
     return [] if unnamed else ["--names", options.program]
 
@@ -244,7 +244,7 @@ def _print(facts: RunFacts, database: str | None, names: Sequence[str]) -> None:
 
 
 def _command(facts: RunFacts, path: Path) -> list[str]:
-    """The shortest command that prints the best script."""
+    """The words of the shortest command that prints the best script."""
     from compiler.database import Database
 
     assert facts.record is not None
