@@ -11,7 +11,7 @@ tasks/        several tasks that share one budget, such as the groups of a netwo
 search/       the search: proposals by a cost model, learning from outcomes, replay from a log
 measure/      builder and runner processes: scripts to outcomes
 fleet/        measuring on the workers of a dask cluster
-display/      text for people: live table, conclusion, report, the search space in words
+display/      text for people: live table, final report, listing of the search space
 """
 
 from __future__ import annotations

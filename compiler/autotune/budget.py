@@ -8,20 +8,20 @@ from time import perf_counter
 from compiler.autotune.options import TuningOptions
 
 RESERVE = 0.12
-"""The share of the seconds reserved for the leaders' turns, half-way and at the end together."""
+"""The share of the seconds reserved for measuring the leaders again, half-way and at the end together."""
 HALF = 0.5
-"""The spent share at which the leaders take turns for the first time."""
+"""The spent share of the budget at which the leaders are first measured again."""
 DESCENT = 0.7
-"""The spent share at which the neighbours of the best come first."""
+"""The spent share of the budget from which on the neighbours of the best are proposed first."""
 UNLIMITED = (20.0, 0.2)
-"""Without a limit of seconds: the least seconds of the leaders' turns, and their share of the search's time if more."""
+"""The seconds of the leaders' turns without a time limit: the first number, or this share of the search's if more."""
 
 
 @dataclass
 class Budget:
     """The remaining budget of a run.
 
-    Trials are those that the database has of its tasks, see `record_trials`. Seconds count from `options.began`, else
+    Trials include those of earlier runs in the database, see `record_trials`. Seconds count from `options.began`, else
     from the construction. in_flight: the trials under way. turn_seconds: the seconds that the leaders' turns took.
     """
 
@@ -38,17 +38,17 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """The seconds that have passed."""
+        """The seconds since `began`."""
         return perf_counter() - self.began
 
     @property
     def is_over(self) -> bool:
-        """Whether all seconds are spent, those for the leaders' turns included."""
+        """Whether all seconds are spent, those for the leaders' turns included; False without a limit."""
         return self.options.seconds is not None and self.seconds >= self.options.seconds
 
     @property
     def trials(self) -> int:
-        """The trials of all tasks."""
+        """The number of trials of all tasks, earlier runs included."""
         return sum(self._trials.values())
 
     def record_trials(self, task: str, trials: int) -> None:
@@ -57,13 +57,13 @@ class Budget:
 
     @property
     def has_search_time(self) -> bool:
-        """Whether there is time for trials."""
+        """Whether the seconds for trials, those reserved for the leaders' turns excluded, are not spent yet."""
         limit = self.options.seconds
         return limit is None or self.seconds < limit * (1 - RESERVE)
 
     @property
     def spent_share(self) -> float:
-        """The spent share of the trials or of the seconds, whichever is larger."""
+        """The spent share of the trials or of the seconds, whichever is larger; a missing limit counts as 0."""
         of_trials = 0.0 if self.options.trials is None else self.trials / self.options.trials
         of_seconds = 0.0 if self.options.seconds is None else self.seconds / self.options.seconds
         return max(of_trials, of_seconds)
@@ -78,7 +78,8 @@ class Budget:
         return max(0, min(self.options.batch, remaining_trials, self._in_time()))
 
     def _in_time(self) -> int:
-        """The number of trials that fit into the remaining seconds at the mean time of a trial so far; at least one.
+        """The number of trials that fit into the remaining seconds at the mean time of a trial so far, at least one; a
+        batch without a limit or a trial.
         100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4."""
         if self.options.seconds is None or not self._measured:
             return self.options.batch

@@ -19,8 +19,8 @@ class TimeIsUp(BaseException):
 def until(is_over: Callable[[], bool]) -> Iterator[None]:
     """Raise TimeIsUp inside the `with` block once `is_over()` holds; the caller catches it outside the block.
 
-    It interrupts phases that do not check the clock themselves, such as the build of a whole network. It needs the main
-    thread and an unused interval timer; elsewhere it does nothing.
+    Interrupts phases that do not check the clock themselves, such as the build of a whole network. Needs the main
+    thread and an unused interval timer (SIGALRM); without them the block runs without a deadline.
     """
     on_main = threading.current_thread() is threading.main_thread()
     if not on_main or not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0):

@@ -117,11 +117,11 @@ class TaskProgram(Unpicklable):
 
     @property
     def _device(self) -> str:
-        """The machine and its threads, for people."""
+        """The machine with its threads, or the GPU, as text: `avx2, 1 thread`."""
         return self.machine.described(self.threads)
 
     def _written(self, template: Template | None) -> ModuleOp | None:
-        """A template as a module: unchanged, parsed, or recorded from a function of a Schedule."""
+        """Convert a template to a module: parse a text, record a function of a Schedule; None stays None."""
         if template is None or isinstance(template, ModuleOp):
             return template
         if isinstance(template, str):
@@ -167,8 +167,8 @@ class TaskProgram(Unpicklable):
 
     @property
     def schedule(self) -> Schedule:
-        """The unscheduled loops of the program; of a te function those of its canonical form. Raises InputError for a
-        whole program, whose groups have one each."""
+        """The unscheduled loops of the program, or of its canonical form. Raises InputError for a whole program: each
+        of its groups has its own schedule."""
         if self._schedule is None:
             names = ", ".join(group.name for group in self.groups)
             raise InputError(f"{self.name} has groups, and this is asked of one of them: {names}")
@@ -176,12 +176,12 @@ class TaskProgram(Unpicklable):
 
     @property
     def _loops(self) -> ModuleOp:
-        """The module of the loops. Raises InputError for a whole program, whose module is at the te level."""
+        """The module of the unscheduled loops. Raises InputError for a whole program, since its module is te."""
         return self.schedule.module if self._whole else self.module
 
     @cached_property
     def program(self) -> str:
-        """The program text whose hash is the program's identity in databases."""
+        """The text of the loops; its hash identifies the program in databases."""
         return text_of(find_function(self._loops))
 
     @cached_property
@@ -196,12 +196,12 @@ class TaskProgram(Unpicklable):
 
     @property
     def estimated(self) -> bool:
-        """Whether times are estimates, because the machine is not at hand."""
+        """Whether times are estimates, because the machine is not present."""
         return self.device is None
 
     @property
     def hardware(self) -> str:
-        """The threads of a CPU, or the GPU, for messages."""
+        """The number of threads on a CPU, `1 thread`, or the name and architecture of the GPU, for messages."""
         return self.machine.place(self.threads)
 
     @property
@@ -224,21 +224,21 @@ class TaskProgram(Unpicklable):
 
     @property
     def _spoken_program(self) -> Program:
-        """The unscheduled loops under the names of the program."""
+        """The unscheduled loops with the names of the user's program instead of canonical ones."""
         if self._single is not None:
             return self._single.unscheduled
         return program_with_user_names(self.schedule.program, self.provenance, {})
 
     @cached_property
     def derived(self) -> Derived:
-        """The sketches of the program, and the alternatives that were refused."""
+        """The sketches of the program by the template or the rules, and the refused alternatives with reasons."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
         return derive(self.schedule, self.rules, self.machine, self.threads).with_user_names(self.provenance)
 
     @cached_property
     def space(self) -> SketchSpace:
-        """The search space."""
+        """The search space: the candidates of all sketches, their features and scripts."""
         return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
 
     def with_user_names(self, text: str) -> str:
@@ -246,7 +246,7 @@ class TaskProgram(Unpicklable):
         return self.provenance.with_user_names(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:
-        """A script under the names of the program."""
+        """Replace canonical names in a script by the program's names."""
         return script_with_user_names(script, self.provenance)
 
     @property
@@ -256,17 +256,17 @@ class TaskProgram(Unpicklable):
 
     @property
     def forms(self) -> tuple[GroupForm, ...]:
-        """The forms of the program and of groups that were timed inside it."""
+        """The chosen forms of the program and of its groups, of those that were timed inside the program."""
         return self._chosen.timed
 
     def _follow(self) -> None:
-        """Switch to the partition of the chosen forms."""
+        """Switch to the partition of the chosen forms if another one is current."""
         if self._chosen.partition is not self._parts:
             self._take(self._chosen.partition)
 
     @property
     def _arrays(self) -> dict[str, object]:
-        """The constants of a whole program: random ones where it does not know them."""
+        """The arrays of constants by name; in a whole program random ones for those without stored elements."""
         return self._arrays_of(self._whole) if self._whole else {**self.known}
 
     def _arrays_of(self, whole: GroupedProgram) -> dict[str, object]:
@@ -281,9 +281,9 @@ class TaskProgram(Unpicklable):
         constants: Mapping[str, object] | None = None,
         profiled: bool = False,
     ) -> Any:
-        """The kernel of the program under stated schedules.
+        """Build the kernel of the program from schedules of its parts.
 
-        sources: the schedules by the names of the groups, or the program's own name; missing parts are as written.
+        sources: the schedules by group name, or by the program's own name; a missing part is built as written.
         constants: arrays of the constant inputs. profiled: see `BuildSettings`. Raises ScheduleError for a script that
         does not apply.
         """
@@ -292,12 +292,12 @@ class TaskProgram(Unpicklable):
 
     @property
     def _selection(self) -> Selection:
-        """The parts of the program, each scheduled by its record or by the rules."""
+        """The parts of the program, each with the task that schedules it, by its record or by the rules."""
         tasks = self.groups or (self,)
         return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
-        """The program under a script of its space, with the program's order of arguments and the space's names."""
+        """Apply a script of the space; the Schedule has the program's order of arguments and the space's names."""
         script = parse(script, "the script") if isinstance(script, str) else script
         return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
 

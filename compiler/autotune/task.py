@@ -55,28 +55,29 @@ class SearchTask(TaskProgram):
 
     func: a te function, or a function or registered workload that builds one from `args`; also a module, text or path
     at the te or loop level, or a model: the result of a front end or an ONNX file, whose weights are constants.
-    target: cpu, which TVM calls llvm, or a GPU's.
+    target: `cpu`, which TVM calls llvm, or a GPU target.
     threads: of a kernel; None is the value of OMP_NUM_THREADS, else the number of cores that the process may use.
-    rules: derive the search space. template: the search space instead; the rules fill its `sched.auto`. It is a script
-    with open choices, its text, or a function of a `Schedule`, whose choices without a decision are open.
-    machine: the machine to derive the space for, by default the one at hand; for a GPU the model of its architecture
-    `arch`, by default that of the GPU at hand.
+    rules: the search rules that derive the space. template: replaces them, except that they schedule the blocks of its
+    `sched.auto` steps. It is a script with open choices, its text, or a function of a `Schedule`, whose choices without
+    a decision are open.
+    machine: the machine to derive the space for, by default this one; for a GPU the model of its architecture `arch`,
+    by default that of the installed GPU.
     constants: the names of inputs that never change, such as weights. What depends on them alone, such as a packed
     layout, is computed once and not timed.
-    error: the largest rounding error of other forms of groups, see `build`.
-    timing: the place of the operands of timed calls: `warm` in the caches, `network` as in a network (see
+    error: the largest accepted rounding error of alternative forms of groups, see `build`.
+    timing: where timed calls find their operands: `warm` in the caches, `network` as in a network (see
     `compiler.database.outcome`).
 
     A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
     scripts of `space` have canonical names, and `provenance` maps these to the program's. Kernels have the function's
     arguments.
 
-    Where laws offer other forms of groups, the task takes those that an estimate prefers; `tune` times them, and the
-    methods that read a database take the forms chosen there.
+    If laws offer other forms of groups, the task takes those that an estimate prefers; `tune` times them, and the
+    methods that read a database take the forms recorded there as chosen.
 
     A whole program, one whose public function calls groups, has a task for each different group in `groups`, with
-    `network` timing. Its methods apply to all groups; `space` and other attributes of one program are those of `groups`
-    only. Raises InputError or TargetError for a program that cannot be tuned.
+    `network` timing. Its methods apply to all groups; `space` and other attributes of a single program exist on the
+    tasks in `groups` only. Raises InputError or TargetError for a program that cannot be tuned.
 
     >>> A = te.placeholder((64,), name="A")
     >>> SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])
@@ -123,7 +124,7 @@ class SearchTask(TaskProgram):
         return tune(self._problem(options), options)
 
     def _finals(self, program: GroupedProgram) -> ComparisonSetup:
-        """The set-up of the final comparison of default and record of each group inside a whole program."""
+        """Make the set-up of the final comparison, inside a whole program, of each group's default with its record."""
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.in_place import ComparisonSetup
 
@@ -159,9 +160,9 @@ class SearchTask(TaskProgram):
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
-        """The best record of the task; for a whole program a mapping from the names of its groups to theirs.
+        """Return the best record of the task; for a whole program a mapping from group names to best records.
 
-        Raises InputError where there is none.
+        Raises InputError if the database has no record of the task.
         """
         records = self.records(database)
         if not records:
@@ -169,8 +170,8 @@ class SearchTask(TaskProgram):
         return records if self.groups else records[self.name]
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
-        """The best records by task name: of this task, or of the groups of a whole program. First takes the forms that
-        the database has chosen."""
+        """Map the name of the task, or of each group of a whole program, to its best record; tasks without one are left
+        out. First switches to the forms that the database records as chosen."""
         if self._has_forms:
             with Database(to_path(database), create=False) as opened:
                 self._chosen.read_database(opened)
@@ -179,22 +180,22 @@ class SearchTask(TaskProgram):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes of `print_best`."""
+        """The modes that `print_best` accepts."""
         return (*MODES, *self._target.texts)
 
     def script(self, record: Record) -> str:
-        """The script of a record under the names of the program, for people to read; unchanged if it does not parse."""
+        """The script of a record, canonical names replaced by the program's; unchanged if it does not parse."""
         try:
             return str(self._spelled(parse(record.script, "the script")))
         except PROGRAM_ERRORS:
             return record.script
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
-        """The kernel under the best record; it takes the inputs that are not constant.
+        """Build the kernel of the best record; it takes the inputs that are not constant.
 
         constants: arrays of the constant inputs, by name. In a whole program each group has the schedule of its best
-        record. A group without one, or whose record no longer applies, is built as without a database; a warning
-        counts these. Raises InputError without any record, and for missing or unknown constants.
+        record. A group without one, or whose record no longer applies, is built as without a database; a warning states
+        their number. Raises InputError without any record, and for missing or unknown constants.
         """
         arrays = {**self.known, **(constants or {})}
         if set(arrays) != set(self.constants):
@@ -213,11 +214,11 @@ class SearchTask(TaskProgram):
         return build(self.func, self.target, self._team, self.policy, None, arrays or None, self.arch, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
-        """The times of the groups of a whole program under records, beside the measured time of the whole under them.
+        """Compare the recorded times of the groups of a whole program with the measured time of the whole program.
 
-        records: by the names of the groups, as from `tune` and `best`; a group without one is scheduled as by `build`.
-        The whole program is built and timed here. Both times are with `network` timing, see
-        `compiler.autotune.measure.network`. Raises InputError for a program without groups.
+        records: by the names of the groups, as from `tune` and `best`; a group without one is scheduled as by `build`,
+        its time unknown. The whole program is built by the records and timed here. Both times are with `network`
+        timing, see `compiler.autotune.measure.network`. Raises InputError for a program without groups.
         """
         from compiler.autotune.display.breakdown import Breakdown, GroupTime
         from compiler.autotune.measure.network import seconds_of
@@ -246,14 +247,14 @@ class SearchTask(TaskProgram):
         return text
 
     def _group_text(self, record: Record | None, mode: str) -> str:
-        """A group's best record as text, under a line with the group's name and time."""
+        """A group's best record as text below a line with the group's name and time; None: that line alone."""
         seconds = _seconds(record)
         time = "nothing measured, so built as without a database" if seconds is None else duration(seconds)
         head = remark(mode, f"{self._calls}: {time}")
         return head if record is None else f"{head}\n{self._text(record, mode)}"
 
     def _text(self, record: Record, mode: str) -> str:
-        """A record as text in a mode; scripts are under the names of the program."""
+        """A record as text in a mode of `print_best`; scripts have the names of the user's program."""
         if mode == "script":
             return self.script(record)
         if mode == "steps":
@@ -267,7 +268,7 @@ class SearchTask(TaskProgram):
 
     @property
     def _fixed(self) -> list[Buffer]:
-        """The constants whose elements the program does not state, under the names of its loops."""
+        """The constant buffers whose elements the program does not store, named as in its loops."""
         if self._single is not None:
             return self._single.unstated_constants
         program = self.schedule.unscheduled
@@ -275,7 +276,7 @@ class SearchTask(TaskProgram):
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
     def _source(self, record: Record | None) -> Scheduled:
-        """The schedule of a record, not proved again; without one, or if it no longer applies, the default schedule."""
+        """The schedule of a record, not proved again; the default schedule if `record` is None or no longer applies."""
         if record is not None:
             with suppress(ScheduleError):
                 return Scheduled(str(replay(record).script), "record")
@@ -288,11 +289,12 @@ class SearchTask(TaskProgram):
         )
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
-        """Apply a record's script: a module of the single group's loops with the program's arguments, or a Schedule."""
+        """Apply a record's script. Returns a module with the user's order of arguments if the task has a canonical
+        form, else a Schedule."""
         script, single = replay(record).script, self._single
         return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 
 
 def _seconds(record: Record | None) -> float | None:
-    """The median seconds of a call under a record."""
+    """The median seconds of a call in a record's measurement; None without a record."""
     return None if record is None else median(record.outcome.seconds)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LEADERS = 4
 """The number of leaders that are measured again in turns."""
 ROUNDS = 7
-"""The most rounds of the leaders' turns; twice as many on a busy machine. A single round is not run."""
+"""The maximum number of rounds of a comparison; twice as many on a busy machine. A single round is not run."""
 NEAR = 1.5
 """Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
@@ -54,11 +54,11 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """The input of a run: a subject for the workers, and the sketches of its search space on a machine.
+    """The input of a tuning run: the subject that workers build and time, and its sketches on a machine.
 
     name, key, program: the task's name, key and program text in its records. estimated: whether costs are estimates,
-    because the machine is not at hand. written: makes the script of the program as written. notes: makes the sentences
-    about its rules.
+    because the machine is not present. written: makes the script of the program as written. sketches: derives the
+    sketches. notes: makes sentences about plugin rules that added no sketch.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TuningProblem:
 
 
 def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
-    """Search until the budget is spent, and return the best record; see `SearchTask.tune`."""
+    """Search until the budget is spent, and return the best record; None if nothing was measured."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
@@ -96,7 +96,7 @@ def search(task: TuningProblem, options: TuningOptions, database: Database) -> b
 
 @dataclass(frozen=True)
 class _Flight:
-    """A batch under way: its proposals, their scripts, the outcomes as they arrive, and its start on perf_counter."""
+    """A batch in flight: its proposals, their scripts, the outcomes as they arrive, and its start (`perf_counter`)."""
 
     proposals: Sequence[Proposal]
     scripts: Sequence[str]
@@ -188,7 +188,7 @@ class TuningRun:
         self.log.__exit__(*error)
 
     def report(self, phase: str | None = None) -> None:
-        """Report the progress to the callbacks, in a new phase if one is stated."""
+        """Call the callbacks with the progress. A `phase` replaces the current phase and clears its step."""
         if phase is not None:
             self.progress.phase, self.progress.step = phase, ""
         self.progress.seconds = self.budget.seconds
@@ -208,7 +208,8 @@ class TuningRun:
         self.conclude()
 
     def conclude(self, share: float = 1.0) -> None:
-        """Measure the leaders, then best and written program, a last time in a share of the remaining time."""
+        """Measure the leaders, then the best and the program as written, a last time in a share of the remaining
+        seconds; if this run measured nothing, only report why."""
         if not self.progress.measured:
             self.report(self.failure_reason())
             return
@@ -218,15 +219,15 @@ class TuningRun:
 
     @property
     def promise(self) -> float | None:
-        """The expected decrease of the best log time by the chosen proposals; None without a prediction."""
+        """The largest expected decrease of the best log cost among the chosen proposals; None without a prediction."""
         improvements = [proposal.improvement for proposal in self.proposals if proposal.improvement is not None]
         return max(improvements, default=None)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Derive the space, and learn the records of the task and of similar ones. If the budget is spent already, only
-        read the database.
+        """Derive the space, and learn the records of the task and of similar tasks. If the budget is spent already and
+        no search log is requested, only read the task's records.
 
         Each run derives a space of its own: a space evaluates candidates lazily, so that its answers depend on the
         order of requests, and a shared one would make the log depend on other runs.
@@ -268,7 +269,7 @@ class TuningRun:
         self.progress.earlier = len(self.trials)
 
     def learn_new_records(self) -> None:
-        """Learn the new records of the database that other runs have written, earlier or meanwhile."""
+        """Learn the records that other runs have added to the database since the previous call."""
         for record in self.database.records(self.task.key, after=self.seen):
             self.seen = record.id
             if record.run != self.id:
@@ -278,7 +279,7 @@ class TuningRun:
         self.update_progress()
 
     def candidate_of(self, record: Record) -> Candidate | None:
-        """The candidate of this space with a record's script; None without one, since rules may have changed."""
+        """The candidate of this space with a record's script; None if there is none because rules have changed."""
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not is_in_space(self.space.sizes, record.candidate):
             return candidate
@@ -300,7 +301,7 @@ class TuningRun:
                 self.progress.baseline = after
 
     def update_progress(self) -> None:
-        """Copy the state of the search into the progress, and write the new lines of its log."""
+        """Copy the state of the search into the progress, and append the new lines of its log to the log file."""
         progress, search = self.progress, self.search
         self.update_best()
         progress.infeasible = search.infeasible
@@ -323,7 +324,7 @@ class TuningRun:
             progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
 
     def failure_reason(self) -> str:
-        """A sentence about why nothing was measured."""
+        """A sentence that states why this run measured nothing."""
         if self.options.trials is not None and self.budget.trials >= self.options.trials:
             return f"nothing to measure: the database has {self.budget.trials} of {self.options.trials} trials"
         if not self.budget.has_search_time:
@@ -333,7 +334,7 @@ class TuningRun:
     # --- trials -----------------------------------------------------------------------------------------------------
 
     def choose(self, most: int | None = None) -> list[Proposal]:
-        """Choose the next proposals, at most `most`; none when the budget or the space is exhausted."""
+        """Choose the next proposals, at most `most` (None: a batch); none when the budget or the space is exhausted."""
         self.proposals = []
         while not self.proposals and (count := min(self.budget.next_batch_size, most or self.options.batch)):
             self.report("choosing candidates")
@@ -365,11 +366,11 @@ class TuningRun:
         return bool(self.flights)
 
     def measurer(self) -> Measurer | Fleet:
-        """The measurer of this task; its workers start with the first task. Raises TargetError where they cannot."""
+        """The measurer of this task; its workers start with the first task. Raises TargetError if they cannot start."""
         return self.workers.measurer_for(self.task.subject, self.calibrate)
 
     def calibrate(self, measurer: Measurer | Fleet) -> None:
-        """Time the next candidates beside the best one of earlier runs, if there is one."""
+        """Make the best candidate of earlier runs, if there is one, the yardstick of the next measurements."""
         best, outcome = self.search.best, self.search.best_outcome
         if best is not None and outcome is not None:
             measurer.calibrate(self.space.script(best), outcome.cost)
@@ -391,7 +392,8 @@ class TuningRun:
         self.report()
 
     def end_turn(self) -> None:
-        """Record the outcomes of the earliest turn; each is on disk before it is reported."""
+        """Record the outcomes of the earliest batch in flight, each on disk before it is reported. Drop the remaining
+        ones when the seconds for trials are spent."""
         flight, count = self.flights.popleft(), 0
         with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
             for position, outcome in arriving:
@@ -412,7 +414,7 @@ class TuningRun:
         self.learn_new_records()
 
     def record_outcome(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
-        """Record an outcome, then learn it."""
+        """Add an outcome to the database, then teach it to the search. predicted: the cost by the model, if any."""
         task, seed, short = self.task, self.options.seed, self.space.script_with_includes(candidate)
         record = Record(task.key, task.name, task.program, short, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
@@ -425,8 +427,8 @@ class TuningRun:
     def take_turns(self, share: float | None = None) -> None:
         """Measure the leaders again, in turns with each other, and with the program as written if its cost is near.
 
-        Without a `share`, half-way, once. With one, at the end, in that share of the remaining time, until each leader
-        has enough measurements.
+        Without a `share` (half-way): once, in a third of the reserved seconds. With one (at the end): in that share of
+        the remaining seconds, until each leader has enough measurements or the time is too short for two rounds.
         """
         while contenders := self.contenders():
             begun = perf_counter()
@@ -441,8 +443,8 @@ class TuningRun:
                 return
 
     def compare_as_written(self, share: float) -> None:
-        """Measure the best in turns with the program as written, unless that was done or no time is left: only turns
-        give an exact gain."""
+        """Measure the best in turns with the program as written: only turns give an exact gain. Does nothing if the
+        gain is exact already, if one of the two was not measured, or without time."""
         best, best_times = self.search.best, self.progress.best_times
         if best is None or best_times is None or best_times.is_exact or self.costs(self.written) == float("inf"):
             return
@@ -453,8 +455,8 @@ class TuningRun:
             self.compare(pair, rounds)
 
     def contenders(self) -> list[Candidate]:
-        """The leaders that need more measurements, with the best, and with the program as written if its cost is near;
-        empty where no leader does."""
+        """The candidates of the next turns: leaders that need more measurements, the best, and the program as written
+        if its cost is below NEAR times the best; empty if no leader needs more."""
         best, outcome = self.search.best, self.search.best_outcome
         if best is None or outcome is None or len(self.search) < 2:
             return []
@@ -501,13 +503,13 @@ class TuningRun:
 
 
 def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:
-    """Positions and outcomes as they arrive. Closing the generator early ends the busy workers."""
+    """Yield positions and outcomes as they arrive. Raises TargetError as `_checked` does."""
     while (arrived := _checked(lambda: next(arriving, None))) is not None:
         yield arrived
 
 
 def _checked(call: Callable[[], Reply]) -> Reply:
-    """The result of a call to the workers. Raises TargetError where the system refuses processes, files or memory."""
+    """Return the result of a call to the workers. Raises TargetError for lack of processes, files or memory."""
     try:
         return call()
     except OSError as error:

@@ -40,7 +40,8 @@ def workload(make: Make) -> Make:
 
 
 def task_program(what: object, args: Sequence[object]) -> object:
-    """The program of a task: `what`, or the result on `args` of the function or workload that it is.
+    """Return the program of a task: call `what`, a function or the name of a workload, on `args`; return any other
+    `what` as is.
 
     Raises InputError for a name that is not registered, arguments that the function does not take, and arguments to a
     `what` that is no function.

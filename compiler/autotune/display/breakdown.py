@@ -47,8 +47,8 @@ class Breakdown:
         return None if self.total is None else self.whole - self.total
 
     def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """The rows of the table: name, calls, time of a call, time of all calls, and its share of the whole. The last
-        three are the sum, the whole and the difference."""
+        """The rows of the table: name, calls, time of one call, time of all calls and its share of the whole; last the
+        sum, the whole and the difference."""
         for group in self.groups:
             yield group.name, str(group.occurrences), _time(group.seconds), *self._part(group.total_seconds)
         yield "sum of groups", "", "", *self._part(self.total)

@@ -22,13 +22,13 @@ from compiler.targets.cpu.ceilings import plausible_share
 GAIN = 1.01
 """The least speedup over the program as written that counts as a gain; below it is noise of the medians."""
 WRITTEN = "as written"
-"""The name of the sketch that is the program as written."""
+"""The name of the sketch that stands for the program as written."""
 UNKNOWN = "the ceiling could not be measured"
-"""The words for a share above 100%."""
+"""The text instead of a share above 100%, which a disturbed probe causes."""
 INTERRUPTED = "interrupted"
 """The phase of a run that was ended from outside."""
 ENOUGH = 3
-"""The new trials of a run from which on the remaining time is extrapolated."""
+"""The number of new trials from which on the remaining time of a run is extrapolated."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class RunFacts:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the run was ended from outside."""
+        """Whether an interruption ended the run."""
         return self.progress.phase == INTERRUPTED
 
     @property
     def best_times(self) -> BestTimes | None:
-        """The times and the gain of the best; None where nothing was measured."""
+        """The times and the gain of the best, by the progress, else by the record; None if nothing was measured."""
         return self.progress.best_times or (None if self.record is None else BestTimes(self.record.outcome))
 
     @property
@@ -74,7 +74,7 @@ class RunFacts:
 
     @property
     def best(self) -> str:
-        """The time of the best, and the share of the ceiling: `1.97 ms, 78% of the ceiling`; empty without a best."""
+        """The time of the best with its share of the ceiling: `1.97 ms, 78% of the ceiling`; empty without a best."""
         if self.best_times is None:
             return ""
         outcome = self.best_times.best
@@ -86,20 +86,21 @@ class RunFacts:
 
     @property
     def gained(self) -> str:
-        """`2.1 times as fast as the program as written`; `about` where the two were measured at different moments."""
+        """The gain as text: `2.1 times as fast as the program as written`, after `about` if not measured in turns; else
+        empty."""
         if self.best_times is None or self.gain is None:
             return ""
         return f"{'' if self.best_times.is_exact else 'about '}{self.gain:.3g} times as fast as the program as written"
 
     @property
     def trials(self) -> str:
-        """`23 trials, 8 of them from before`."""
+        """The number of trials as text: `23 trials, 8 of them from before`."""
         earlier = f", {self.progress.earlier} of them from before" if self.progress.earlier else ""
         return counted(self.progress.trials, "trial") + earlier
 
     @property
     def failures(self) -> list[str]:
-        """`2 wrong, the first: ...`, a line for each kind of failure."""
+        """A line for each kind of failure: `2 wrong, the first: ...`."""
         lines = []
         for kind, count in sorted(self.progress.failed.items()):
             reason = self.task.with_user_names(" ".join(self.progress.reasons.get(kind, "").split()))
@@ -114,14 +115,14 @@ class RunFacts:
 
     @property
     def infeasible(self) -> str:
-        """`cache 210, registers 12`, without deferred ones; empty without any."""
+        """The numbers of infeasible candidates by reason: `cache 210, registers 12`; deferred ones are left out."""
         counts = self.progress.infeasible.most_common()
         return ", ".join(f"{reason} {count}" for reason, count in counts if reason != LATER)
 
     # --- renderings -------------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """The rows of a table: a heading and a value, empty while it is unknown."""
+        """The rows of a table, heading and value; rows of unknown values are left out."""
         p, seconds_left = self.progress, self.seconds_left
         rows = [
             ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),
@@ -187,7 +188,7 @@ class RunFacts:
 
 
 def ceiling_share(task: RunSubject, outcome: Outcome) -> float | None:
-    """The share of the machine's ceiling that an outcome reached; above 1 if the probe of the ceiling was disturbed."""
+    """The share of the ceiling that an outcome reached, above 1 after a disturbed probe; None for a cost of 0."""
     if outcome.cost <= 0:
         return None
     program = task.schedule.program

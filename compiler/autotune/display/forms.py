@@ -31,8 +31,8 @@ class ProgramForm(GroupForm):
 
 
 def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
-    """The GroupForm of a form by the last comparison that timed it; None if none did. `timed` are the records of all
-    forms of the group, in order."""
+    """Make the GroupForm of a form by the last comparison that timed it; None if it was never timed. `timed` are the
+    records of all forms of the group, the oldest first."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:
@@ -41,7 +41,7 @@ def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm]
 
 
 def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
-    """The last chosen forms of a program and its groups; `timed` are all records of forms, in order."""
+    """The last chosen forms of a program and its groups; `timed` are all records of forms, the oldest first."""
     by_group: dict[str, list[Record]] = {}
     for record in timed:
         if record.name == program or record.name.startswith(f"{program}."):
@@ -52,8 +52,9 @@ def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]
 
 
 def sentences(forms: Sequence[GroupForm]) -> Iterator[str]:
-    """`form of the program, timed as a whole: net channels-last (written 1.08)`; `forms of 2 groups, timed inside the
-    program: net.group_3 winograd-2x2 (written 1.42), ...`; nothing where none was timed."""
+    """Describe chosen forms: `form of the program, timed as a whole: net channels-last (written 1.08)`; `forms of 2
+    groups, timed inside the program: net.group_3 winograd-2x2 (written 1.42), ...`. Numbers are times relative to the
+    chosen form's."""
     groups = [form for form in forms if not isinstance(form, ProgramForm)]
     yield from (f"form of the program, timed as a whole: {form}" for form in forms if form not in groups)
     if groups:

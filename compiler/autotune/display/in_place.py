@@ -12,8 +12,8 @@ from compiler.support.text import counted, duration
 class GroupInPlace:
     """The times of a group inside the program.
 
-    default, tuned: the seconds of all its calls of a run, by default and under its best record. ratio: of the two,
-    measured in turns. is_tuned: whether the record was chosen. differs: whether its script differs from the default.
+    default, tuned: the seconds of all its calls of a run, by default and by its best record. ratio: tuned / default,
+    measured in turns. is_tuned: whether the record was chosen. differs: whether its script is not the default.
     """
 
     name: str
@@ -29,7 +29,7 @@ class InPlace:
     """The times of a whole program and its groups.
 
     default, tuned, chosen: the seconds of a run by default, under the best records of all groups, and under the chosen
-    ones; None while the last is not measured. is_faster: whether the program with the chosen records is faster than by
+    ones; chosen is None until it is measured. is_faster: whether the program with the chosen records is faster than by
     default; if not, all groups stay with the default.
     """
 
@@ -41,7 +41,7 @@ class InPlace:
     is_faster: bool = True
 
     def sentences(self) -> Iterator[str]:
-        """`net as a whole: default 9.1 ms, ...`: the three times; then the groups that stay with the default."""
+        """Describe the three times of the whole, `net as a whole: ...`, then the groups that stay with the default."""
         chosen = "what was chosen was not timed" if self.chosen is None else f"chosen {duration(self.chosen)}"
         yield f"{self.name} as a whole: default {duration(self.default)}, tuned {duration(self.tuned)}, {chosen}"
         slower = [group for group in self.groups if group.differs and not group.is_tuned]

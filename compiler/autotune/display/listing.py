@@ -58,7 +58,7 @@ def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
 
 
 def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
-    """The numbers of the sketches whose names contain a text; of all sketches for None. Raises InputError for none."""
+    """The numbers of the sketches whose names contain a text, or of all for None. Raises InputError without any."""
     numbers = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
     if not numbers:
         raise InputError(
@@ -68,7 +68,7 @@ def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
 
 
 def script(space: SketchSpace, place: Selection) -> str:
-    """The script of a sketch, or of a candidate with its decisions. Raises InputError for an unknown one."""
+    """The script of a sketch, or of a candidate with its decisions. Raises InputError if it is not in the space."""
     number, positions = place
     sketch = _sketch(space, number)
     return str(sketch.script) if positions is None else sketch.text(candidate(space, number, positions)[1])
@@ -106,7 +106,7 @@ def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed
 
 
 def feasibility(space: SketchSpace, candidate: Candidate) -> str:
-    """`feasible`, or `infeasible` with the reason."""
+    """Return `feasible`, or `infeasible` with the reason."""
     number, positions = candidate
     features = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
     reason = features.names[int(features.reasons[0])]
@@ -121,7 +121,7 @@ def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
 
 
 def _sketch(space: SketchSpace, number: int) -> Sketch:
-    """A sketch under the names of the program."""
+    """A sketch, canonical names replaced by the program's. Raises InputError for an unknown number."""
     if not 0 <= number < len(space.sketches):
         raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
     sketch = space.sketches[number]
@@ -161,7 +161,7 @@ def _default(sketch: Sketch, position: int) -> str:
 
 
 def _reads(sketch: Sketch, choice: OpenChoice) -> str:
-    """The steps that read a choice, directly or through multiples and products, in the order of the script."""
+    """The steps that read a choice, directly or through `multiple` and `product`, in the order of the script."""
     carried: set[SSAValue] = set(sketch.ops[choice.position].results)
     steps: dict[str, None] = {}
     for op in sketch.ops:
@@ -175,7 +175,7 @@ def _reads(sketch: Sketch, choice: OpenChoice) -> str:
 
 
 def _step(op: Operation) -> str:
-    """A step and its operand: `split C.m`, `pack A`."""
+    """A step and its operand as text: `split C.m`, `pack A`."""
     buffer = op.properties.get("buffer")
     operand = str(getattr(buffer, "data", "")) or (_handle(op.operands[0]) if op.operands else "")
     return f"{op.name.removeprefix('sched.')} {operand}".rstrip()

@@ -16,7 +16,7 @@ PRODUCTS = (MulfOp, MuliOp)
 
 
 def operator(program: Program) -> str:
-    """The operator of the block with the most operations, its window, and its extents.
+    """Name the operator of the block with the most operations, its window, its reduce and its result extents.
 
     `convolution 3x3, 64 to 1x128x28x28`, `product 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
     """

@@ -37,8 +37,8 @@ class BestTimes:
 
     @property
     def gain(self) -> float | None:
-        """The speedup of the best over the program as written, by turns if they took such, else by their costs. None if
-        the program as written was not measured."""
+        """The speedup of the best over the program as written: the ratio of their costs, measured in turns if they
+        were. None if the program as written was not measured."""
         if self.compared is not None:
             baseline, best = self.compared
             return baseline.cost / best.cost
@@ -51,7 +51,7 @@ class BestTimes:
 
     @property
     def baseline_seconds(self) -> float | None:
-        """The time of the program as written, had it been measured beside the best."""
+        """The time of the program as written, had it been measured beside the best; None if it was not measured."""
         return None if self.gain is None else self.gain * self.seconds
 
 

@@ -28,17 +28,17 @@ class RunSubject(Protocol):
 
     @property
     def groups(self) -> Sequence[RunSubject]:
-        """The tasks of the groups of a whole program."""
+        """The tasks of the groups of a whole program; empty for another program."""
 
     @property
     def forms(self) -> Sequence[GroupForm]:
-        """The forms of groups that were timed inside the program."""
+        """The chosen forms of the program and its groups that were timed inside the program."""
 
     def group(self, name: str) -> RunSubject:
-        """The task of a group."""
+        """The task of a group, by its name in the program or as a task."""
 
     def script(self, record: Record) -> str:
-        """The script of a record under the names of the program."""
+        """The script of a record, canonical names replaced by the program's."""
 
     def with_user_names(self, text: str) -> str:
         """Replace canonical names in a text, such as a failure reason, by the program's names."""

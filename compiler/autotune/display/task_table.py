@@ -54,7 +54,7 @@ class TaskRow:
 
 
 class TaskTable:
-    """The groups of a whole program as tasks; `runs` is the progress of each, by name."""
+    """A table of the groups of a whole program; `runs` maps their task names to the progress of each."""
 
     def __init__(self, task: RunSubject, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs

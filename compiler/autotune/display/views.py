@@ -25,11 +25,11 @@ from compiler.support.text import counted, printable
 PER_SECOND = 1
 """Redraws of the table a second; few, since drawing disturbs measurements."""
 NOTES = 2
-"""The number of last notes on a cluster's workers below the table."""
+"""The maximum number of notes on a cluster's workers below the table, the last ones."""
 AROUND = 4
 """The lines of a terminal reserved for headings and the current phase around a table of tasks."""
 ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
-"""The prefixes of the phases in which a task of several ends a turn."""
+"""The prefixes of the phases that end a turn of one of several tasks."""
 
 
 class RunView:
@@ -50,18 +50,19 @@ class RunView:
         self.show(before, self.last)
 
     def is_of_all(self, progress: Progress) -> bool:
-        """Whether a progress is of a whole program, not of one of its groups."""
+        """Whether a progress belongs to a whole program, not to one of its groups."""
         return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
-        """The facts of a run, of the program or of one of its groups."""
+        """The facts of a run by its progress, of the program or of one of its groups."""
         return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Show the progress `now` of a run, whose last one was `before`. Shows nothing here."""
+        """Show the progress `now`, whose predecessor was `before` (None at first). Shows nothing here."""
 
     def conclusion(self) -> list[str]:
-        """The conclusion of the run, a sentence a line: times, gains, chosen forms and schedules."""
+        """The conclusion of the run, a sentence a line: times, gains, chosen forms and schedules; empty without a
+        run."""
         if self.last is None:
             return []
         forms = sentences(self.task.forms)
@@ -86,7 +87,7 @@ class Lines(RunView):
         self._noted = 0
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Print the changes."""
+        """Print a line for each change from `before` to `now`."""
         for note in now.notes[self._noted :]:
             self._say(now, note)
         self._noted = len(now.notes)
@@ -112,7 +113,7 @@ class Lines(RunView):
             self._say(now, f"{now.phase}: {details}" if details else now.phase)
 
     def _turn(self, now: Progress) -> str:
-        """The state of a task after a turn, and of the whole program."""
+        """The state of a task after a turn, and of the whole program, in one line."""
         facts = self.facts(now)
         best = f"{now.name}, {counted(facts.task.occurrences, 'call')}: {facts.best or 'nothing measured'}"
         return f"{best}, {facts.trials}, {now.phase} | {self.board.heading()}"

@@ -28,7 +28,7 @@ LOOK = 1.0
 STRIKES = 3
 """The number of faults after which a worker gets no more jobs."""
 RETRIES = 1
-"""How often dask repeats a job that an error has ended."""
+"""The number of times that dask repeats a job that ended with an error."""
 Result = TypeVar("Result")
 DaskFuture = Any
 
@@ -51,7 +51,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """The address, with the host if it is known, for people."""
+        """The address, with the host name once it is reported, for messages."""
         return self.address if self.facts is None else f"{self.address} on {self.facts.host}"
 
 
@@ -101,7 +101,7 @@ class Cluster:
             raise InputError(f"no scheduler at {self.address}: {_sentence(error)}") from error
 
     def begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Start a coroutine in the cluster's thread."""
+        """Start a coroutine in the cluster's thread, and return its future."""
         begun = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._begun.add(begun)
         begun.add_done_callback(self._begun.discard)
@@ -147,7 +147,7 @@ class Cluster:
             self.notes.append(f"worker {member.name} is asked no more: {why}")
 
     async def _watch(self) -> None:
-        """Update the members once in LOOK seconds, and lose the jobs that no trusted worker can do any more."""
+        """Update the members once in LOOK seconds, and cancel the jobs that no trusted worker can do any more."""
         was_connected = True
         while True:
             if was_connected and self._client.status == "connecting":
@@ -212,8 +212,8 @@ class Cluster:
     def submit(
         self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
     ) -> FleetJob:
-        """Submit a call for one of the workers `able`, which needs the resource `kind`; it runs after the jobs `after`,
-        whose results it takes."""
+        """Submit a call of `function` on `given` to one of the workers `able`; it takes one unit of the resource `kind`
+        (BUILD or TIME). It runs after the jobs `after`, whose results it takes."""
         future = self._client.submit(
             function,
             *given,
@@ -227,7 +227,7 @@ class Cluster:
         )
 
     async def result(self, job: FleetJob, more: float = 0.0) -> Any:
-        """The result of a job, which may take `more` seconds beyond the patience. Raises Lost."""
+        """Wait for the result of a job, at most `more` seconds beyond the patience. Raises JobLost without a result."""
         self._asked.add(job)
         try:
             return await job.future.result(timeout=self.patience + more)
@@ -256,13 +256,13 @@ class Cluster:
                 await self._lose([job for job in self._asked if not job.allowed_workers.keys().isdisjoint(keys)])
 
     async def _lose(self, lost: Sequence[FleetJob]) -> None:
-        """Cancel jobs; their waiters get an error."""
+        """Cancel jobs; coroutines that await their results get an error."""
         with suppress(Exception):  # a closed client has cancelled them
             await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")
 
 
 def checked(address: str) -> str:
-    """Check an address such as `tcp://host:8786`. Raises InputError where dask is missing, or for a malformed one."""
+    """Return an address such as `tcp://host:8786`. Raises InputError where dask is missing, or for a malformed one."""
     try:
         from distributed.comm import get_address_host_port
         from distributed.comm.addressing import parse_address

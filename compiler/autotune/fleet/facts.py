@@ -25,13 +25,13 @@ class WorkerFacts:
 
 
 def own_facts(builders: int | None = None) -> dict[str, object]:
-    """The facts of this process, as plain data."""
+    """The facts of this process, as plain data; without `builders` it has one a core."""
     all_versions = {**versions(), "python": platform.python_version()}
     return asdict(WorkerFacts(socket.gethostname(), host(), builders or cores(), all_versions, fingerprint() or ""))
 
 
 def read_facts(plain: object) -> WorkerFacts | None:
-    """The facts from plain data; None if it is malformed, as another version's may be."""
+    """The inverse of `own_facts`; None for malformed data, such as that of another version."""
     try:
         fields = dict(plain)  # type: ignore[call-overload]
         return WorkerFacts(**{**fields, "machine": Machine(**fields["machine"])})

@@ -12,14 +12,14 @@ from pathlib import Path
 
 @contextmanager
 def building() -> Iterator[None]:
-    """Hold the host shared, for a build: waits while anything is timed."""
+    """Hold the host's lock in shared mode during a build: waits while anything is timed."""
     with _locked(fcntl.LOCK_SH):
         yield
 
 
 @contextmanager
 def timing() -> Iterator[None]:
-    """Hold the host exclusively, for a timing: waits while anything is built or timed."""
+    """Hold the host's lock in exclusive mode during a timing: waits while anything is built or timed."""
     with _locked(fcntl.LOCK_EX):
         yield
 

@@ -35,7 +35,7 @@ class Answer:
 
 @cache
 def worker_processes() -> WorkerProcesses:
-    """The station of this process."""
+    """The builder and runner processes of this worker, made once."""
     return WorkerProcesses()
 
 
@@ -45,12 +45,12 @@ def facts_of_worker() -> dict[str, object]:
 
 
 def build(subject: Subject, script: str, machine: str) -> Answer:
-    """Build a candidate for a machine, stated as text: Built, or the outcome of the failure."""
+    """Build a candidate for a machine, whose facts are a text. The Answer's value is Built, or a failure's Outcome."""
     return Answer(_worker(), try_call(lambda: worker_processes().build(subject, script, machine)))
 
 
 def time(built: Answer, subject: Subject) -> Answer:
-    """Check and time a built candidate; the outcome of a failed build, or a refusal, is passed on."""
+    """Check and time a built candidate. The Answer's value is the outcome; a failed build or a refusal is passed on."""
     if not isinstance(built.value, Built):
         return Answer(_worker() if built.refusal is None else built.worker, built.value, built.worker)
     return Answer(_worker(), try_call(lambda: worker_processes().time(subject, built.value)), built.worker)

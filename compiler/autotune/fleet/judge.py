@@ -53,8 +53,8 @@ class Judge:
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
     def verdict(self, subject: Subject, said: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
-        """The outcome that counts, of the claims about one candidate; None if another worker must confirm. `can_ask`
-        states whether there is another worker."""
+        """The outcome that counts, by the claims `said` about one candidate; None if another worker must confirm, which
+        is possible only if `can_ask`."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
         if verdict is not None and verdict.outcome.is_comparable:
             self.record_cost(subject, verdict.outcome.cost)
@@ -67,7 +67,8 @@ class Judge:
 
 
 def implausibility(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
-    """Why no machine of a model can have measured an outcome, a sentence; None if one may have."""
+    """Explain in a sentence why no machine of a model can have measured an outcome, such as a time below the bound;
+    None if one can have, or for a failure."""
     if not outcome.ok:
         return None
     shortest = least_seconds(subject.program, machine, subject.threads)

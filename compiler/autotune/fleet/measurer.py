@@ -20,7 +20,7 @@ from compiler.types.machines import Machine, machine_facts
 LOSSES = 8
 """The lost jobs of one candidate after which the candidate is blamed, with the outcome `crash`."""
 PAUSE = 0.05
-"""Seconds between two polls for a free place or a worker."""
+"""Seconds between two polls for a free worker."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Fleet:
         return _outcomes({future: position for position, future in enumerate(begun)})
 
     def calibrate(self, script: str, cost: float) -> None:
-        """Set the best cost so far; a second worker confirms lower ones."""
+        """Set the best cost of the subject; lower ones must be confirmed by a second worker. `script` is not used."""
         assert self._subject is not None
         self._judge.record_cost(self._subject, cost)
 
@@ -87,8 +87,8 @@ class Fleet:
     # --- candidates -------------------------------------------------------------------------------------------------
 
     async def _placed(self, subject: Subject, script: str) -> Outcome:
-        """The outcome of a candidate, begun once the workers have a free place, first come, first served: a late job is
-        then the fault of its worker, not of a queue."""
+        """The outcome of a candidate, begun once fewer than `places` are in flight, first come, first served: a late
+        job is then the fault of its worker, not of a queue."""
         async with self._first:
             while self._flying >= max(1, self.places):
                 await asyncio.sleep(PAUSE)
@@ -123,7 +123,7 @@ class Fleet:
         return self.cluster.submit(BUILD, crew.builders, jobs.build, subject, script, self._stated)
 
     async def _timed(self, crew: _Crew, built: FleetJob, subject: Subject) -> jobs.Answer:
-        """A worker's answer about a built candidate. Raises Lost for a lost job and for an impossible time."""
+        """Have a worker time a built candidate; return its answer. Raises JobLost for a lost job or impossible time."""
         job = self.cluster.submit(TIME, crew.timers, jobs.time, built.future, subject, after=[built])
         reply = self._believed(await self.cluster.result(job))
         member = self.cluster.members.get(reply.worker)
@@ -135,7 +135,7 @@ class Fleet:
         return reply
 
     def _believed(self, reply: jobs.Answer) -> jobs.Answer:
-        """The reply of a trusted worker. Raises Lost for another worker's, InputError for a program that all refuse."""
+        """Return the reply of a trusted worker. Raises JobLost for another reply, InputError if all workers refuse."""
         member = self.cluster.members.get(reply.worker)
         if reply.refusal is not None:
             if member is not None:
@@ -148,7 +148,7 @@ class Fleet:
         return reply
 
     def _judged(self, subject: Subject, claims: Sequence[WorkerClaim]) -> AgreedOutcome | None:
-        """The outcome that counts, of claims about a candidate; strikes accused workers. None if one must confirm."""
+        """The outcome that counts, by claims about a candidate; None: another worker must confirm. Strikes liars."""
         avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
         unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
         verdict = self._judge.verdict(subject, claims, bool(unasked))
@@ -190,11 +190,11 @@ class Fleet:
             await asyncio.sleep(PAUSE)
 
     def _times(self, member: Member) -> bool:
-        """Whether a worker times candidates of the model."""
+        """Whether a worker times candidates and has the machine model of this fleet."""
         return TIME in member.resources and member.facts is not None and member.facts.machine == self.machine
 
     def _why(self) -> str:
-        """Why no worker gets jobs, in words."""
+        """The reasons for which workers get no jobs, as text."""
         refused = [
             f"{member.name}: {member.refusal}" for member in self.cluster.members.values() if member.refusal is not None
         ]

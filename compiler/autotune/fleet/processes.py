@@ -21,7 +21,7 @@ class WorkerProcesses:
     """Builder processes and a runner process, for the jobs of one worker; thread-safe.
 
     A builder process has one candidate at a time and is reused. Candidates for another machine are built by processes
-    whose environment states its facts. Timing waits until no station builds on the host. Methods raise InputError for a
+    whose environment states its facts. Timing waits until no process builds on the host. Methods raise InputError for a
     program that cannot be compiled, TargetError where processes cannot start.
     """
 
@@ -33,7 +33,7 @@ class WorkerProcesses:
         self._timer: Timer | None = None
 
     def build(self, subject: Subject, script: str, machine: str) -> Built | Outcome:
-        """Apply a script, prove it, and compile it for a machine, stated as text."""
+        """Apply a script, prove it, and compile it for a machine, whose facts are a text; a failure is an Outcome."""
         with host_lock.building(), self._builder(subject, machine) as builder:
             ((_, reply),) = builder.map([script])
         return outcome_of(reply)

@@ -71,7 +71,7 @@ class BuilderSetup:
     building: Callable[[Subject], BuildScript] = cpu_building
 
     def start(self) -> Callable[[str | ReferenceJob], Reply]:
-        """Parse the program, once. Raises InputError."""
+        """Parse the program, and return the function that does jobs. Raises InputError for a malformed program."""
         with _sentences():
             unscheduled(self.subject)
         build = self.building(self.subject)
@@ -95,7 +95,7 @@ Compile = Callable[[Schedule], TargetArtefact | Outcome]
 
 
 def build_candidate(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
-    """Apply a script to the program, prove the schedule, compile it."""
+    """Apply a script to the program, prove the schedule, compile it. A failure is an Outcome."""
     start = time.perf_counter()
     with paused():
         artefact = _artefact(subject, script, compile)
@@ -124,7 +124,8 @@ def _proved(subject: Subject, script: str) -> Schedule | Outcome:
 
 
 def apply_script(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
-    """The program under a script, or an outcome with the refused step and its reason. See `Schedule.apply`."""
+    """Apply a script to the subject's program. A refused step, or a text that does not parse, is an Outcome `refused`
+    with the reason. Without `judged` the legality of steps is not checked."""
     try:
         return unscheduled(subject).fork()[0].apply(parse(script, "the script"), judged)
     except ScheduleError as error:

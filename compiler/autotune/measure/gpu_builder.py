@@ -101,8 +101,8 @@ class GpuBuilder:
 
 @dataclass(frozen=True)
 class KernelBuffers:
-    """The buffers between kernels, by name. arrays: their expected elements; empty for a single kernel. written: masks
-    of the elements that must be written, of these buffers and of the outputs."""
+    """The temporaries through which kernels pass values, by name. arrays: their expected elements; empty for a single
+    kernel. written: masks of the elements that must be written, of these buffers and of the outputs."""
 
     arrays: Mapping[str, Array]
     written: Mapping[str, Array]

@@ -23,8 +23,9 @@ from compiler.targets.gpus import KernelArrays
 
 @dataclass(frozen=True)
 class GpuRunnerSetup:
-    """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome. An access outside of the
-    device's memory, or a kernel that does not terminate, ends the process; a new one starts."""
+    """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome. `path` is the file of the
+    reference. An access outside of the device's memory, or a kernel that does not terminate, ends the process; a new
+    one starts."""
 
     subject: Subject
     limits: Limits
@@ -38,7 +39,7 @@ class GpuRunnerSetup:
 
 
 class GpuRunner:
-    """Runs candidates on the GPU, each on arrays of its own. The rate of each sample is 1: costs are seconds."""
+    """Runs candidates on the GPU, each on separate arrays. The rate of each sample is 1: costs are seconds."""
 
     def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
@@ -78,12 +79,13 @@ class GpuRunner:
         return None
 
     def _calls(self, arrays: KernelArrays) -> int:
-        """The number of calls that take `sampling.min_seconds`, at least one."""
+        """The number of calls that last about `sampling.min_seconds` together, at least one."""
         once = arrays.seconds(1)
         return max(1, round(self._sampling.min_seconds / max(once, 1e-7)))
 
     def _samples(self, arrays: KernelArrays) -> list[float]:
-        """Seconds of a call, sampled until the standard error is below `sampling.spread` of the median, or `most`."""
+        """Seconds of a call, in `min_samples` to `max_samples` samples: as many as make the median precise to
+        `spread`."""
         calls = self._calls(arrays)
         samples: list[float] = []
         while len(samples) < self._sampling.max_samples:

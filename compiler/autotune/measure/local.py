@@ -55,7 +55,7 @@ def builder_of(subject: Subject, limits: Limits) -> Setup:
 
 
 class EstimatingExecutor:
-    """The executor without a GPU at hand: builds and simulates candidates, and estimates their times."""
+    """The executor for a GPU that is not present: builds and simulates candidates, and estimates their times."""
 
     def __init__(
         self, subject: Subject, limits: Limits, builders: int | None = None, files: Sequence[int] = ()
@@ -64,16 +64,16 @@ class EstimatingExecutor:
         self.builders = builders_of(subject, limits, builders, files=files)
 
     def switch_subject(self, subject: Subject) -> None:
-        """See `Executor`."""
+        """Switch the builders to candidates of another subject."""
         self.builders.switch_subject(builder_of(subject, self.limits))
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """See `Executor`."""
+        """Build scripts: yield the position of each with Built or the outcome of its failure, as they finish."""
         for number, reply in self.builders.map(scripts):
             yield number, outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """The estimates of the candidates."""
+        """Yield the position and the estimate of each candidate, in order."""
         for number, built in enumerate(candidates):
             yield number, Outcome(ESTIMATED, (built.artefact.estimate,), (1.0,), build_seconds=built.seconds)
 
@@ -90,7 +90,7 @@ class EstimatingExecutor:
 
 
 class LocalExecutor(EstimatingExecutor):
-    """The executor of a machine at hand: builder processes, and a `Timer` with the runner process."""
+    """The executor that measures on this machine: builder processes, and a `Timer` with the runner process."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
         self.timer = Timer(subject, limits, lambda: self.builders.settle())
@@ -101,12 +101,12 @@ class LocalExecutor(EstimatingExecutor):
             raise
 
     def switch_subject(self, subject: Subject) -> None:
-        """See `Executor`."""
+        """Switch the builders and the timer to candidates of another subject."""
         super().switch_subject(subject)
         self.timer.switch_subject(subject)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """See `Executor`; the first batch of a subject includes the job of its reference."""
+        """Build scripts as `Executor.build` does; the first batch of a subject also computes its reference."""
         job = self.timer.reference_job
         reference_jobs = [] if job is None else [job]
         for number, reply in self.builders.map([*reference_jobs, *scripts]):
@@ -116,15 +116,15 @@ class LocalExecutor(EstimatingExecutor):
                 yield number - len(reference_jobs), outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """See `Executor`."""
+        """Time candidates one after the other: yield the position of each with its outcome, in order."""
         return self.timer.run(candidates)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`."""
+        """Time candidates in turns, each once a round, and return their outcomes."""
         return self.timer.compare(candidates, rounds)
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """See `Executor`."""
+        """Make a candidate of a known cost the yardstick of the following ones."""
         self.timer.calibrate(built, cost)
 
     @property

@@ -18,7 +18,7 @@ Say = Callable[[str], object]
 
 
 def ignore_step(words: str) -> None:
-    """Ignore the step of a batch."""
+    """The default of `say`: does nothing."""
 
 
 class Executor(Protocol):
@@ -51,7 +51,7 @@ class Measurer:
             for position, outcome in measurer.measure(scripts): ...
 
     The default executor is processes of this machine, with `builders` builders, by default one a core. Candidates for a
-    GPU that is not at hand are simulated, and their times estimated. Methods raise InputError for a program that cannot
+    GPU that is not present are simulated, and their times estimated. Methods raise InputError for a program that cannot
     be compiled, TargetError where workers cannot start.
     """
 

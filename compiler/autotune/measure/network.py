@@ -23,11 +23,11 @@ from compiler.targets.cpu.presence import sample_undisturbed, time_each_call
 from compiler.types.machines import Machine
 
 PASSED = 2
-"""The bytes read between two reads of a constant, in sizes of the last-level cache."""
+"""The bytes read between two reads of the same copy of a constant, in sizes of the last-level cache."""
 MOST_BYTES = 256 << 20
-"""The upper limit of these bytes, and of the copies of constants."""
+"""The upper limit of these bytes, and of all copies of constants together."""
 COPIES = 64
-"""The most copies of constants; where these are too few bytes, other memory is read as well."""
+"""The maximum number of copies of constants; if they have too few bytes, other memory is read as well."""
 CALLS = 15
 """The number of calls whose median is the time of a whole program."""
 
@@ -74,7 +74,7 @@ class NetworkCall(ArrangedCall):
                 np.copyto(copy, original)
 
     def arrange(self) -> Call:
-        """See `ArrangedCall`."""
+        """Read other memory, write the inputs, and return the call on the next copy of the constants."""
         next(self._passing).sum()
         for words in self._written:
             np.bitwise_or(words, 0, out=words)
@@ -82,8 +82,8 @@ class NetworkCall(ArrangedCall):
 
 
 def seconds_of(kernel: Kernel, machine: Machine) -> float:
-    """Seconds of a call of a kernel with constants of its own, on random inputs, `network` timing: the caches hold
-    other memory before each call, then the inputs. The median of CALLS calls."""
+    """Seconds of a call of a kernel whose constants are built in, on random inputs, with `network` timing: the caches
+    hold other memory before each call, then the inputs. The median of CALLS calls."""
     _, arrays = random_call(kernel)
     call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1
@@ -112,7 +112,7 @@ def _memory(words: int) -> Array:
 
 
 def _with(kernel: Kernel, arrays: Sequence[Array], constants: Sequence[int], copies: Sequence[Array]) -> Call:
-    """The native call on arrays, with copies instead of the constants."""
+    """The native call of a kernel on arrays, in which `copies` replace those at the positions `constants`."""
     operands = list(arrays)
     for position, copy in zip(constants, copies, strict=True):
         operands[position] = copy

@@ -38,9 +38,9 @@ CHECKED = 2
 REPROBES = 2
 """How often a candidate whose rate is above the ceiling is timed again."""
 HELD = 32
-"""The most candidates that stay loaded while they take turns."""
+"""The maximum number of candidates that stay loaded while they take turns."""
 HELD_BYTES = 1 << 30
-"""The most bytes of copies of their constants."""
+"""The maximum number of bytes in copies of their constants."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ class RunnerSetup:
 
 
 class Affinity:
-    """The affinity mask of this process: a processor a thread, first the last ones, since the first has interrupts."""
+    """The affinity mask of this process: one allowed processor a thread, the last ones first: interrupts use the
+    first."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -125,7 +126,8 @@ def _tasks() -> list[int]:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A candidate with right results: its call, the approximate seconds of one, and the number of calls of a sample."""
+    """A candidate with right results: its call, the approximate seconds of one, and the calls of a sample (0:
+    unset)."""
 
     call: Call
     seconds: float
@@ -207,8 +209,8 @@ class Runner:
         return _outcome(select_samples([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
 
     def _beside(self, yardstick: Yardstick | None) -> Clock:
-        """The clock whose probe is a yardstick, loaded once; that of the ceiling without a yardstick, or if a call of
-        the yardstick is too long."""
+        """The clock whose probe is a yardstick, loaded once. The clock of the ceiling if there is no yardstick, or if a
+        call of it takes too long or fails."""
         if yardstick is None:
             return self._clock
         if yardstick.number not in self._clocks:
@@ -222,7 +224,7 @@ class Runner:
         return self._clocks[yardstick.number]
 
     def _check(self, artefact: Unit) -> _Checked | Outcome:
-        """Run a candidate on CHECKED random sets of inputs, and compare its results with the reference."""
+        """Run a candidate on CHECKED random sets of inputs; a result that differs from the reference is an Outcome."""
         calls = self._bound(artefact)
         inputs, outs = self._inputs, self._outs
         seconds = 0.0
@@ -266,7 +268,7 @@ class Runner:
 
 
 def _outcome(samples: Samples) -> Outcome:
-    """The outcome with the samples that count."""
+    """Make the outcome of a measurement of its selected samples."""
     used_samples = samples.selected
     return Outcome(
         MEASURED,

@@ -26,14 +26,15 @@ RUNNERS: Mapping[str, Callable[[Subject, Limits, str], Setup]] = {"cpu": RunnerS
 """The setup of a runner process, by families of targets."""
 Result = TypeVar("Result")
 SHORTER = 0.7
-"""A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
+"""A candidate cheaper than this factor times the yardstick's cost becomes the yardstick."""
 
 
 class Timer:
     """One runner process of this machine, and the reference with which it compares results.
 
     The first candidate is timed beside the machine's ceiling. Then it is the yardstick, beside which others are timed
-    if a call of it is short; `calibrate` sets another one. `quiet` is called before anything is timed.
+    if a call of it is short; `calibrate` sets another one. `quiet` is called before anything is timed, to wait for
+    starting workers.
 
     The reference of a subject is computed once, by a builder process, and passed to runners in `file`, an unnamed file
     that builder and runners inherit. A caller with builders lets one of them do `reference_job` beside the first
@@ -101,7 +102,7 @@ class Timer:
         return pool
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """See `Executor`."""
+        """Time candidates one after the other: yield the position of each with its outcome, in order."""
         self._quiet()
         for number, reply in self.runner.map(candidates, lambda built: MeasureJob(built.artefact, self._yardstick)):
             outcome = _of(reply, candidates[number])
@@ -109,7 +110,7 @@ class Timer:
             yield number, outcome
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """See `Executor`."""
+        """Make a candidate of a known cost the yardstick of the following ones."""
         self._yardsticks[self._subject] = Yardstick(0, built.artefact, cost)
 
     @property
@@ -124,8 +125,9 @@ class Timer:
             self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`; a candidate that fails takes no further turns. All samples of a round get the same rate, the
-        median over the round, so that noise of the probes does not rank candidates."""
+        """Time candidates in turns, each once a round, and return their outcomes; one that fails takes no further
+        turns. All samples of a round get the same rate, the median over the round, so that noise of the probes does not
+        rank candidates."""
         self._quiet()
         outcomes = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
         for _ in range(rounds):

@@ -39,7 +39,7 @@ normal samples: the error is 1.2533 standard deviations over that root, and a st
 
 
 LONGEST = 0.02
-"""The most seconds of a probe: a shorter one is less precise, a longer one delays trials."""
+"""The maximum seconds of a probe: a shorter one is less precise, a longer one delays trials."""
 
 
 class Probe(Protocol):
@@ -97,8 +97,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Clock:
-    """A method of timing calls. ceiling: the probe beside each sample. threads: of the call; several sleep between
-    samples. between: called before a disturbed sample is repeated."""
+    """Times calls in samples, each beside a probe. ceiling: the probe beside each sample. threads: of the call; several
+    sleep between samples. between: called before a disturbed sample is repeated."""
 
     ceiling: Probe
     sampling: Sampling

@@ -18,7 +18,7 @@ from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.presence import MIN_PRESENT_SECONDS, time_calls
 
 LEAST, MOST = 7, 50
-"""The fewest and the most rounds."""
+"""The minimum and the maximum number of rounds."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Runnable(Protocol):
     """A whole program that can be timed."""
 
     def run(self) -> RunTimes:
-        """Run it once."""
+        """Run the program once, and return its times."""
 
 
 class ProfiledProgram:
-    """The kernel of a whole program on random inputs, built with a profile: main adds up the ticks of each call."""
+    """The kernel of a whole program on random inputs, built with a profile, which counts the ticks of each call."""
 
     def __init__(self, kernel: Kernel, calls: int) -> None:
         self._call, self._threads = random_call(kernel)[0], kernel.threads or 1
@@ -47,7 +47,7 @@ class ProfiledProgram:
         self._began, self._ticked = time.perf_counter(), self._clock()
 
     def run(self) -> RunTimes:
-        """See `Runnable`. The seconds of a call are wall-clock time: a preempted thread lengthens that call alone."""
+        """Run the kernel once. The seconds of calls are wall-clock time: a preempted thread lengthens one call only."""
         self._profile[:] = 0
         sample = time_calls(self._call, 1, self._threads)
         tick = (time.perf_counter() - self._began) / max(1, self._clock() - self._ticked)
@@ -56,7 +56,7 @@ class ProfiledProgram:
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """Seconds of two contenders that took turns, a pair of times each round."""
+    """Seconds of two programs, or of a group's calls in them, run in turns: a pair of times each round."""
 
     default: tuple[float, ...]
     tuned: tuple[float, ...]
@@ -68,12 +68,12 @@ class TurnTimes:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The time of the first, and that of the second by their ratio."""
+        """The median time of the first, and that time multiplied by the ratio for the second."""
         first = median(self.default)
         return first, first * self.ratio
 
     def outcome(self, seconds: tuple[float, ...]) -> Outcome:
-        """The outcome of one of the two, its cost relative to the first, whose cost is 1."""
+        """The outcome with the times of one of the two; its cost is relative to the first, whose cost is 1."""
         return Outcome(MEASURED, seconds, tuple(1 / beside for beside in self.default))
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from compiler.space.candidates import Candidate, Pool, distance
 
 LOOKED = 64
-"""The candidates examined, for each one to pick, to find dissimilar ones."""
+"""The number of candidates examined, in order of preference, for each one picked."""
 CHOSEN_FROM = 64
-"""The candidates of a sketch, the first ones, from which `spread_out` chooses."""
+"""`spread_out` chooses among this many first candidates of each sketch."""
 UNLIKE = 2
 """The number of choices in which the candidates of a batch should differ."""
 
@@ -23,8 +23,8 @@ def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
-    """Pick `count` positions of a pool in an order of preference, each dissimilar to `beside` and to earlier picks. If
-    too few are dissimilar, the most preferred of the others fill the number."""
+    """Pick `count` positions of a pool, in the order of preference `order`, each dissimilar to `beside` and to earlier
+    picks. If too few are dissimilar, the most preferred of the others fill up."""
     ranked = list(order)
     picked: list[int] = []
     near = list(beside)

@@ -24,13 +24,13 @@ FLATTER = 0.25
 """The weight of a cost's excess over SLOW. Bad tiles cost twenty times the best; unweighted they would dominate the
 splits of the trees and their spread. On synthetic spaces it ranks better than the plain log and than clipping."""
 MEMBERS = 8
-"""The most earlier tasks of a model; of more the last ones."""
+"""The maximum number of earlier tasks in a model; of more, the last ones."""
 CHANCE_TREES = 16
 """The trees of the forest that predicts failures: a binary target needs fewer."""
 LEAST_CHANCE = 0.02
 """The least predicted chance of success."""
 JUDGED = 8
-"""The trials of a task from which on earlier tasks are judged by their ranking of these."""
+"""The number of trials of a task from which on its earlier tasks must rank these better than chance."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class CostForest:
         self._width = values.shape[1]
 
     def predict(self, values: Values) -> Prediction:
-        """The mean and the spread over the trees.
+        """Predict rows (n, features): the mean and the spread over the trees. Raises InputError for another number of
+        features.
 
         Each tree is evaluated directly, since scikit-learn's forest checks its input once a tree, and summed in a fixed
         order, since threads that add up as they finish make runs differ.
@@ -96,10 +97,10 @@ class CostModel:
     """Predicts log cost, flattened above SLOW, from features. It learns online, and from earlier tasks while their
     ranking helps.
 
-    An earlier task is a forest of its own, on log costs about their median, so that tasks of different size are
-    comparable. The prior is the mean of the earlier tasks that rank this task's trials better than chance. The forest
-    of this task learns the residual of the prior, scaled by how far it explains the trials. Without trials the prior is
-    the prediction.
+    Each earlier task has a forest on its log costs minus their median, so that tasks of different size are comparable.
+    The prior is the mean of the earlier tasks that rank this task's trials better than chance. The forest of this task
+    learns the difference of its log costs from the prior, which is scaled by its least-squares slope. Without trials
+    the prior is the prediction.
     """
 
     def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:
@@ -113,7 +114,7 @@ class CostModel:
 
     @property
     def ready(self) -> bool:
-        """Whether it can predict."""
+        """Whether `predict` has a model: trials of this task, or an earlier task in the prior."""
         return self._forest is not None or bool(self._heard)
 
     @property

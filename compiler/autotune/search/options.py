@@ -21,7 +21,7 @@ class Options:
     pool: candidates drawn for each round; a space of at most that many is enumerated.
     mutants: candidates mutated from `parents` good ones, for each round and generation. generations: the first mutates
     the best measured candidates, each further one the best scored so far.
-    repeats: the measurements after which a leader is trusted.
+    repeats: the number of measurements after which a leader is not measured again.
     trials: the budget, if there is one; its last `descent` share goes to the neighbours of the best.
     """
 

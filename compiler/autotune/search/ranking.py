@@ -31,7 +31,7 @@ class Pairs:
 def pairs_against(
     predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
 ) -> Pairs:
-    """The pairs of one candidate with each of some others."""
+    """Judge the pairs of one candidate with each of several others: predictions (lower is better) against costs."""
     differ = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
     agreement = np.sign(predicted - others_predicted[differ]) * np.sign(cost - other_costs[differ])
     return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(differ)))
@@ -65,7 +65,7 @@ class RankingQuality:
         self._costs.append(cost)
 
     def recall(self, count: int) -> float | None:
-        """The share of the `count` best measured that are among the `count` best predicted; None for fewer."""
+        """The share of the `count` best measured among the `count` best predicted; None with fewer candidates."""
         if not 0 < count <= len(self):
             return None
         measured, predicted = (np.argsort(values, kind="stable")[:count] for values in (self._costs, self._predicted))

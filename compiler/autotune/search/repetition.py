@@ -43,7 +43,7 @@ def replay(space: Space, log: str) -> Search:
 
 
 def _call(entry: Json) -> Call:
-    """The call of a search that a line of the log records. Raises InputError for damaged values."""
+    """Decode a line of a log into the call of a search that it records. Raises InputError for damaged values."""
     if "propose" in entry:
         count = integer("a number of proposals", entry["propose"], 0, MOST)
         return lambda search: search.propose(count)

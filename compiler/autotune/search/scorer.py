@@ -36,7 +36,7 @@ class Scored:
         return np.asarray(np.log(self.chance) - self.prediction.mean)
 
     def improvement(self, best: float | None) -> NDArray[np.float64]:
-        """The chance times the expected improvement on the best cost (n,), higher is better; else the `promise`."""
+        """The chance times the expected improvement on the best cost (n,), higher is better. None: `promise`."""
         if best is None:
             return self.promise
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))
@@ -61,7 +61,7 @@ class Scorer:
         return self.model.ready or self._costs is not None
 
     def learn(self, trials: Trials[Candidate]) -> None:
-        """Refit the models to all outcomes if there are new ones."""
+        """Refit the models to all outcomes if there are new ones and at least FITTED measured trials."""
         if self._learned == trials.changed:
             return
         self._learned = trials.changed
@@ -84,6 +84,6 @@ class Scorer:
         return Scored(pool, self.model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
-        """Compute the missing features of candidates; infeasible ones, tried all the same, have none."""
+        """Compute and store the missing features of tried candidates; infeasible ones have none."""
         pool = filter_all(self._space, [c for c in candidates if c not in self._values]).feasible
         self._values.update(zip(pool.candidates, pool.values, strict=True))

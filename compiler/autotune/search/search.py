@@ -29,7 +29,7 @@ from compiler.space.candidates import (
 from compiler.support.errors import InputError
 
 LIKELY = 16
-"""The candidates drawn for each one of the random start; dissimilar ones of them are chosen."""
+"""The number of candidates drawn for each one of the random start, which picks dissimilar ones."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Search:
 
     @property
     def best_outcome(self) -> Outcome | None:
-        """The outcome of the best candidate."""
+        """The combined outcome of the best candidate; None while none was measured."""
         return None if self.best is None else self._trials.outcome(self.best)
 
     @property
@@ -103,7 +103,7 @@ class Search:
 
     @property
     def infeasible(self) -> Counter[str]:
-        """The number of infeasible candidates so far, by reason."""
+        """The number of infeasible candidates met so far, by reason."""
         return self._supply.infeasible
 
     @property
@@ -113,7 +113,7 @@ class Search:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to propose."""
+        """Whether no candidate is left to propose; in a space too large to enumerate, the last round found none."""
         if self._supply.everything is None:
             return self._exhausted
         return self._supply.exhausted(self)
@@ -127,7 +127,7 @@ class Search:
         return len(self._trials)
 
     def propose(self, count: int) -> list[Proposal]:
-        """The next candidates to measure, at most `count`, and none twice; fewer or none when few are left."""
+        """Propose the next candidates to measure, at most `count`, none twice; fewer or none when few are left."""
         self._scorer.learn(self._trials)
         proposals: list[Proposal] = []
         for phase in (self._from_start, self._from_neighbours, self._from_model):
@@ -195,7 +195,7 @@ class Search:
         return [Proposal(c, None, "default") for c in defaults] + [Proposal(c, None, "start") for c in ranked + spread]
 
     def _ranked(self, count: int, named: Collection[Candidate]) -> list[Candidate]:
-        """The candidates that earlier tasks rank best, without those `named`; none without earlier tasks."""
+        """The `count` candidates that earlier tasks (or estimates) rank best, without those `named`; none without."""
         if not self._scorer.ready:
             return []
         scored = self._scorer.score(self._supply.drawn(self.options.pool, named))
@@ -213,7 +213,7 @@ class Search:
         return self._proposals(scored, {positions[candidate]: why for candidate, why in whys.items()})
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
-        """In the final descent, the untried neighbours of the best, best predicted first."""
+        """In the final descent, the untried neighbours of the best, best predicted first; before, none."""
         final = self.options.final
         if not (self._descending or (final is not None and len(self._trials) >= final)):
             return []
@@ -224,7 +224,8 @@ class Search:
         return self._proposals(scored, dict.fromkeys(best_first(scored.promise)[:count].tolist(), "neighbour"))
 
     def _from_model(self, count: int) -> list[Proposal]:
-        """A batch of a round: draw a pool, evolve and score it, pick by improvement, by mean, and at random."""
+        """A batch of a round: draw a pool, evolve and score it, pick by improvement, by mean and at random. Without a
+        model: dissimilar random candidates."""
         drawn = self._supply.drawn(self.options.pool, self)
         if not self._scorer.ready:
             order = self._rng.permutation(len(drawn))
@@ -235,7 +236,7 @@ class Search:
         return proposals
 
     def _evolve(self, scored: Scored) -> Scored:
-        """A pool with mutants of the best measured candidates, then of the pool's best, as many generations as set."""
+        """Add to a pool mutants of the best measured candidates, then, `options.generations` - 1 times, of its best."""
         if self._supply.everything is not None:
             return scored
         parents = self._trials.best(self.options.parents)
@@ -278,7 +279,7 @@ class Search:
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
-        """The proposals of scored candidates, by position with the source of the choice."""
+        """Make proposals of scored candidates; `whys` maps positions in the pool to the source of the choice."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
         gains: list[float | None] = [None] * len(means)
         if self._best_cost is not None and self._scorer.model.fitted:

@@ -26,9 +26,10 @@ Sizes = Sequence[tuple[int, ...]]
 CROSSED = 0.3
 """The share of mutants that take each choice from either of two parents of one sketch."""
 NEAR = 0.5
-"""The share of changes to the next or the previous option, since options are usually ordered; others are uniform."""
+"""The share of changed choices that move to a neighbouring option, since options are usually ordered; others are
+uniform."""
 WAVES = 8
-"""The most draws for a round, repeated while too few candidates are feasible and new."""
+"""The maximum number of draws in a round; a draw is repeated while too few candidates are feasible and new."""
 
 
 class Supply:
@@ -53,14 +54,14 @@ class Supply:
             self.everything, self._later = sifted.feasible, sifted.later
 
     def _sifted(self, candidates: Iterable[Candidate]) -> FilteredCandidates:
-        """Sift candidates into feasible, infeasible and deferred ones, and count the infeasible ones."""
+        """Filter candidates into feasible, infeasible and deferred ones, and count the infeasible ones."""
         sifted = filter_candidates(self._space, candidates)
         self.infeasible.update(sifted.refused)
         return sifted
 
     def drawn(self, count: int, tried: Container[Candidate]) -> Pool:
-        """About `count` untried candidates drawn over all sketches; of an enumerated space all that are not deferred,
-        and at least one while there is one."""
+        """Draw about `count` feasible untried candidates over all sketches; of an enumerated space return all that are
+        not deferred. If there are none, request deferred ones until one is feasible or none is left."""
         if self.everything is not None:
             return self._left(self.everything, tried)
         pool, drawn_before = Pool((), np.zeros((0, 0), np.float32)), set[Candidate]()
@@ -82,8 +83,8 @@ class Supply:
         return sifted.feasible
 
     def _resift(self, later: tuple[Candidate, ...]) -> FilteredCandidates:
-        """Sift deferred candidates again: all, or if the space still defers all of them, the first few alone. If it
-        defers even these, give all up: `later` of the result is empty."""
+        """Filter deferred candidates again: all, or if the space still defers all of them, only the first few. If it
+        defers even these, drop all: `later` of the result is empty."""
         sifted = self._sifted(later)
         if len(sifted.later) < len(later) or not later:
             return sifted
@@ -94,11 +95,11 @@ class Supply:
         )
 
     def exhausted(self, tried: Container[Candidate]) -> bool:
-        """Whether all candidates of an enumerated space were tried."""
+        """Whether all feasible candidates of an enumerated space were tried; False for a larger space."""
         return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
 
     def _left(self, pool: Pool, tried: Container[Candidate]) -> Pool:
-        """The untried candidates of an enumerated space, after a new request for deferred ones."""
+        """The untried candidates of an enumerated space, after requesting the features of deferred ones again."""
         while True:
             sifted = self._resift(self._later)
             self.everything = pool = pool + sifted.feasible
@@ -108,7 +109,7 @@ class Supply:
                 return pool.subset(untried)
 
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
-        """The feasible untried mutants of some parents, which come best first."""
+        """Mutate parents, which come best first, and return the feasible untried mutants."""
         mutants = mutate(self._sizes, parents, self._options.mutants, self._rng)
         return self._sifted(c for c in mutants if c not in tried).feasible
 

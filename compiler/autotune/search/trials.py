@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from compiler.database.outcome import Outcome, combine
 
 Name = TypeVar("Name", bound=Hashable)
-"""The identity of a candidate: its place in a space, or its script."""
+"""The identity of a candidate: a Candidate of a space, or a script."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Trials(Generic[Name]):
         return len(self._combined)
 
     def add(self, candidate: Name, outcome: Outcome) -> Outcome:
-        """Record an outcome; returns the candidate's, all its outcomes combined."""
+        """Record an outcome, and return the combination of all outcomes of the candidate."""
         number = self._number.setdefault(candidate, len(self._number))
         before = self._combined.get(candidate)
         self._outcomes.setdefault(candidate, []).append(outcome)
@@ -44,7 +44,7 @@ class Trials(Generic[Name]):
         return after
 
     def outcome(self, candidate: Name) -> Outcome:
-        """The combined outcome of a candidate."""
+        """The combined outcome of a tried candidate."""
         return self._combined[candidate]
 
     def ranks(self, candidate: Name) -> bool:
@@ -52,13 +52,13 @@ class Trials(Generic[Name]):
         return self._combined[candidate].is_comparable
 
     def times(self, candidate: Name) -> int:
-        """How often a candidate was tried."""
+        """The number of outcomes of a candidate; 0 if it was not tried."""
         return len(self._outcomes.get(candidate, ()))
 
     def best(self, count: int) -> list[Name]:
-        """The best measured, best first."""
+        """The `count` measured candidates of the lowest cost, best first."""
         return [candidate for _, _, candidate in self._ranked[:count]]
 
     def tried(self) -> list[Name]:
-        """All candidates with an outcome, in the order of their first."""
+        """All candidates with an outcome, in the order of their first outcomes."""
         return list(self._combined)

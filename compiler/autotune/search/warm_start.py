@@ -23,7 +23,7 @@ ROWS = 240
 LEAST = 8
 """The least number of measured scripts of an earlier task."""
 SECONDS = 4.0
-"""The seconds after which no further record is read; before, the result does not depend on time."""
+"""The seconds after which no further record is read; below this limit the result does not depend on time."""
 
 
 def warm_starts(

@@ -18,9 +18,9 @@ UNTOLD = 0.2
 PRIOR = (0.3, 0.15)
 """The pseudo-counts (promised, gained) added to the sums over all tasks: initially half of a promise comes true."""
 OWN = 0.3
-"""The weight of the ratio over all tasks, in units of a task's own promises."""
+"""The pseudo-count with which the ratio over all tasks enters the ratio of one task, in units of its promises."""
 FAILING = 3
-"""The most turns of a task none of whose candidates could be measured."""
+"""The number of turns after which a task without any measured candidate gets no more."""
 NOTHING = 1e-4
 """The least share of the program's time that a batch must promise to save."""
 
@@ -35,8 +35,8 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
     """The seconds of a run of the program that the next batch of a task is expected to save.
 
     The mean, by HABIT, of the usual gain of its turns and of the model's promise, scaled by how far earlier promises
-    came true. With together = 2 s, habit = 0.02, promise = 0.1 and no promise due yet: kept_share = 0.15 / 0.3 = 0.5,
-    so 2 * (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
+    came true. With total_seconds = 2, habit = 0.02, promise = 0.1 and sums of 0: kept_share = 0.15 / 0.3 = 0.5, so 2 *
+    (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
     """
     promised, gained = PRIOR
     promised += sum(task.promised for task in every.values())
@@ -48,7 +48,7 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
     """Pick the task whose batch is expected to save most, per second of measuring if seconds are limited. Tasks without
-    a measurement come first, the largest estimate first."""
+    a measurement come first: of those with the fewest turns the largest estimate. None if no task saves enough."""
     unmeasured = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unmeasured:
         return max(unmeasured, key=lambda name: (-ready[name].turns, ready[name].estimate))
@@ -58,12 +58,12 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
 
 
 def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Pick the first of the tasks with the fewest turns: round robin."""
+    """Pick the first of the tasks with the fewest turns: round robin. None if no task is ready."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 
 def _price(account: TaskState, timed: bool) -> float:
-    """The cost of a trial in units of the limited budget."""
+    """The mean seconds of a trial of a task if seconds are limited; 1 if only trials are, or before the first trial."""
     return account.took / account.count if timed and account.count and account.took > 0 else 1.0
 
 

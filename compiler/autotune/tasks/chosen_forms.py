@@ -26,7 +26,7 @@ class ChosenForms:
     """The chosen forms of a program and its groups: those that an estimate prefers, until `read_database`.
 
     name: of the program's task. func: the program as `build` takes it. offers: its forms. arrays: makes the constants
-    of the program in a form. partition: the program in the chosen forms. timed: the chosen forms that were timed, with
+    of a program in some form. partition: the program in the chosen forms. timed: the chosen forms that were timed, with
     the relative times of the others.
     """
 
@@ -53,7 +53,7 @@ class ChosenForms:
         return self._every.programs is not None or self._current.offered is not None
 
     def read_database(self, database: Database) -> None:
-        """Take the forms that a database records as chosen, by times inside the program."""
+        """Switch to the forms that a database records as chosen; set `partition` and `timed`."""
         current = self._every.chosen_program(database, self._threads, self._policy)
         forms = current.chosen(database, self._threads, self._policy)
         if (current, forms) != (self._current, self._forms):
@@ -69,8 +69,8 @@ class ChosenForms:
         self.timed = tuple(form for form in maybe_timed if form is not None)
 
     def compare(self, options: TuningOptions) -> bool:
-        """Time the forms of the program, then those of its groups in the chosen form, and take the fastest. Return
-        False if interrupted."""
+        """Time the untimed forms of the program, then those of its groups in the chosen form, and take the fastest.
+        Return False if interrupted."""
         from compiler.autotune.tasks.forms import SHARE
 
         progress, begun = Progress(self.name, options.trials, options.seconds), perf_counter()
@@ -119,7 +119,7 @@ class ChosenForms:
         return FormedProgram(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
 
     def groups_in(self, forms: Mapping[str, str]) -> FormedProgram:
-        """The program with its groups in these forms, under default schedules, ready to time."""
+        """The program with its groups in the forms stated by group name, under default schedules, ready to time."""
         assert self._current.offered is not None
         return self._formed(self._current.offered.in_forms(forms))
 

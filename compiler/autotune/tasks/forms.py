@@ -39,7 +39,7 @@ class FormedProgram:
     guarded: Sequence[int] = ()
 
     def calls_of(self, group: str) -> list[int]:
-        """The positions of the calls of a group, in whatever form."""
+        """The positions of the calls of a group, whatever its form."""
         return [position for position, called in enumerate(self.calls) if called == group]
 
     @cached_property
@@ -53,9 +53,9 @@ class FormedProgram:
 class FormComparison:
     """The comparison of the forms of some groups of a program, or of the program itself, by one run of the tuner.
 
-    name: of the program's task. choices: by the names of the groups, or PROGRAM for the program. built: builds the
-    program in forms, by the same names. run: the identity of the tuner's run. say: receives the phases as text.
-    seconds: the time limit. what: the compared forms, for people.
+    name: of the program's task. choices: the forms to compare, by group name, or by PROGRAM for the whole program.
+    built: builds the program in the forms stated by the same names. run: the identity of the tuner's run. say: receives
+    the phases as text. seconds: the time limit. what: the compared forms, for people.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """`InPlaceComparison`: time the default and the best record of each group inside the whole program.
 
-Alone, a group finds caches and memory in another state than inside the program. The faster of the two inside it is
-chosen and recorded in the database, so that a program with its records is never slower than without.
+The state of caches and memory inside the program differs from that of a group measured alone. The schedule that is
+faster inside is chosen and recorded in the database, so that a program with its records is never slower than without.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS = 10.0
 SHARE, MOST_SHARE = 0.1, 0.25
 """The least and the largest share of a run's seconds reserved for the comparison."""
 BUILDS = 3
-"""The reserved time in builds of all groups: one by default, one by records, and as long for the turns."""
+"""The reserved time in build times of all groups: one for the defaults, one for the records, one for timing."""
 
 
 def comparison_seconds(seconds: float, build: float) -> float:
@@ -36,8 +36,9 @@ def comparison_seconds(seconds: float, build: float) -> float:
 class ComparisonSetup:
     """The set-up of a comparison inside a whole program, whose groups go by the names of their tasks.
 
-    name: the program's. calls: the group of each call of a run, in order. whole: see `Key`. source: the schedule of a
-    group under a record, or its default without one. built: builds the program under the schedules of its groups.
+    name: of the program. calls: the group of each call of a run, in order. whole: identifies the program in the keys of
+    groups timed inside it. source: the schedule of a group by a record, or its default for None. built: builds the
+    program with these schedules of its groups.
     """
 
     name: str
@@ -61,8 +62,8 @@ class ComparisonSetup:
 
 @dataclass(frozen=True)
 class _Finalist:
-    """A group with a record: the steps of its default and of the record, and their times inside the program; and the
-    record's own text."""
+    """A group with a record. default, tuned: the scripts of both schedules, recipes expanded. times: of both inside the
+    program. text: the record's script as stored."""
 
     default: str
     tuned: str
@@ -80,15 +81,15 @@ class _Finalist:
         return self.differs and self.times.ratio < MARGIN
 
     def row(self, name: str) -> GroupInPlace:
-        """The finalist as a row for people."""
+        """The times and the choice of the group as a row for display."""
         default, tuned = self.times.seconds
         return GroupInPlace(name, default, tuned, self.times.ratio, self.is_tuned, self.differs)
 
 
 @dataclass(frozen=True)
 class InPlaceComparison:
-    """The comparison of the finalists of some groups by one run of the tuner. left: the remaining seconds of the run.
-    say: receives the phases as text."""
+    """The comparison of default and record of some groups by one run of the tuner. left: the remaining seconds of the
+    run. say: receives the phases as text."""
 
     finals: ComparisonSetup
     groups: Mapping[str, TuningProblem]
@@ -132,7 +133,7 @@ class InPlaceComparison:
         yield InPlace(self.finals.name, *times.seconds, times.seconds[0] * min(ratio, 1.0), groups, ratio <= 1)
 
     def _tuned(self) -> tuple[dict[str, Record], dict[str, Scheduled]]:
-        """The best records, and the schedules of those that still apply."""
+        """The best records, and the schedules of those that still apply, both by group name."""
         self.say("building the program by its records")
         best = {name: self.database.best(group.key) for name, group in self.groups.items()}
         records = {name: record for name, record in best.items() if record is not None}
@@ -162,7 +163,8 @@ class InPlaceComparison:
 
 
 def _with_recipes(group: TuningProblem, script: str) -> str:
-    """Write a default's steps with recipes by name, if the first sketch of the group has the same steps."""
+    """Replace the steps of a group's default script by `sched.include` of their recipes; unchanged if the first sketch
+    of the group has other steps."""
     sketch = group.sketches()[0]
     positions = sketch.recorded_positions
     if sketch.text(positions) != script:

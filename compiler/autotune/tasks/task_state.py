@@ -68,7 +68,7 @@ class TaskState:
         return 0.0 if self.seconds is None else self.weight * self.seconds
 
     def add(self, turn: Turn) -> None:
-        """Add a finished turn to the sums and the means."""
+        """Add a finished turn to the sums and means; gains count from the second turn with a measurement on."""
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained
