@@ -38,11 +38,11 @@ from compiler.support.plugins import Extended
 _OF_PROGRAMS = (FLATTENED, WINDOWS, CHAIN, ONLINE, LOGARITHM, NORMALISED, CHANNELS_LAST)
 _OF_GROUPS = (WINOGRAD_2, WINOGRAD_4)
 LAWS = {law.name: law for law in (*_OF_PROGRAMS, *_OF_GROUPS)}
-"""Our laws by name."""
+"""The built-in laws by name."""
 PROGRAM_LAWS: Sequence[Law] = Extended("program law", _OF_PROGRAMS)
-"""The laws of whole te functions: plugins' laws, then ours."""
+"""The laws of whole te functions: plugins' laws, then the built-in ones."""
 GROUP_LAWS: Sequence[Law] = Extended("group law", _OF_GROUPS)
-"""The laws of groups: plugins' laws, then ours."""
+"""The laws of groups: plugins' laws, then the built-in ones."""
 
 __all__ = [
     "GROUP_LAWS",

@@ -19,17 +19,18 @@ class BoxSide:
 
 @dataclass(frozen=True)
 class Box:
-    """The least point in lexicographic order, and the sides, the last of which has the least direction."""
+    """A box of points. origin: the least point in lexicographic order. sides: the greatest direction first."""
 
     origin: Point
     sides: tuple[BoxSide, ...]
 
 
 def box_of(points: Sequence[Point]) -> Box | None:
-    """The box that consists of some points, each once; None if there is none.
+    """The box that consists of `points`; None if they are no box, or one occurs twice.
 
-    Of (0, 0), (0, 1), (2, 0), (2, 1): (0, 0), and the sides 2 along (2, 0) and 2 along (0, 1). The step between the two
-    least points is a side if all runs along it have one length. The first points of the runs are a box again.
+    (0, 0), (0, 1), (2, 0), (2, 1) give the origin (0, 0) and the sides 2 along (2, 0) and 2 along (0, 1). The step
+    between the two least points is a side if all runs along it have one length. The first points of the runs must be a
+    box again.
     """
     remaining = sorted(set(points))
     if len(remaining) < len(points):

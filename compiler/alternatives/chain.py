@@ -22,29 +22,30 @@ from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer, index_at
 
 MOST_FACTORS = 64
-"""The most factors of a chain: the dynamic programme takes the cube of their number."""
+"""The most factors of a chain: the dynamic programming takes time cubic in their number."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a chain: a value and its index, forms over the axes of the chain."""
+    """A factor of a chain: the name of a value, and its index as forms over the axes of the chain."""
 
     value: str
     index: tuple[Linear, ...]
 
     @property
     def axes(self) -> frozenset[int]:
-        """The axes that its index depends on."""
+        """The axes of the chain that the factor's index depends on."""
         return frozenset().union(*(form.variables() for form in self.index))
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A product of factors, each of which shares a summed axis with the next one.
+    """A product of factors, each of which shares a reduce axis with the next one.
 
-    products: the computes in which it is written, the last one first; its axes are numbered as in the chain. extents:
-    by axis. batch: the axes of the result that all factors have. links: the axis before each factor, and the one after
-    the last factor; None at an end that is a vector.
+    products: the computes of the program that compute it, the last one first; axes 0, 1, ... of the chain are those of
+    the last product, and further axes are the reduce axes of the others. extents: by axis. batch: the axes of the
+    result that all factors have. links: the first axis of each factor matrix, and the second of the last; None at an
+    end that is a vector.
     """
 
     factors: tuple[Factor, ...]
@@ -55,12 +56,12 @@ class Chain:
 
     @property
     def sizes(self) -> list[int]:
-        """The extents of the links, 1 for None."""
+        """The extents of the links; 1 for a link that is None."""
         return [1 if link is None else self.extents[link] for link in self.links]
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Multiply a chain of matrices, batches of them, and vectors at its ends, in another order.
+    """Multiply a chain of matrices or batches of matrices, with matrices or vectors at its ends, in another order.
 
         %P = te.compute "P" [m = 512, n = 512, reduce k = 8] combine [add] (%A[m, k], %B[k, n]) { mulf }
         %Q = te.compute "Q" [m = 512, reduce n = 512] combine [add] (%P[m, n], %X[n]) { mulf }
@@ -106,7 +107,7 @@ def _is_permitted(element: Attribute, conditions: Conditions) -> bool:
 
 
 def _rounding(chain: Chain) -> Rounding | None:
-    """The bounds of either order; None for integers."""
+    """The bounds of the rounding error, equal for all orders of a chain; None for integers."""
     element = chain.products[0].results[0].element
     if not isinstance(element, AnyFloat):
         return None
@@ -115,7 +116,7 @@ def _rounding(chain: Chain) -> Rounding | None:
 
 
 def _product(node: object) -> Compute | None:
-    """A node that is a plain sum of products of two operands' elements over one axis."""
+    """The node itself, if it is a sum over one axis of products of elements of two operands; else None."""
     if not isinstance(node, Compute) or node.block.combiners != ("add",) or len(node.block.reads) != 2:
         return None
     block, value = node.block, node.block.body[0]
@@ -131,14 +132,14 @@ def _product(node: object) -> Compute | None:
 
 
 def _is_plain(access: Access) -> bool:
-    """Whether each index of a read is a different axis, or a constant; and it has no conditions."""
+    """Whether a read has no conditions and each of its indices is a constant or a different axis."""
     axes = [form for form in access.index if not form.is_constant]
     plain = all(form == lin.variable(min(form.variables(), default=0)) for form in axes)
     return plain and len(set(axes)) == len(axes) and not access.where
 
 
 def _chain(root: Compute, graph: Graph) -> Chain | None:
-    """The chain of three factors or more that ends in a product; None if there is none."""
+    """The chain of 3 to MOST_FACTORS factors whose last product is `root`; None if there is none."""
     extents = {n: axis.size for n, axis in enumerate(root.block.axes)}
     products, factors = [root], list[Factor]()
     factors_reversed = [Factor(access.buffer, access.index) for access in reversed(root.block.reads)]
@@ -161,7 +162,7 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
 
 
 def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
-    """The product that computes a factor; None if another compute reads it too, or it is no product."""
+    """The product that computes a factor; None if it is no product, is a result, or has a second reader."""
     inner = _product(graph.producers.get(factor.value))
     if inner is None or factor.value in graph.results or len(graph.consumers[factor.value]) != 1:
         return None
@@ -171,7 +172,7 @@ def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
 
 
 def _linked(chain: Chain) -> Chain | None:
-    """The chain with its factors in order; None unless they are matrices, with matrices or vectors at the ends."""
+    """The chain in order, with links; None unless its factors are matrices, with matrices or vectors at the ends."""
     spatial = chain.products[0].block.spatial
     ends = [factor for factor in chain.factors if len([n for n in factor.axes if n >= spatial]) == 1]
     if len(ends) != 2:
@@ -196,14 +197,14 @@ def _linked(chain: Chain) -> Chain | None:
 
 
 def _only(axes: Iterable[int], fits: Callable[[int], bool]) -> int | None:
-    """The one axis that fits; None where there is none, or several."""
+    """The only axis for which `fits` is true; None if there is none, or several."""
     fitting = [n for n in axes if fits(n)]
     return fitting[0] if len(fitting) == 1 else None
 
 
 def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tuple[int, int], int]]:
-    """The fewest multiplications for a chain of matrices of these sizes, and the best cut of each part of it. A
-    part whose factors are all constant needs none.
+    """The fewest multiplications for a chain of matrices, where matrix n is sizes[n] x sizes[n + 1], and for each range
+    (start, end) of factors the position of its last product. A range of constant factors needs no multiplications.
 
     For (10, 100, 5, 50), none constant: 7500, {(0, 2): 1, (1, 3): 2, (0, 3): 2}. For (4, 32, 64, 16), the last two
     constant: 2048, {(0, 2): 1, (1, 3): 2, (0, 3): 1}.
@@ -222,8 +223,8 @@ def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tup
 
 
 def _reordered(chain: Chain, graph: Graph, constants: Collection[str]) -> Graph | None:
-    """The graph with a chain in the order of the fewest multiplications; None if it is written in that order.
-    `constants`: the values that depend on constants alone."""
+    """The graph with a chain in the order of the fewest multiplications; None if the written order has no more.
+    `constants` are the values that depend on constants only."""
     multiplications, cuts = _cuts(chain.sizes, [factor.value in constants for factor in chain.factors])
     running = [product for product in chain.products if product.results[0].name not in constants]
     written = sum(prod(axis.size for axis in product.block.axes) for product in running)
@@ -254,7 +255,7 @@ def _reordered(chain: Chain, graph: Graph, constants: Collection[str]) -> Graph 
 
 
 def _sum(like: Block, axes: Sequence[int], factors: Sequence[Factor], summed: int, chain: Chain) -> Block:
-    """A block like `like`: the sum over an axis of products of two factors, indexed by `axes`."""
+    """The block `like` with other axes and reads: over `axes`, the sum over `summed` of products of two factors."""
     positions = {n: lin.variable(position) for position, n in enumerate((*axes, summed))}
     ranges = {n: (0, extent - 1) for n, extent in chain.extents.items()}
     reads = tuple(Access(factor.value, index_at(factor.index, positions, ranges)) for factor in factors)

@@ -9,31 +9,31 @@ from compiler.alternatives.law import Conditions, Form, Law
 from compiler.graph.tree import Graph
 
 CLEAR = 1.15
-"""The least estimated gain of a form that is taken: below it estimates are off as often as right."""
+"""The least estimated gain for which a form is taken: below it estimates are as often wrong as right."""
 PLAUSIBLE = 0.8
-"""The least estimated gain of a form that is worth timing beside the written one."""
+"""The least estimated gain for which a form is worth timing beside the written one."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A form, and the law that offers it."""
+    """A form, and the law that made it."""
 
     law: Law
     form: Form
 
 
 def best(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | None:
-    """The permitted form with the largest estimated gain; None where the written form is the fastest."""
+    """The permitted form with the largest estimated gain; None if that is below CLEAR, or there is no form."""
     return preferred(faster_forms(graph, conditions, laws))
 
 
 def preferred(forms: Sequence[Chosen]) -> Chosen | None:
-    """The first of the forms that may be faster, where its estimated gain is clear."""
+    """The first of `forms`, which are sorted by gain, if its estimated gain is at least CLEAR; else None."""
     return forms[0] if forms and forms[0].form.gain >= CLEAR else None
 
 
 def faster_forms(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> tuple[Chosen, ...]:
-    """The permitted forms that may be faster than the written one, one of each law, the largest gain first."""
+    """The permitted forms of gain PLAUSIBLE or more: the best of each law, the largest gain first."""
     forms = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
     by_law: dict[str, Chosen] = {}
     for offer in sorted(forms, key=lambda offer: offer.form.gain, reverse=True):
@@ -43,7 +43,7 @@ def faster_forms(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> t
 
 
 def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterator[Chosen]:
-    """Yield all forms of a graph.
+    """Yield the forms that each law has of a graph, permitted or not.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, offers
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -58,7 +58,7 @@ def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterato
 
 
 def permitted(form: Form, conditions: Conditions) -> bool:
-    """Compare the probable error of a form with the accepted error, by default that of the written form.
+    """Whether the probable error of a form is at most the accepted one, by default that of the written form.
 
     >>> from strata.alternatives import Conditions, Form, Rounding, permitted
     >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [], te.constant([1.0])).module))

@@ -1,4 +1,4 @@
-"""Groups around one convolution, as data that laws match."""
+"""Match groups that consist of one convolution and elementwise computes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ class Convolution:
     is zero outside of its bounds.
 
     In three dimensions filters have one tap along the first: Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s].
-    `read` and `written` are the layouts of X and Y, which may have their channels last. `before` are the nodes that
-    compute X.
+    `read` and `written` are the layouts of X and Y, plain or channels last. `before` are the nodes that compute X.
     """
 
     compute: Compute
@@ -39,24 +38,24 @@ class Convolution:
 
     @property
     def taps(self) -> tuple[int, ...]:
-        """Rows and columns of a filter."""
+        """The numbers of rows and columns of a filter."""
         return self.weights.shape[-2:]
 
     @property
     def images(self) -> int:
-        """The number of two-dimensional images."""
+        """The number of two-dimensional images in the result: batch times depth."""
         shape = self.compute.results[0].shape
         return shape[0] * prod(shape[d] for d in self.written.pixels[:-2])
 
     @property
     def rows(self) -> tuple[int, int]:
-        """Rows and columns of the result."""
+        """The numbers of rows and columns of the result."""
         height, width = (self.compute.results[0].shape[d] for d in self.written.pixels[-2:])
         return height, width
 
 
 def only_convolution(graph: Graph) -> Convolution | None:
-    """The convolution of a graph whose other computes are elementwise; None for any other graph.
+    """The only convolution of a graph whose other computes are elementwise; None for any other graph.
 
     Computes before it compute its image only; computes after it read its result, and the last of them is the only
     result of the graph. Constants may be anywhere.
@@ -77,7 +76,7 @@ def _is_contraction(node: Node) -> bool:
 
 
 def _is_for_image(before: Sequence[Node], convolution: Convolution, graph: Graph) -> bool:
-    """Whether nodes are constants, and elementwise computes that only the image of a convolution depends on."""
+    """Whether nodes are constants, and elementwise computes on which only the convolution's image depends."""
     if any(isinstance(node, Call) for node in before):
         return False
     computes = [node for node in before if isinstance(node, Compute)]
@@ -88,8 +87,8 @@ def _is_for_image(before: Sequence[Node], convolution: Convolution, graph: Graph
 
 
 def _is_on_result(node: Node, convolution: Convolution, graph: Graph) -> bool:
-    """Whether a node is elementwise, of the shape of a convolution's result, and reads computed values at its own
-    indices."""
+    """Whether a node is elementwise, has the shape of a convolution's result, and reads computed values at the indices
+    of the element that it computes."""
     if not isinstance(node, Compute):
         return False
     block, shape = node.block, convolution.compute.results[0].shape
@@ -102,12 +101,12 @@ def _is_on_result(node: Node, convolution: Convolution, graph: Graph) -> bool:
 
 
 def _without_units(index: Sequence[Linear], shape: Sequence[int]) -> tuple[Linear, ...]:
-    """An index into a shape, with 0 in dimensions of one element."""
+    """An index into `shape`, with 0 in dimensions of extent 1."""
     return tuple(form if size > 1 else lin.constant(0) for form, size in zip(index, shape, strict=True))
 
 
 def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
-    """A compute as a convolution with stride 1; None for any other compute."""
+    """Match a compute as a convolution with stride 1 in any layouts; None for any other compute."""
     block = node.block
     rank = block.spatial
     if kind_of(block) is not Kind.CONTRACTION or rank not in (4, 5) or len(block.reads) != 2:
@@ -122,7 +121,8 @@ def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
 
 
 def _in_layouts(node: Compute, graph: Graph, read: ImageLayout, written: ImageLayout) -> Convolution | None:
-    """A compute as a convolution with its image and its result in these layouts; None if it is none."""
+    """Match a compute as a convolution with stride 1 that reads its image in the layout `read` and writes its result in
+    `written`; None for any other compute."""
     block, rank = node.block, node.block.spatial
     of_filter = tuple(map(lin.variable, (written.channels, *range(rank, len(block.axes)))))
     weights = next((access for access in block.reads if access.index == of_filter), None)
@@ -141,14 +141,16 @@ def _in_layouts(node: Compute, graph: Graph, read: ImageLayout, written: ImageLa
 
 
 def _is_of_own_image(block: Block, image: Access, layout: ImageLayout) -> bool:
-    """Whether an index has the result's batch axis and, for the channels, the first reduce axis."""
+    """Whether the index of an image has the result's batch axis (or 0 for a batch of 1), and the first reduce axis as
+    its channel."""
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
     reads_own_image = len(image.index) == block.spatial and image.index[0] in images
     return reads_own_image and image.index[layout.channels] == lin.variable(block.spatial)
 
 
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:
-    """Whether the conditions of a read are bounds of its source, all that can fail, and it reads zero where they do."""
+    """Whether the conditions of a read are bounds of its source, include all bounds that can fail, and give zero where
+    they fail."""
     # X[h + r - 1] of extent 8, h in 0..7, r in 0..2: h + r - 1 >= 0 and 8 - h - r >= 0 can fail and must both be there.
     bounds = {Condition(form) for form in access.index}
     bounds |= {Condition(lin.constant(size - 1) - form) for form, size in zip(access.index, source.shape, strict=True)}

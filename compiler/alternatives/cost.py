@@ -12,19 +12,19 @@ from compiler.program.combiner import Joint
 from compiler.types.machines import Gpu, Machine
 
 BYTES = 16
-"""The bytes that a core moves in a cycle: between a vector from L2 and an element from memory."""
+"""The bytes that a core moves in a cycle: a mean between a vector from L2 and an element from memory."""
 
 
 def gain(written: Graph, other: Graph, conditions: Conditions) -> float:
-    """The estimated time of a graph over that of its other form."""
+    """The estimated cycles of `written` over those of its form `other`; above 1 if `other` is faster."""
     return cycles(written, conditions) / max(cycles(other, conditions), 1)
 
 
 def cycles(graph: Graph, conditions: Conditions) -> float:
-    """Estimate the cycles of a call: the sum over its computes, without those that depend on constants alone.
+    """Estimate the cycles of a call of a graph: the sum over its computes, without those of constants only.
 
-    A compute takes as long as its operations, two vectors of fused multiplications a cycle, or as the bytes that it
-    reads and writes, whichever is longer. Joint reductions are not vectorized.
+    A compute takes the longer of its operations, at two vectors of fused multiply-adds a cycle, and of the bytes that
+    it reads and writes, at BYTES a cycle. Joint reductions are not vectorized.
 
     >>> A = te.placeholder((64,), name="A")
     >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [A], te.nn.relu(A)).module))
@@ -37,7 +37,8 @@ def cycles(graph: Graph, conditions: Conditions) -> float:
 
 
 def constant_values(graph: Graph, constants: Collection[str]) -> set[str]:
-    """The values that depend on constants alone: on the inputs named in `constants`, and on tensors in the program."""
+    """The names of values that depend on constants only: on inputs in `constants` and on constants of the graph. The
+    names in `constants` are included."""
     fixed_values = set(constants)
     for node in graph.nodes:
         if not isinstance(node, Call) and fixed_values.issuperset(node.operands):

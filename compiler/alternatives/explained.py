@@ -12,12 +12,12 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
 
 _FREEST = "fast"
-"""The policy that permits whatever another one does."""
+"""The floating-point policy that permits all that other policies permit."""
 
 
 def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], names: Provenance) -> Iterator[str]:
-    """For each law of whole functions, a line for each place where it applies to a canonical graph, or a line on why
-    it does not apply. `names`: the user's names of the graph's parts."""
+    """Yield for each law of whole functions a line for each form of it that is taken for a canonical graph, or a line
+    with the reason why none is. `names` are the user's names in the graph."""
     rewriting = rewrite_graph(graph, conditions, laws)
     for law in laws:
         applications = [applied for applied in rewriting.applied if applied.law == law.name]
@@ -28,7 +28,7 @@ def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], name
 
 @dataclass(frozen=True)
 class NamedGroup:
-    """A canonical group with its inputs that never change, and the user's names of its parts."""
+    """A canonical group, the names of its inputs that never change, and the user's names in it."""
 
     graph: Graph
     constants: frozenset[str]
@@ -36,7 +36,7 @@ class NamedGroup:
 
 
 def group_explanations(groups: Sequence[NamedGroup], conditions: Conditions, laws: Sequence[Law]) -> Iterator[str]:
-    """For each law of groups, a line for each group to which it gives another form, or one refusal if there is none."""
+    """Yield for each law of groups a line for each group that gets a form of it, or one refusal if no group does."""
     group_conditions = [replace(conditions, constants=group.constants) for group in groups]
     chosen = [best(group.graph, here, laws) for group, here in zip(groups, group_conditions, strict=True)]
     for law in laws:
@@ -54,7 +54,8 @@ NOWHERE = "nothing in the program has its form"
 
 
 def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
-    """The reason why a law does not apply to a graph: the first condition without which it would."""
+    """The reason why no form of a law is taken for a graph: it does not pay, errs too much, needs a freer policy or
+    constant inputs, or does not match."""
     paid = _best(law, graph, conditions)
     if paid is not None:
         return f"it does not pay: {_what(paid, graph)}, for a gain of {paid.gain:.3g}"
@@ -73,11 +74,11 @@ def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
 
 
 def _what(form: Form, graph: Graph) -> str:
-    """The parts that a form replaces, in words."""
+    """The sentence of a form on its replacement; the graph's name if the form has none."""
     return form.where or f"@{graph.name} in another form"
 
 
 def _best(law: Law, graph: Graph, conditions: Conditions) -> Form | None:
-    """A law's form with the largest gain; None where there is none."""
+    """The permitted form of a law with the largest gain; None if there is no permitted form."""
     forms = (form for form in law.forms(graph, conditions) if permitted(form, conditions))
     return max(forms, key=lambda form: form.gain, default=None)

@@ -1,4 +1,4 @@
-"""Symbolic evaluation of expressions to sums of products of reads and exponentials, for a known order of two reads."""
+"""Symbolic evaluation of expressions to sums of products of reads and exponentials, for each order of two reads."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from compiler.dialects.upstream.arith import CMPF, CmpfOp, SelectOp
 from compiler.program.body import Apply, Read, Scalar
 
 Exponent: TypeAlias = tuple[tuple[int, float], ...]
-"""A linear combination of reads: their positions and factors, in order."""
+"""A linear combination of reads: pairs of a read's position and its factor, ordered by position."""
 Term: TypeAlias = tuple[tuple[int, ...], Exponent]
-"""A product of reads, by their positions, and the exponential of an exponent."""
+"""A product of reads, given by their positions, and of the exponential of an exponent."""
 Sum: TypeAlias = Mapping[Term, float]
-"""Terms with their coefficients, none of them 0."""
+"""A sum: map each term to its coefficient, which is not 0."""
 
 
 class UnknownValueError(Exception):
-    """An expression that is no sum of products of reads and exponentials."""
+    """Raised for an expression that is no sum of products of reads and exponentials."""
 
 
 @dataclass
 class OrderCase:
-    """An evaluation of expressions where the read `first` is greater than `second` (`order` 1), less (-1) or equal (0),
-    or one of them is NaN (None).
+    """A symbolic evaluator for one order of two reads, given by their positions: `order` is 1 if `first` > `second`, -1
+    if it is less, 0 if they are equal, None if one is NaN.
 
-    `cancels` is set by a difference of a read with itself, which is NaN if the read is infinite.
+    `cancels` becomes True if a read is subtracted from itself, which is NaN if the read is infinite.
     """
 
     first: int
@@ -40,13 +40,13 @@ class OrderCase:
     _values: dict[int, Sum] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> Sum:
-        """The value of an expression. Raises UnknownValueError."""
+        """Evaluate an expression. Raises UnknownValueError if it has another form."""
         if id(node) not in self._values:
             self._values[id(node)] = self._value(node)
         return self._values[id(node)]
 
     def variable(self, position: int) -> Sum:
-        """A read as a sum; `second` counts as `first` if the two are equal."""
+        """The sum that is one read; `second` becomes `first` if the two are equal."""
         return {((self._named(position),), ()): 1.0}
 
     def _named(self, position: int) -> int:
@@ -71,7 +71,8 @@ class OrderCase:
         return rule(self, *map(self.value, node.operands))
 
     def _holds(self, condition: Scalar) -> bool:
-        """Evaluate a comparison; if an operand is NaN, unordered predicates are true. Raises UnknownValueError."""
+        """Evaluate a comparison of floats; with a NaN operand, unordered predicates are true and others false. Raises
+        UnknownValueError if the order does not decide it."""
         if not isinstance(condition, Apply) or condition.kind is not CmpfOp:
             raise UnknownValueError
         number = dict(condition.properties)["predicate"]
@@ -83,7 +84,8 @@ class OrderCase:
         return predicate[1:] in _HOLDING[sign]
 
     def sign(self, a: Sum, b: Sum) -> int | None:
-        """The sign of a - b; None if one of the two is NaN. Raises UnknownValueError."""
+        """The sign of a - b: 1, 0 or -1; None if one of the two is NaN. Raises UnknownValueError unless a - b is 0 or a
+        multiple of first - second."""
         # Case(0, 1, order=-1), where read 0 < read 1: the sign of read 0 - read 1 is -1, of read 1 - read 0 it is 1.
         difference = _sum(a, _negated(b))
         if self.order is None and difference:
@@ -101,13 +103,13 @@ class OrderCase:
         return _sum(a, _negated(b))
 
     def greatest(self, a: Sum, b: Sum) -> Sum:
-        """The maximum of a and b; NaN if one of them is."""
+        """The maximum of a and b; the read that represents NaN if one of them is NaN."""
         sign = self.sign(a, b)
         return {((_NAN,), ()): 1.0} if sign is None else a if sign >= 0 else b
 
 
 _NAN = -1
-"""The position of a read that represents NaN."""
+"""The position of an artificial read that represents NaN."""
 _HOLDING = {1: ("gt", "ge", "ne"), 0: ("eq", "ge", "le"), -1: ("lt", "le", "ne")}
 
 

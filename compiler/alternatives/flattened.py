@@ -1,4 +1,4 @@
-"""flattened: a sum of sums as one sum."""
+"""flattened: merge a sum of sums into one sum."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Block
 
 BUSY = 64
-"""The number of results that keeps all threads busy if a large tensor is reduced by a loop for each result."""
+"""The least number of results that keeps all threads busy if each result is reduced by a serial loop."""
 _EXACT = ("max", "min")
-"""The combiners of floats whose result no order changes."""
+"""The combiners of floats whose result does not depend on the order."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
@@ -56,8 +56,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 
 def _summed(outer: object, graph: Graph) -> Compute | None:
-    """The reduction whose results `outer`, a reduction by the same combiner or a permutation, reads once; None if
-    none."""
+    """The reduction that only `outer` reads, each result once: a reduction by the same combiner, or a permutation of a
+    gradient. None for any other `outer`."""
     if not isinstance(outer, Compute) or len(outer.results) != 1 or len(outer.block.reads) != 1:
         return None
     (value,), block = outer.results, outer.block
@@ -75,7 +75,7 @@ def _summed(outer: object, graph: Graph) -> Compute | None:
 
 
 def _is_permutation(block: Block) -> bool:
-    """Whether a compute of one read reads each element at most once: along axes, or in windows that do not overlap."""
+    """Whether a block of one read reads each element at most once: along axes, or in windows that do not overlap."""
     index = [form for form in block.reads[0].index if not form.is_constant]
     axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     moved = [axis for form in index for axis in _digits(form, block)]
@@ -83,8 +83,8 @@ def _is_permutation(block: Block) -> bool:
 
 
 def _digits(form: Linear, block: Block) -> list[int]:
-    """The axes that are the digits of a form, as of windows that do not overlap, the most significant first; else
-    each axis twice. Of `2 * y + p`, p of extent 2: [y, p]."""
+    """The axes of a form in which each stride is the product of the smaller extents, the largest stride first: [y, p]
+    for `2 * y + p` with p of extent 2, windows that do not overlap. Each axis twice for any other form."""
     factors = sorted((form.coefficient(axis) or 0, axis) for axis in form.variables())
     sizes = [1, *(block.axes[axis].size for _, axis in factors)]
     strides = [prod(sizes[: n + 1]) for n in range(len(factors))]
@@ -98,7 +98,7 @@ def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
 
 
 def one_block(outer: Block, inner: Block) -> Block:
-    """The outer block with the inner one in the place of its read."""
+    """The outer reduction with the inner one inlined for its read: one block that reduces over the axes of both."""
     (access,), count = outer.reads, len(outer.axes)
     reduces = inner.axes[inner.spatial :]
     axes = [axis_attribute(f"{inner.label}.{axis.label}", axis.size, True) for axis in reduces]
@@ -108,8 +108,8 @@ def one_block(outer: Block, inner: Block) -> Block:
 
 
 def _is_gradient(block: Block) -> bool:
-    """Whether a sum of products is the gradient of a convolution's weights: one factor is read through windows, whose
-    taps are axes of the result, and both factors depend on all reduce axes."""
+    """Whether a block is the gradient of a convolution's weights: a sum of products, one factor read through windows
+    whose taps are axes of the result, both factors indexed by all reduce axes."""
     if block.combiners != ("add",) or len(block.reads) != 2 or block.spatial < 4:
         return False
     windows = [form for access in block.reads for form in access.index if len(form.variables()) == 2]
@@ -120,7 +120,7 @@ def _is_gradient(block: Block) -> bool:
 
 
 def _is_pooling(block: Block) -> bool:
-    """Whether one read is reduced in windows along two dimensions or more."""
+    """Whether a block reduces its only read in windows along two dimensions or more."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     windows = [form.variables() for form in block.reads[0].index if len(form.variables()) > 1]
@@ -130,7 +130,8 @@ def _is_pooling(block: Block) -> bool:
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:
-    """Whether a block reduces whole last dimensions of one read, which fits L2 or gives BUSY results."""
+    """Whether a block reduces its only read along whole last dimensions, and the read buffer fits L2 or there are at
+    least BUSY results."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     (access,), source = block.reads, graph.values[block.reads[0].buffer]

@@ -1,4 +1,4 @@
-"""Folds: trees of one associative operation over terms, through computes that have no other readers."""
+"""Folds: trees of one associative operation over terms. They extend into producers that have no other reader."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ FOLDS: Mapping[type[Operation], str] = {
     arith.MinSIOp: "min",
     arith.MinUIOp: "min",
 }
-"""The combiner that folds as an operation does."""
+"""Map an operation to the combiner of the equal reduction."""
 
 
 @dataclass(frozen=True)
 class FoldTerm:
-    """A term of a fold: an expression over reads, indexed by the axes of the root and then by reduce axes of its
-    own."""
+    """A term of a fold: an expression over `reads`, whose indices are forms over the axes of the root compute, followed
+    by the term's reduce axes `reduces`."""
 
     value: Scalar
     reads: tuple[Access, ...]
@@ -43,8 +43,8 @@ class FoldTerm:
 
 @dataclass(frozen=True)
 class Fold:
-    """A value in the compute `root` that folds terms, and the computes that it absorbs. `is_part`: whether it is
-    part of another fold in the same compute."""
+    """A `value` in the compute `root` that folds `terms`. absorbed: the producers whose expressions became terms.
+    is_part: whether the value is an operand of another fold in `root`."""
 
     root: Compute
     value: Apply
@@ -55,8 +55,8 @@ class Fold:
 
 
 def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fold]:
-    """The folds permitted by `conditions` in a compute of one result, outer ones first; in a reduction, those by its
-    combiner only. max(max(a, b), c) is a fold of three terms with one of two inside."""
+    """The permitted folds in a compute of one result, outer ones first; in a reduction, only those by its combiner.
+    max(max(a, b), c) is a fold of three terms, and inside it one of two."""
     if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
         return
     block, (result,), inner_nodes = node.block, node.results, set[int]()
@@ -82,7 +82,7 @@ def _is_permitted(combiner: str, element: Attribute, conditions: Conditions) -> 
 
 @dataclass(frozen=True)
 class _Inside:
-    """The search for the terms of a fold by one operation; adds the computes that it goes through to `absorbed`."""
+    """The search for the terms of a fold by the operation `kind`; it adds the computes that it enters to `absorbed`."""
 
     root: Compute
     kind: type[Operation]
@@ -90,7 +90,7 @@ class _Inside:
     absorbed: list[Compute]
 
     def terms(self, term: FoldTerm, reader: Compute) -> Iterator[FoldTerm]:
-        """The terms into which a term of `reader` can be expanded; the term itself if it is no fold."""
+        """The terms into which a term of `reader` can be expanded; only the term itself if it is no fold."""
         value = term.value
         if isinstance(value, Apply) and value.kind is self.kind:
             for operand in value.operands:
@@ -108,7 +108,8 @@ class _Inside:
             yield from self.terms(inner, producer)
 
     def _only_read(self, access: Access, reader: Compute) -> Compute | None:
-        """The compute of a value that only `reader` reads, if it folds or reduces by the same combiner; else None."""
+        """The producer of a read value, if only `reader` reads it and it folds or reduces by the same combiner; else
+        None."""
         node = self.graph.producers.get(access.buffer)
         if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None or access.where:
             return None
@@ -120,7 +121,7 @@ class _Inside:
         return node if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
 
     def _at(self, block: Block, access: Access) -> FoldTerm:
-        """The value of a block at the index of a read of it."""
+        """The expression of a block's result at the index of a read of that result, as a term over the root's axes."""
         root, reduces = self.root.block, block.axes[block.spatial :]
         count = len(root.axes)
         forms = dict(enumerate(access.index))
@@ -131,5 +132,5 @@ class _Inside:
 
 
 def ranges(axes: Sequence[AxisAttr]) -> dict[int, lin.Range]:
-    """The ranges of axes."""
+    """Map the position of each axis to its range (0, extent - 1)."""
     return {n: (0, axis.size - 1) for n, axis in enumerate(axes)}

@@ -20,16 +20,17 @@ class LawScope(Enum):
     """
 
     PROGRAM = "program"
-    """A whole te function, canonical, before it is grouped."""
+    """The law rewrites whole canonical te functions, before they are grouped."""
     GROUP = "group"
-    """A group, canonical; its other form is scheduled in its place."""
+    """The law rewrites canonical groups; the form is scheduled instead of the group."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The facts on which a choice depends: the machine, the floating-point policy, the inputs that never change, by
-    their names, and the error that the caller accepts: max|y - y64| / max|y|, None for no more than the written
-    form's.
+    """The facts on which the choice of a form depends.
+
+    machine, policy: the target and the floating-point policy. constants: the names of inputs that never change. error:
+    the accepted max|y - y64| / max|y|, where y64 is the result in float64; None for that of the written form.
 
     >>> conditions = strata.alternatives.Conditions(strata.targets.MACHINES["avx2"], "fast", frozenset({"W"}))
     >>> conditions.policy, sorted(conditions.constants), conditions.error
@@ -46,8 +47,8 @@ class Conditions:
 class Rounding:
     """Bounds of a form's rounding error.
 
-    worst: over the largest sum of absolute products of a result. probable: over the largest result, at `CONFIDENCE`,
-    for operands and rounding errors that are independent and of mean zero (the model of Higham and Mary, 2019).
+    worst: relative to the largest sum of absolute products of a result. probable: relative to the largest result, at
+    `CONFIDENCE`, if operands and rounding errors are independent and of mean zero (Higham and Mary, 2019).
 
     >>> bound = strata.alternatives.rounding_of_sums([64], 2.0**-24)
     >>> bound.worst > bound.probable
@@ -62,7 +63,7 @@ CONFIDENCE = 0.998
 
 
 def rounding_of_sums(extents: Sequence[int], unit: float) -> Rounding:
-    """Bound the rounding error of nested sums of products with these numbers of terms, for unit roundoff `unit`.
+    """Bound the rounding error of nested sums of products with `extents` terms, for unit roundoff `unit`.
 
     >>> bound = strata.alternatives.rounding_of_sums([64], 2.0**-24)
     >>> f"{bound.worst:.1e} {bound.probable:.1e}"
@@ -76,10 +77,10 @@ def rounding_of_sums(extents: Sequence[int], unit: float) -> Rounding:
 class Form:
     """Another form of a graph, with the same inputs and results.
 
-    gain: the estimated time of the written form over this one's. rounding, written_rounding: the bounds of both; None
-    where only the order of sums changes. guard: of a group, a graph with the same inputs and one result of one element,
-    which is not zero where the form may be used in a run; None where it always may. where: the parts of the graph that
-    it replaces and their replacement, in words.
+    gain: the estimated time of the written form over that of this form. rounding, written_rounding: the error bounds of
+    both; None if only the order of sums changes. guard: for a group, a graph with the same inputs and one result of one
+    element: if it is zero in a call, the group runs as written; None if the form may always be used. where: the parts
+    of the graph that the form replaces and their replacement, in words.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, offers
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -103,7 +104,7 @@ Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]
 
 @dataclass(frozen=True)
 class Law:
-    """A law: its name, the graphs that it rewrites, and its forms of a graph, none if it does not apply.
+    """A law: its name, its scope, and a generator of its forms of a graph, which yields none if it does not apply.
 
     >>> [law.name for law in strata.alternatives.PROGRAM_LAWS]
     ['flattened', 'windows', 'chain', 'online', 'logarithm', 'normalised', 'channels-last']
@@ -115,7 +116,7 @@ class Law:
 
     @property
     def always(self) -> Law:
-        """The law with forms that are always preferred, to measure what they gain."""
+        """The law with an infinite gain and no error bound for each form, to measure the real gain."""
 
         def forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             for form in self.forms(graph, conditions):

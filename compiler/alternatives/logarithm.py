@@ -1,4 +1,4 @@
-"""logarithm: exp(x - max x - log sum exp(x - max x)) as a quotient, the softmax."""
+"""logarithm: write exp(x - max x - log sum exp(x - max x)), a softmax, as a quotient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler.program.body import Apply, Read, Scalar
 from compiler.program.tree import Access, Block, access_at
 
 POWER = 12
-"""The operations of an exponential, which the softmax computes once for an element."""
+"""The estimated operations of an exponential, which the quotient saves for each element."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
@@ -58,21 +58,21 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _At:
-    """An expression over reads, whose indices are over the axes of some compute."""
+    """An expression and its reads, whose indices are forms over the axes of the compute under inspection."""
 
     value: Scalar
     reads: Sequence[Access]
 
     def operand(self, number: int) -> _At:
-        """An operand of an operation."""
+        """The operand of the expression at position `number`, over the same reads."""
         assert isinstance(self.value, Apply)
         return _At(self.value.operands[number], self.reads)
 
 
 @dataclass(frozen=True)
 class _Exponent:
-    """An exponential `value` of x - max x - log sum exp(x - max x), its reads of the three, and the compute of the
-    sum."""
+    """An exponential `value` of x - max x - log sum exp(x - max x): its reads of x, of the maximum and of the sum, and
+    the compute of the sum."""
 
     value: Apply
     x: Access
@@ -82,7 +82,7 @@ class _Exponent:
 
 
 def _softmax_exponent(node: object, graph: Graph) -> _Exponent | None:
-    """The first such exponential of an elementwise compute; None if there is none."""
+    """The first exponential of the form of `_Exponent` in an elementwise compute; None if there is none."""
     if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
         return None
     for value in body.reached(node.block.body):
@@ -95,14 +95,14 @@ def _softmax_exponent(node: object, graph: Graph) -> _Exponent | None:
 
 
 _Term: TypeAlias = tuple[int, bool, Access]
-"""A term of an exponent: its sign, whether it is a logarithm, and the read."""
+"""A term of an exponent: its sign, whether it is the logarithm of the read, and the read."""
 _SIGNS: dict[type[Operation], tuple[int, ...]] = {arith.AddfOp: (1, 1), arith.SubfOp: (1, -1), arith.NegfOp: (-1,)}
-"""The signs of the operands of sums."""
+"""Map a sum, difference or negation to the signs of its operands."""
 
 
 def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None:
-    """The terms of an exponent, resolved through elementwise computes up to the operand of a maximum; None unless
-    all are reads or logarithms of reads."""
+    """The terms of an exponent times `sign`, with elementwise producers inlined up to the operand of a maximum; None
+    unless all are reads or logarithms of reads."""
     resolved = _resolved(at, graph, block)
     value = resolved.value
     if isinstance(value, Read):
@@ -124,8 +124,8 @@ def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None
 
 
 def _resolved(at: _At, graph: Graph, block: Block) -> _At:
-    """An expression, with reads of elementwise computes replaced by their expressions, unless their maximum is
-    taken."""
+    """Inline the elementwise producer of an expression that is a read, repeatedly, unless a maximum reads the same
+    value."""
     while isinstance(at.value, Read):
         access = at.reads[at.value.position]
         producer = graph.producers.get(access.buffer)
@@ -140,7 +140,7 @@ def _resolved(at: _At, graph: Graph, block: Block) -> _At:
 
 
 def _softmax(value: Apply, terms: Sequence[_Term], graph: Graph) -> _Exponent | None:
-    """An exponential with these terms as that of a softmax; None if it is none."""
+    """Match an exponential whose exponent has `terms` as that of a softmax; None if it is not one."""
     by_kind = {(sign, is_log): access for sign, is_log, access in terms}
     if len(terms) != 3 or set(by_kind) != {(1, False), (-1, False), (-1, True)}:
         return None
@@ -170,8 +170,8 @@ def _softmax(value: Apply, terms: Sequence[_Term], graph: Graph) -> _Exponent | 
 
 
 def _reduced(x: Access, at: Access, element: Access, block: Block) -> set[int] | None:
-    """The dimensions along which a block reduces a value, which it reads at `element`. None unless its result, read
-    at `at`, is that of the whole row of the element `x`."""
+    """The dimensions along which a block reduces a value that it reads at `element`. None unless its result at `at` is
+    the reduction of the whole row that has the element `x`."""
     if x.buffer != element.buffer or element.where or at.where:
         return None
     # %S[i, reduce k] of X[i, k], read as %S[i] for the element %X[i, j]: {1}. Read as %S[j], of another row: None.
@@ -192,7 +192,7 @@ def _reduced(x: Access, at: Access, element: Access, block: Block) -> set[int] |
 
 
 def _divided(block: Block, exponent: _Exponent) -> Block:
-    """A block with the quotient of a softmax in the place of its exponential."""
+    """Replace the exponential of a block by exp(x - max x) times the reciprocal of the sum."""
     position, (element,) = len(block.reads), exponent.value.types
     assert isinstance(element, Float32Type | Float64Type)
     x, maximum, total = (body.read(position + n, element) for n in range(3))

@@ -1,4 +1,4 @@
-"""normalised: a product with powers that is divided by their sum, as a product with the quotients of a softmax."""
+"""normalised: divide the powers of a softmax by their sum before a product, instead of the product after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
 
 STEPS = 3
-"""The values of the scores' shape that attention by rows keeps in the cache: scores, powers, weights."""
+"""The number of values of the scores' shape that a group of attention keeps in the cache: scores, powers, weights."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
@@ -56,7 +56,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _Normalised:
-    """A product that reads `powers`, and the compute `scaled`, which divides or multiplies its rows by `scale`."""
+    """A product with `powers`, and the compute `scaled`, whose `operation` divides the product's rows by `scale`, or
+    multiplies them."""
 
     product: Compute
     powers: Access
@@ -82,7 +83,7 @@ def _normalised(node: object, graph: Graph) -> _Normalised | None:
 
 
 def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -> tuple[Access, Access] | None:
-    """The two reads that an operation of these kinds combines; None for any other value."""
+    """The two reads that are the operands of an operation of `kinds`; None for any other value."""
     if not isinstance(value, Apply) or value.kind not in kinds or len(value.operands) != 2:
         return None
     first, second = value.operands
@@ -92,7 +93,7 @@ def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -
 
 
 def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Graph) -> bool:
-    """Whether a product of floats has one reader, which reads it at its own axes."""
+    """Whether a compute is a product of floats that only `reader` reads, at the indices of the element it computes."""
     block = product.block
     plain = access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
     is_sole = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
@@ -102,7 +103,8 @@ def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Grap
 
 
 def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Operation], graph: Graph) -> bool:
-    """Whether a factor of a product is powers, and the scale of the product is their sum, or its reciprocal."""
+    """Whether a factor of a product is exp(x - max x) for rows x, and the divisor of the product is the sum of each
+    row, or its multiplier the reciprocal of the sum."""
     block = product.block
     depth, rows = lin.variable(block.spatial), powers.index[:-1]
     if powers.where or not rows or powers.index[-1] != depth or any(form.depends_on(block.spatial) for form in rows):
@@ -116,8 +118,8 @@ def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Oper
 
 
 def _sum_of(scale: Access, rows: tuple[Linear, ...], kind: type[Operation], graph: Graph) -> Compute | None:
-    """The compute of the sum behind a scale: the divisor, or that of the reciprocal factor; None for any other
-    scale."""
+    """The compute that gives a divisor, or the divisor of a reciprocal 1 / s by which `kind` multiplies; None for any
+    other scale."""
     producer = graph.producers.get(scale.buffer)
     if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(producer, Compute):
         return None
@@ -141,7 +143,7 @@ def _is_one(value: Scalar) -> bool:
 
 
 def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
-    """Whether a compute reduces the rows of a value along its last dimension."""
+    """Whether a compute reduces `buffer` along its last dimension by `combiner`."""
     block = node.block
     straight = [tuple(map(lin.variable, range(len(block.axes))))] == [access.index for access in block.reads]
     is_rows = (
@@ -151,7 +153,7 @@ def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
 
 
 def _is_of_differences(buffer: str, graph: Graph) -> bool:
-    """Whether a value is exp(x - max x) for the rows x of some scores; where x = max x it may be a literal 1."""
+    """Whether a value is exp(x - max x) for the rows x of another value; at x = max x it may be a literal 1."""
     powers = graph.producers.get(buffer)
     if not isinstance(powers, Compute) or powers.block.combiners:
         return False
@@ -181,7 +183,7 @@ def _is_straight(access: Access, block: Block) -> bool:
 
 
 def _divided(graph: Graph, softmax: _Normalised) -> Graph:
-    """The graph with the powers scaled before the product."""
+    """The graph with the powers scaled before the product, which then computes the results of `scaled`."""
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     name = Names([*graph.values, *labels]).fresh(f"{softmax.product.block.label}.weights")
     powers = graph.values[softmax.powers.buffer]

@@ -1,4 +1,4 @@
-"""online: the maximum and the sums of an online softmax, in two passes."""
+"""online: compute the maximum and the sums of an online softmax in two passes."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class Online:
-    """A joint reduction to a maximum, at a position among its results, and sums. `scales`: whether the sum of the
-    greater maximum is scaled with exp(0), which is NaN for an infinite one."""
+    """A joint reduction to a maximum, the result at position `maximum`, and to sums. `scales`: whether the combiner
+    multiplies the sum of the greater maximum by exp(m - m), which is NaN for an infinite m."""
 
     compute: Compute
     maximum: int
@@ -66,7 +66,7 @@ class Online:
 
 
 def _online(node: object) -> Online | None:
-    """A compute as an online softmax; None for any other compute."""
+    """Match a node as an online softmax; None for any other node."""
     if not isinstance(node, Compute) or node.block.table is not None:
         return None
     first, count = next(iter(node.block.combiners), None), len(node.results)
@@ -87,7 +87,8 @@ def _online(node: object) -> Online | None:
 
 
 def _agrees(case: OrderCase, combiner: Joint, position: int, count: int) -> bool:
-    """Whether a combiner is that of an online softmax in a case, or with NaN gives NaN. Raises UnknownValueError."""
+    """Whether a combiner equals that of an online softmax in one case of the order of the maxima, or gives NaN in the
+    case of NaN. Raises UnknownValueError."""
     values = [case.value(value) for value in combiner.body]
     if case.order is None:
         sums = (value for n, value in enumerate(values) if n != position)
@@ -106,7 +107,7 @@ def _agrees(case: OrderCase, combiner: Joint, position: int, count: int) -> bool
 
 
 def _in_two_passes(graph: Graph, online: Online) -> Graph:
-    """The graph with a maximum and sums in the place of an online softmax."""
+    """Replace an online softmax in a graph by a maximum, and sums that read it."""
     compute, block = online.compute, online.compute.block
     names = Names([*graph.values, *(node.block.label for node in graph.nodes if isinstance(node, Compute))])
     written: list[Compute] = []
@@ -127,7 +128,7 @@ def _in_two_passes(graph: Graph, online: Online) -> Graph:
 
 
 def _stated(value: Scalar) -> float | None:
-    """The number of a literal; None for any other value."""
+    """The number of a float literal; None for any other value."""
     literal = dict(value.properties).get("value") if isinstance(value, Apply) and not value.operands else None
     return literal.value.data if isinstance(literal, FloatAttr) else None
 
@@ -145,7 +146,8 @@ def _forms_of(access: Access) -> list[Linear]:
 
 
 def _elementwise(compute: Compute, number: int, axes: Sequence[int], name: str) -> Compute:
-    """The elements that are reduced to a result, as a compute of their own along some axes."""
+    """A separate elementwise compute `name` over `axes` for the elements that a reduction reduces to result
+    `number`."""
     block = compute.block
     used = sorted({leaf.position for leaf in leaves([block.body[number]]) if isinstance(leaf, Read)})
     value = rewrite(block.body[number], {n: read(position, block.read_types[n]) for position, n in enumerate(used)})
@@ -158,19 +160,19 @@ def _elementwise(compute: Compute, number: int, axes: Sequence[int], name: str) 
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements that are reduced to a result: a tensor along axes of the compute, or a literal."""
+    """The elements that are reduced to a result: a tensor indexed by `axes` of the compute, or a literal if None."""
 
     axes: Sequence[int]
     tensor: te.Tensor | None
     literal: float = 0.0
 
     def at(self, index: Mapping[int, Any]) -> Any:
-        """The element at values of the axes."""
+        """The element at `index`, which maps axes of the compute to values."""
         return self.literal if self.tensor is None else self.tensor[tuple(index[n] for n in self.axes)]
 
 
 def _passes(online: Online, elements: Sequence[_Elements]) -> list[te.Tensor]:
-    """The results of an online softmax: a maximum, and sums weighted with the powers of the differences from it."""
+    """The results of an online softmax as te: the maximum, and sums of elements times exp(x - maximum)."""
     block = online.compute.block
     sizes, x = [axis.size for axis in block.axes], elements[online.maximum]
     rows = [n for n in x.axes if n < block.spatial]
@@ -199,7 +201,7 @@ def _passes(online: Online, elements: Sequence[_Elements]) -> list[te.Tensor]:
 
 
 def _reduced(axes: Sequence[int], block: Block, combine: Any, element: Any, name: str) -> te.Tensor:
-    """The reduction of elements along all reduce axes of a block, at some spatial ones."""
+    """Reduce elements by `combine` along all reduce axes of a block, into a tensor over the spatial `axes`."""
     along = {n: te.reduce_axis(block.axes[n].size, f"r{n}") for n in range(block.spatial, len(block.axes))}
 
     def reduction(*i: Any) -> Any:

@@ -13,12 +13,12 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
 
 MOST = 1000
-"""The most forms of one program: laws of plugins may undo each other without end."""
+"""The most forms applied to one program: laws of plugins may undo each other without end."""
 
 
 @dataclass(frozen=True)
 class AppliedForm:
-    """A form that was taken: its law, its gain, and in words what it replaces, under the user's names."""
+    """A form that was applied: its law, its estimated gain, and its replacement in words, under the user's names."""
 
     law: str
     gain: float
@@ -31,8 +31,8 @@ def preferred(
     laws: Sequence[Law],
     taken: Callable[[AppliedForm], object] = lambda applied: None,
 ) -> Rewrite:
-    """The rewrite of a program to its best form, for `group_program`; `constants` are the positions of inputs that
-    never change, `taken` is called with each form that is taken."""
+    """Return the rewrite of a program to its best form, for `group_program`. `constants` are the positions of inputs
+    that never change; `taken` is called with each form applied."""
 
     def rewrite(graph: Graph) -> Canonical | None:
         constant_names = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
@@ -46,8 +46,8 @@ def preferred(
 
 @dataclass(frozen=True)
 class RewrittenGraph:
-    """A rewritten graph, its canonical form with the user's names (None if no form was taken), and the forms in
-    order.
+    """A rewritten graph. form: its canonical form with the user's names, None if no form was applied. applied: the
+    forms, in order.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewrite_graph
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -64,10 +64,10 @@ class RewrittenGraph:
 
 
 def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> RewrittenGraph:
-    """Rewrite a graph to the form of the largest gain, repeatedly while one gains, and make it canonical.
+    """Rewrite a graph to the form of the largest gain, repeatedly while a gain is above 1, and make it canonical.
 
-    Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
-    conditions hold throughout. A graph of which no form gains is returned as it is.
+    Inputs and results keep their order, and inputs with canonical names `a0`, `a1` ... keep these, so that the names in
+    `conditions` stay valid. A graph without such a form is returned as it is.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewrite_graph
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -94,13 +94,13 @@ def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> 
 
 
 def _canonical(graph: Graph, former: Canonical) -> Canonical:
-    """The canonical form of a graph derived from `former`, with the user's names of that."""
+    """The canonical form of a graph derived from `former.graph`, with the user's names of `former`."""
     form = canonical(graph)
     return replace(form, names=form.names.after(former.names))
 
 
 def _gaining(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | None:
-    """The permitted form with the largest gain; None where none gains."""
+    """The permitted form with the largest estimated gain; None if no gain is above 1."""
     allowed = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
     chosen = max(allowed, key=lambda offer: offer.form.gain, default=None)
     return chosen if chosen is not None and chosen.form.gain > 1 else None

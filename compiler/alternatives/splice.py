@@ -1,4 +1,4 @@
-"""Splice te functions into graphs: in the place of a compute, or after the result."""
+"""Splice te functions into graphs: instead of a compute, or after the result."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from compiler.te.function import Function
 
 
 def splice_function(graph: Graph, compute: Compute, form: Function) -> Graph:
-    """A graph with a te function in the place of a compute. The function computes the same results, and its inputs
-    are named as values of the graph. Its computes get fresh names where theirs are taken."""
+    """Replace a compute of a graph by a te function, which must compute the same results. Inputs of the function are
+    values of the graph, by name. Its computes get fresh names if theirs are taken."""
     position = graph.nodes.index(compute)
     inner = _nodes(graph, form, [value.name for value in compute.results])
     return replace(graph, nodes=(*graph.nodes[:position], *inner, *graph.nodes[position + 1 :]))
 
 
 def append_function(graph: Graph, form: Function) -> Graph:
-    """A graph of one result, followed by a te function, whose output becomes the result. Inputs of the function are
-    values of the graph by name; others become inputs of the graph."""
+    """Append a te function to a graph; the function's only output becomes the only result. Inputs of the function are
+    values of the graph, by name; those that the graph lacks become inputs of the graph."""
     values = dict(graph.values)
     new = [value for value in read(find_function(form.module)).inputs if value.name not in values]
     graph = replace(graph, inputs=(*graph.inputs, *new))
@@ -32,7 +32,7 @@ def append_function(graph: Graph, form: Function) -> Graph:
 
 
 def _nodes(graph: Graph, form: Function, results: Sequence[str]) -> list[Node]:
-    """The nodes of a te function, with its inputs named as values of the graph and its outputs as `results`."""
+    """The nodes of a te function, with its outputs named `results` and all other names distinct from the graph's."""
     inner = read(find_function(form.module))
     names = Names([*graph.values, *results])
     labels = Names(node.block.label for node in graph.nodes if isinstance(node, Compute))

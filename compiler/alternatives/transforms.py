@@ -1,4 +1,4 @@
-"""The transforms of Winograd's minimal filtering, and a convolution of 3 by 3 taps by them, as te."""
+"""The transforms of Winograd's minimal filtering, and the convolution of 3 by 3 taps that uses them, as te."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Transform:
-    """The matrices of F(m, 3) for tiles of m results: of the input B^T, of the filter G, of the output A^T.
+    """The matrices of F(m, 3): B^T for the input, G for the filter, A^T for the output.
 
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
@@ -31,12 +31,12 @@ class Transform:
 
     @property
     def results(self) -> int:
-        """m: the results of a tile along one dimension."""
+        """m, the number of results of a tile along one dimension."""
         return len(self.output)
 
     @property
     def points(self) -> int:
-        """m + 2: the elements of a tile along one dimension."""
+        """m + 2, the number of input elements of a tile along one dimension."""
         return len(self.input)
 
 
@@ -68,7 +68,7 @@ F4 = Transform(
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of images, `down` rows of `across` tiles for each of `images`, of m results by a transform."""
+    """The tiles of a result: `down` rows of `across` tiles for each of `images`; a tile has m x m results."""
 
     transform: Transform
     images: int
@@ -77,11 +77,11 @@ class Tiles:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The rows of tiles of all images, and the tiles of a row."""
+        """The number of rows of tiles of all images, and the number of tiles in a row."""
         return self.images * self.down, self.across
 
     def row(self, image: Index, row: Index) -> Index:
-        """The row of tiles of an image's row of results."""
+        """The number, over all images, of the row of tiles that has row `row` of the results of an image."""
         inner = row // self.transform.results
         return inner if self.images == 1 else image * self.down + inner
 
@@ -95,12 +95,12 @@ def convolved(
     read: ImageLayout,
     written: ImageLayout,
 ) -> Tensor:
-    """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1; `pads` are zeros
-    before the first row and column, `image` the rows and columns of the result. Filters have one tap along a dimension
-    between. `read` and `written` are the layouts of x and of the result.
+    """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1.
 
-    Tiles are transformed, multiplied with transformed filters for each of their points, and transformed back. Channels,
-    and later filters, are contiguous throughout. Filters are transformed in float64 and rounded once.
+    `pads` are the numbers of zeros before the first row and column, `image` the numbers of rows and columns of the
+    result, `read` and `written` the layouts of x and of the result. Filters have one tap along a dimension `...`. Tiles
+    are transformed, multiplied with the transformed filters at each point, and transformed back; channels, and later
+    filters, are the last dimension. Filters are transformed in float64 and rounded once.
     """
     m = transform.results
     between = [x.shape[d] for d in read.pixels[:-2]]
@@ -118,7 +118,7 @@ def convolved(
 
 
 def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: ImageLayout) -> Tensor:
-    """The images [image, y, x, c], padded with zeros to whole tiles."""
+    """The images of x as [image, y, x, c], padded with zeros to whole tiles."""
     channels, (*depth, height, width) = x.shape[layout.channels], (x.shape[d] for d in layout.pixels)
     m = tiles.transform.results
 
@@ -132,7 +132,7 @@ def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: ImageLayout)
 
 
 def _input(border: Tensor, tiles: Tiles) -> Tensor:
-    """The transformed tiles [i, j, row of tiles, tile, c], first along columns, then along rows."""
+    """The transformed tiles [i, j, row of tiles, tile, c], where (i, j) is a point of the tile."""
     t, channels = tiles.transform, border.shape[-1]
     m, points = t.results, t.points
 
@@ -149,7 +149,7 @@ def _input(border: Tensor, tiles: Tiles) -> Tensor:
 
 
 def _filter(w: Tensor, t: Transform) -> Tensor:
-    """The transformed filters [i, j, c, k]."""
+    """The transformed filters [i, j, c, k], where (i, j) is a point of the tile."""
     filters, channels, *between = w.shape[:-2]
     between = [0 for _ in between]
     taps = te.compute(
@@ -165,7 +165,8 @@ def _filter(w: Tensor, t: Transform) -> Tensor:
 
 
 def _multiplied(tiles_in: Tensor, filters: Tensor, tiles: Tiles) -> Tensor:
-    """The products [i, j, row of tiles, tile, k] over the channels."""
+    """The products [i, j, row of tiles, tile, k] of tiles and filters at each point (i, j), summed over the
+    channels."""
     points, channels, count = tiles.transform.points, *filters.shape[2:]
     c = te.reduce_axis(channels, "c")
     return te.compute(
@@ -176,7 +177,7 @@ def _multiplied(tiles_in: Tensor, filters: Tensor, tiles: Tiles) -> Tensor:
 
 
 def _output(products: Tensor, tiles: Tiles) -> Tensor:
-    """The results [row of tiles, tile, p, q, k], first along rows, then along columns."""
+    """The products transformed back to results [row of tiles, tile, p, q, k], at position (p, q) of the tile."""
     t, count = tiles.transform, products.shape[-1]
     rows = te.compute(
         (*tiles.shape, t.points, t.results, count),
@@ -191,8 +192,8 @@ def _output(products: Tensor, tiles: Tiles) -> Tensor:
 
 
 def combined(rows: Rows, row: Index, element: At) -> Expr:
-    """The sum of `rows[row][n] * element(n)` without zero coefficients. The row is an axis, so that it is a chain of
-    selects, one operand of which is left when the axis is unrolled."""
+    """The sum over n of `rows[row][n] * element(n)`, without terms of coefficient zero. `row` is an axis, so that the
+    result is a chain of selects; unrolling the axis leaves one operand."""
     value = _weighted(rows[-1], element)
     for n in reversed(range(len(rows) - 1)):
         value = te.select(row <= n, _weighted(rows[n], element), value)
@@ -200,7 +201,8 @@ def combined(rows: Rows, row: Index, element: At) -> Expr:
 
 
 def _weighted(row: Sequence[float], element: At) -> Expr:
-    """The sum of elements times the coefficients of a row, positive ones first, so that no term is negated."""
+    """The sum of elements times the coefficients of a row. Positive terms come first and negative ones are subtracted,
+    so that nothing is negated if there is a positive term."""
     terms = [(f < 0, element(n) if abs(f) == 1 else element(n) * float(abs(f))) for n, f in enumerate(row) if f]
     (is_negative, first), *further_terms = sorted(terms, key=lambda term: term[0])
     value = -first if is_negative else first

@@ -1,4 +1,4 @@
-"""windows: a fold of one expression at offsets that form a box, as a reduction over windows."""
+"""windows: turn a fold of one expression at the offsets of a box into a reduction over windows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
 
 FEW = 3
-"""The most neighbours whose sums and maxima are not faster as a reduction."""
+"""The most terms of a fold of neighbours for which a reduction is not faster."""
 LOADS = 2
 """The elements that a core loads in a cycle, one by one."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Reduce over windows where elements of one expression at the offsets of a box are folded.
+    """Reduce over windows instead of folding one expression at the offsets of a box.
 
         %Y = te.compute "Y" [i = 28] (%a = %X[2 * i] ..., %b = %X[2 * i + 1] ...) { max(%a, %b) }
       ->
@@ -69,15 +69,15 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _Reduction:
-    """A reduction over windows. Its axes: those of the root, the reduce axes of the terms, and windows from `first`
-    on."""
+    """A reduction over windows. The axes of `block` are those of the root, then the reduce axes of the terms, then from
+    position `first` on the axes of the windows."""
 
     block: Block
     first: int
 
 
 def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
-    """A fold as a reduction over windows; None if its terms are not one expression at the offsets of a box."""
+    """The reduction over windows equal to a fold; None if its terms are not one expression at the offsets of a box."""
     root, reduces = fold.root.block, fold.terms[0].reduces
     if any(len(term.reduces) != len(reduces) for term in fold.terms):
         return None
@@ -117,7 +117,7 @@ def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
 
 
 def _source(access: Access, block: Block, graph: Graph) -> Access:
-    """The read of the source behind a chain of views."""
+    """Replace a read of a view by a read of its source, through all views of views."""
     while isinstance(node := graph.producers.get(access.buffer), Compute) and len(node.results) == 1:
         view = view_of(node, 0, node.results[0], graph)
         new = None if view is None else through(access, view, block)
@@ -128,8 +128,8 @@ def _source(access: Access, block: Block, graph: Graph) -> Access:
 
 
 def _matches(first: FoldTerm, other: FoldTerm, a: Scalar, b: Scalar, pairs: dict[int, int]) -> bool:
-    """Whether expressions are equal up to constants in indices of reads; adds the positions of matching reads to
-    `pairs`."""
+    """Whether `a` of `first` and `b` of `other` are equal up to constants in indices. Adds to `pairs` the position in
+    `other` of each read of `first`."""
     if isinstance(a, Read) and isinstance(b, Read):
         access, counterpart = first.reads[a.position], other.reads[b.position]
         same = access.buffer == counterpart.buffer and [f.terms for f in access.index] == [
@@ -152,8 +152,8 @@ def _operation(value: Apply) -> tuple[object, ...]:
 
 
 def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
-    """A read with the offsets of a box added: to dimension d its coordinate `start + d`, with side n as axis `count
-    + n`."""
+    """A read over the axes of a box: dimension d gets coordinate `start + d` of the origin as its constant, and that of
+    the direction of side n as the factor of axis `count + n`. The read has no conditions."""
     index: list[Linear] = []
     for position, form in enumerate(access.index, start):
         steps = [lin.variable(count + n).scaled(side.direction[position]) for n, side in enumerate(box.sides)]
@@ -164,7 +164,8 @@ def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
 def _joined(
     reads: Sequence[Access], access: Access, graph: Graph, block: Block, axes: Sequence[AxisAttr]
 ) -> Access | None:
-    """The read over windows of several reads; None unless the conditions of each read are exactly its bounds."""
+    """The read `access`, which covers `reads` over windows, with its conditions; None unless the conditions of each
+    read are exactly those of its bounds that can fail."""
     # X[i - 1] where (i - 1 >= 0), X[i] and X[i + 1] where (6 - i >= 0), of extent 8, are X[i + w - 1], w in 0..2, where
     # (i + w - 1 >= 0, 8 - i - w >= 0): each condition is a bound of X at its offset.
     source, literals = graph.values[access.buffer], {each.otherwise for each in reads if each.where}
@@ -186,8 +187,9 @@ def _bounds(access: Access, source: Buffer) -> Iterator[Condition]:
 def _pays(fold: Fold, reduction: _Reduction, is_part: bool) -> bool:
     """Whether a reduction over windows has a faster schedule than the fold.
 
-    In place of reductions it needs enough results to keep threads busy, and windows that slide, or one longer axis. In
-    place of elements it must be a whole fold, of more than FEW terms or strided: vectors load fewer neighbours as fast.
+    If the terms are reductions, it needs at least BUSY results, and windows that slide or one longer reduce axis. If
+    they are elements, it must be a whole fold, of more than FEW terms or strided: vectors load fewer neighbours as
+    fast.
     """
     spatial = fold.root.block.spatial
     if reduction.first == spatial:
@@ -199,14 +201,14 @@ def _pays(fold: Fold, reduction: _Reduction, is_part: bool) -> bool:
 
 
 def _is_strided(block: Block, spatial: int) -> bool:
-    """Whether windows move by more than one element from a result to the next."""
+    """Whether windows have a stride above 1: an index with a reduce axis has a spatial axis of a larger factor."""
     forms = [form for access in block.reads for form in access.index]
     windows = [form for form in forms if any(n >= spatial for n in form.variables())]
     return any(abs(form.coefficient(n) or 1) > 1 for form in windows for n in range(spatial))
 
 
 def _folded(graph: Graph, fold: Fold, block: Block) -> Graph:
-    """The graph with a reduction in the place of a fold."""
+    """Replace a fold by the reduction `block`, in a new compute if the fold is only part of its compute's value."""
     root = fold.root
     if fold.value is root.block.body[0]:
         new = [replace(root, block=block)]

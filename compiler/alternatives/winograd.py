@@ -1,4 +1,4 @@
-"""Laws of Winograd: convolutions of 3 by 3 taps with stride 1 by products of transformed tiles.
+"""Laws of Winograd: compute convolutions of 3 by 3 taps with stride 1 by products of transformed tiles.
 
 F(2x2, 3x3) needs 4 multiplications a result, F(4x4, 3x3) 2.25, the written form 9.
 """
@@ -24,23 +24,22 @@ from compiler.types.elements import TYPES
 UNIT = 2.0**-24
 """The unit roundoff of float32."""
 LARGEST = 1e33
-"""The bound of sum |x| * sum |w| up to which no intermediate result of either form overflows: factors of the
+"""The largest sum |x| * sum |w| for which no intermediate result of either form overflows: the factors of the
 transforms multiply it by less than 1e5."""
 TAIL = 1.6
-"""The largest error over the largest result exceeds the standard deviation of errors over that of results at most by
-this factor, at `CONFIDENCE`: for 10,000 results or more, both normal, the largest error is at most 5.3 deviations and
-the largest result at least 3.3."""
+"""The factor from (standard deviation of errors / of results) to (largest error / largest result) at `CONFIDENCE`: of
+10,000 or more normal results, the largest error is at most 5.3 deviations, and the largest result at least 3.3."""
 TRANSFORMED = 3.0
 """Vector instructions for each element of a transformed tile."""
 BYTES_PER_CYCLE = 8.0
-"""The bytes from memory in a cycle of a vector multiplication, for weights that no cache holds between calls."""
+"""The bytes of weights loaded from memory in a cycle, if L2 does not hold them between calls."""
 
 
 def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
-    """The form of a group around a convolution of constant weights; none under `strict`.
+    """Yield the Winograd form of a group around a convolution of constant weights; nothing under `strict`.
 
-    Where sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if they are so
-    as written. The guard tests that; NaN fails it. Rounding, for C channels: see `rounding`.
+    If sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if those of the
+    written form are. The guard of the form tests this; NaN fails it. `rounding` bounds the error of both forms.
     """
     conv = only_convolution(graph)
     if conv is None or conditions.policy == "strict" or not _is_meant(conv, conditions):
@@ -55,7 +54,8 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
 
 
 def _guard(conv: Convolution, graph: Graph, of: te.Function) -> Graph:
-    """The guard `of` image and weights as a graph with inputs of `graph`, with the nodes that compute the image."""
+    """The guard `of`, a function of image and weights, as a graph of inputs of `graph`: preceded by the nodes that
+    compute the image."""
     guard = read(find_function(of.module))
     nodes = (*conv.before, *guard.nodes)
     needed = {name for node in nodes for name in node.operands}
@@ -63,7 +63,7 @@ def _guard(conv: Convolution, graph: Graph, of: te.Function) -> Graph:
 
 
 def _is_meant(conv: Convolution, conditions: Conditions) -> bool:
-    """Whether the law applies: f32, 3 by 3 taps, constant weights, channels and filters for a vector."""
+    """Whether the law applies: f32, 3 by 3 taps, constant weights, at least a vector of channels and of filters."""
     is_float = all(b.element == TYPES["f32"] for b in (conv.image, conv.weights, *conv.compute.results))
     filters, channels = conv.weights.shape[:2]
     fills_lanes = min(filters, channels) >= conditions.machine.lanes
@@ -71,14 +71,15 @@ def _is_meant(conv: Convolution, conditions: Conditions) -> bool:
 
 
 def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
-    """1.0 if no intermediate result overflows, else 0.0."""
+    """A tensor of one element: 1.0 if sum |x| * sum |w| is at most LARGEST, else 0.0."""
     sizes = [_total(tensor) for tensor in (x, w)]
     largest, unit, zero = (te.const(value, "f32") for value in (LARGEST, 1.0, 0.0))
     return te.compute((1,), lambda i: te.select(sizes[0][i] * sizes[1][i] <= largest, unit, zero), name="in_range")
 
 
 def _total(tensor: Tensor) -> Tensor:
-    """The sum of all absolute values, by the second dimension first: sums of rows are fast."""
+    """A tensor of one element: the sum of absolute values, by the second dimension first, since sums of rows are
+    fast."""
     first, count, *extents = tensor.shape
     axes = [te.reduce_axis(size, f"r{n}") for n, size in enumerate((first, *extents))]
     element = te.reduce_axis(count, "n")
@@ -87,13 +88,14 @@ def _total(tensor: Tensor) -> Tensor:
 
 
 def cycles(conv: Convolution, conditions: Conditions) -> float:
-    """The estimated cycles of the written form: its vector multiplications, and the weights that come from memory."""
+    """The estimated cycles of the written form: its vector multiplications, and the loads of weights beyond L2."""
     products = conv.images * prod(conv.rows) * prod(conv.weights.shape[:2]) * TAPS**2
     return products / conditions.machine.lanes + _weights(conv, TAPS**2, conditions)
 
 
 def transformed_cycles(conv: Convolution, transform: Transform, conditions: Conditions) -> float:
-    """The estimated cycles of the transformed form."""
+    """The estimated cycles of the form by `transform`: multiplications, transforms, and the loads of weights beyond
+    L2."""
     (filters, channels), m = conv.weights.shape[:2], transform.results
     elements = conv.images * prod(-(-size // m) for size in conv.rows) * transform.points**2
     work = elements * (filters * channels + TRANSFORMED * (filters + channels))
@@ -106,7 +108,7 @@ def _weights(conv: Convolution, size: int, conditions: Conditions) -> float:
 
 
 def rounding(channels: int, transform: Transform | None = None) -> Rounding:
-    """The bounds of a convolution over so many channels, as written or by a transform.
+    """The error bounds of a 3 by 3 convolution over `channels`: of the written form, or by a transform.
 
     Worst: gamma_n of a sum of n terms; a transform multiplies sums of absolute values by at most the square of
     max over outputs and taps of sum_a |A^T||G|(sum_i |B^T|), and adds the roundings of its own sums. Probable: partial

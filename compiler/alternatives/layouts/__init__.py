@@ -1,4 +1,4 @@
-"""channels-last: images between convolutions with their channels innermost, where an estimate prefers that.
+"""channels-last: store images between convolutions with their channels innermost if an estimate prefers it.
 
 layout.py      the order of an image's dimensions
 relaid.py      a graph with some values channels last

@@ -15,23 +15,24 @@ from compiler.program.tree import Access
 from compiler.types.machines import Gpu, Machine
 
 TRANSPOSED = 1.05
-"""The cost, over its multiplications, of a convolution whose tiles are transposed to pixels when stored."""
+"""The cost, relative to its multiplications, of a convolution that stores plain: its tiles have lanes of channels and
+are transposed."""
 DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
-"""The cost of a depthwise convolution over its multiplications, vectorized by pixels and by channels."""
+"""The cost of a depthwise convolution relative to its multiplications, vectorized by pixels, and by channels."""
 STRIDED = 1.8
-"""The factor of a strided depthwise convolution by pixels, whose columns are deinterleaved."""
+"""The cost factor of a strided depthwise convolution vectorized by pixels, whose columns are deinterleaved."""
 GROUPED = 10.0
-"""The cost of a grouped convolution with fewer channels in a group than a vector has lanes."""
+"""The cost, relative to its multiplications, of a grouped convolution with fewer channels in a group than lanes."""
 MIXED = 12.0
-"""The factor of depthwise and grouped convolutions whose image or result has a layout that their vectors do not fit."""
+"""The cost factor of depthwise and grouped convolutions whose image or result has a layout unfit for their vectors."""
 GATHERED = 1.25
-"""The factor of a 1x1 convolution whose image is transposed when it is packed."""
+"""The cost factor of a 1x1 convolution whose image is transposed when it is packed."""
 SCATTERED = 4.0
-"""The factor of reads of elements that are not neighbours."""
+"""The cost factor of reads of elements that are not neighbours in memory."""
 
 
 def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The estimated cycles of a compute where the values in `last` are channels last."""
+    """The estimated cycles of a compute if the values in `last` are channels last and all others plain."""
     convolution, value = image_convolution(node), node.results[0].name
     if convolution is None:
         return _moved(node, graph, last, machine)
@@ -40,12 +41,13 @@ def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
 
 
 def copy_cycles(name: str, graph: Graph) -> float:
-    """The estimated cycles of the copy of a result from channels last."""
+    """The estimated cycles of the copy of a result from channels last to the plain layout."""
     return SCATTERED * 2 * size(graph.values[name]) / BYTES
 
 
 def _factor(convolution: ImageConvolution, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
-    """The cost of a convolution over its multiplications."""
+    """The cost of a convolution relative to its multiplications. `to_last` and `from_last` tell whether its result and
+    its image are channels last."""
     shape = convolution.node.results[0].shape
     idle = _padded(shape[1], lanes)
     if convolution.is_depthwise:
@@ -65,12 +67,13 @@ def _factor(convolution: ImageConvolution, graph: Graph, to_last: bool, from_las
 
 
 def _padded(extent: int, lanes: int) -> float:
-    """The lanes of whole vectors over the lanes that are used."""
+    """The extent rounded up to whole vectors of `lanes`, relative to the extent."""
     return -(-extent // lanes) * lanes / extent
 
 
 def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The estimated cycles of a compute that is no convolution: the longer of its operations and its traffic."""
+    """The estimated cycles of a compute that is no convolution: the longer of its operations and its traffic, times
+    SCATTERED if a read is not contiguous. Values in `last` are channels last."""
     block, value = node.block, node.results[0]
     operations = prod(axis.size for axis in block.axes) * (scalar_operations(block) + len(block.combiners))
     inner = 1 if value.name in last else block.spatial - 1
@@ -82,7 +85,7 @@ def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
 
 
 def _is_near(access: Access, spatial: int, inner: int, graph: Graph, last: Set[str]) -> bool:
-    """Whether a read has stride 0 or 1 along the innermost axis of the result, or stride 1 along a reduce axis."""
+    """Whether a read has stride 0 or 1 along the result's innermost axis `inner`, or stride 1 along a reduce axis."""
     shape, index = graph.values[access.buffer].shape, access.index
     if access.buffer in last:
         shape, index = channels_last(shape), channels_last(index)

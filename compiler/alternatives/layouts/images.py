@@ -16,40 +16,40 @@ from compiler.types.elements import TYPES
 
 @dataclass(frozen=True)
 class ImageConvolution:
-    """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q], of one to three dimensions; or a
-    transposed one."""
+    """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q] along one to three dimensions, or a
+    transposed convolution. node: its compute. image: the read of X."""
 
     node: Compute
     image: Access
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each filter has a channel of its own."""
+        """Whether filter k reads only the channel k."""
         return 1 in self.image.index[1].variables() and not self.is_grouped
 
     @property
     def is_grouped(self) -> bool:
-        """Whether each filter reads a group of the channels only."""
+        """Whether each filter reads a group of the channels: the channel index has a quotient of the filter."""
         return _is_divided(self.image.index[1])
 
     @property
     def is_transposed(self) -> bool:
-        """Whether an index along the image is divided by a stride."""
+        """Whether an index along the image is divided by a stride, as in a transposed convolution."""
         return any(map(_is_divided, self.image.index[2:]))
 
     @property
     def taps(self) -> int:
-        """The taps of a filter."""
+        """The number of taps of a filter, along all dimensions."""
         return prod(axis.size for axis in self.node.block.axes[self.node.block.spatial + 1 :])
 
     @property
     def is_strided(self) -> bool:
-        """Whether its windows move by other than one pixel along a row."""
+        """Whether the stride along the last dimension of the image is not 1."""
         return self.image.index[-1].coefficient(self.node.block.spatial - 1) != 1
 
 
 def image_convolution(node: object) -> ImageConvolution | None:
-    """A compute as a convolution in the layout of te.nn; None for any other."""
+    """Match a compute as a convolution in the layout of te.nn, channels second; None for any other compute."""
     if not isinstance(node, Compute) or kind_of(node.block) is not Kind.CONTRACTION:
         return None
     block = node.block
@@ -64,7 +64,8 @@ def image_convolution(node: object) -> ImageConvolution | None:
 
 
 def _is_image(access: Access, rank: int) -> bool:
-    """Whether an index is [n, channels, ...], each other form over an axis along the image and its taps."""
+    """Whether an index is that of a convolution's image: [n, channels, ...], where each further form depends on one
+    axis along the result of rank `rank` and perhaps on its tap."""
     moved = [form.variables() for form in access.index]
     along = all(d in axes and axes <= {d, rank + d - 1} for d, axes in enumerate(moved[2:], 2))
     return len(moved) == rank and along and moved[0] <= {0} and bool(moved[1]) and moved[1] <= {1, rank}
@@ -75,11 +76,11 @@ def _is_divided(form: Linear) -> bool:
 
 
 def layout_sets(graph: Graph) -> list[frozenset[str]]:
-    """Sets of values that share a layout: the result of an elementwise compute or a window, and the values that it
-    reads at its own indices.
+    """Sets of values that have to share a layout: the result of an elementwise compute or a window, and the values that
+    it reads at the indices of its result.
 
-    Only sets with the result of a convolution are returned, and only if each member is an image of several pixels and
-    channels that a compute gives.
+    Only sets with the result of a convolution are returned, and only if each member is a computed image of several
+    pixels and channels.
     """
     parents: dict[str, str] = {}
 
@@ -100,7 +101,8 @@ def layout_sets(graph: Graph) -> list[frozenset[str]]:
 
 
 def _is_movable(name: str, graph: Graph) -> bool:
-    """Whether a value is an image of several pixels and channels, the only result of a compute, that computes read."""
+    """Whether a value may be stored channels last: a float image of several pixels and channels, the only result of a
+    compute, read only by computes that take either layout."""
     node, value = graph.producers.get(name), graph.values[name]
     is_computed = isinstance(node, Compute) and len(node.results) == 1 and node.block.table is None
     is_image = len(value.shape) > 2 and value.shape[1] > 1 and prod(value.shape[2:]) > 1
@@ -109,14 +111,15 @@ def _is_movable(name: str, graph: Graph) -> bool:
 
 
 def _reads_anyhow(node: Node, name: str) -> bool:
-    """Whether a node may read a value in either layout: if it is a convolution, or no contraction."""
+    """Whether a node may read a value in either layout: a convolution, or a compute that is no contraction and does not
+    gather from the value."""
     if not isinstance(node, Compute) or (node.block.table is not None and node.block.table.buffer == name):
         return False
     return kind_of(node.block) is not Kind.CONTRACTION or image_convolution(node) is not None
 
 
 def _alike(node: object, graph: Graph) -> Iterator[str]:
-    """The values that an elementwise compute or a window reads at the indices of its result."""
+    """The images that an elementwise compute or a window reads at the indices of its result; none for other nodes."""
     if not isinstance(node, Compute) or kind_of(node.block) not in (Kind.ELEMENTWISE, Kind.WINDOW):
         return
     for access in node.block.reads:

@@ -11,27 +11,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """The order of an image's dimensions, `rank` of them: [n, c, ..., h, w], or channels last: [n, ..., h, w, c]."""
+    """The order of an image's `rank` dimensions: [n, c, ..., h, w], or with `is_last` [n, ..., h, w, c]."""
 
     is_last: bool
     rank: int
 
     @property
     def channels(self) -> int:
-        """The dimension of the channels: the last, or the second."""
+        """The position of the channels: the last dimension, or the second."""
         return self.rank - 1 if self.is_last else 1
 
     @property
     def pixels(self) -> range:
-        """The dimensions along the image."""
+        """The positions of the dimensions along the image, such as rows and columns."""
         return range(1, self.rank - 1) if self.is_last else range(2, self.rank)
 
     def arranged(self, dimensions: Sequence[T]) -> tuple[T, ...]:
-        """Dimensions [n, c, ..., h, w] in the order of the layout."""
+        """Reorder a sequence for dimensions [n, c, ..., h, w] to the order of the layout."""
         image, channels, *pixels = dimensions
         return (image, *pixels, channels) if self.is_last else (image, channels, *pixels)
 
 
 def channels_last(dimensions: Sequence[T]) -> tuple[T, ...]:
-    """Dimensions [n, c, ..., h, w] as [n, ..., h, w, c]."""
+    """Reorder a sequence for dimensions [n, c, ..., h, w] to [n, ..., h, w, c]."""
     return ImageLayout(True, len(dimensions)).arranged(dimensions)

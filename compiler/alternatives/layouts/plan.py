@@ -1,4 +1,4 @@
-"""The layouts of a graph's images with the least estimate, and the law that chooses them."""
+"""The layouts of a graph's images with the fewest estimated cycles, and the law that chooses them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compiler.support.text import counted
 from compiler.types.machines import Gpu, Machine
 
 LEAST = 1.03
-"""The least gain of a whole program that is worth other layouts."""
+"""The least estimated gain of a whole program for which layouts change."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Store images between convolutions with their channels last.
+    """Store images between convolutions with their channels as the last dimension.
 
         %Y = te.compute "Y" [n = 1, k = 64, h = 14, w = 14, reduce c = 32, ...] (%x = %X[n, c, h, w], ...)
       ->
@@ -39,8 +39,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 
 def choose_layouts(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
-    """The values that are channels last in the layouts of the least estimate; none if too many depend on each other,
-    or if all of them are results, which have to be copied."""
+    """The names of values to store channels last, by the fewest estimated cycles. Empty if the exact search would be
+    too large, or if each chosen set has a result, which has to be copied."""
     sets = layout_sets(graph)
     chosen = minimum_assignment(layout_costs(graph, sets, machine)) or {}
     last = [sets[n] for n, is_last in chosen.items() if is_last]
@@ -49,8 +49,8 @@ def choose_layouts(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
 
 
 def layout_costs(graph: Graph, sets: Sequence[frozenset[str]], machine: Machine | Gpu) -> list[CostTable]:
-    """The cycles of each compute, and of copies of results, by the sets that are channels last. Variable n is the
-    set at position n; a compute's cost depends on the sets of its operands and results."""
+    """Tables of the estimated cycles of each compute and of each copy of a result. Variable n is true if the set at
+    position n is channels last; the cost of a compute depends on the sets of its operands and results."""
     position = {name: n for n, members in enumerate(sets) for name in members}
     computes = [node for node in graph.nodes if isinstance(node, Compute)]
     touched = ({position[name] for name in _names(node) if name in position} for node in computes)

@@ -18,7 +18,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def relaid(graph: Graph, last: Set[str]) -> Graph:
-    """A graph with some values channels last: each the only result of a compute.
+    """Store the values in `last` channels last; each must be the only result of a compute.
 
         %y = te.compute "y" [n = 1, k = 64, h = 14, w = 14, reduce c = 32, reduce r = 1, reduce s = 1] combine [add]
             (%x = %X[n, c, h + r, w + s] ..., %w = %W[k, c, r, s] ...) -> tensor<1x64x14x14xf32>
@@ -26,8 +26,8 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
         %y = te.compute "y" [n = 1, h = 14, w = 14, k = 64, reduce c = 32] combine [add]
             (%x = %X[n, h, w, c] ..., %w = %W[k, c, 0, 0] ...) -> tensor<1x14x14x64xf32>
 
-    Elements keep their bits. Taps of extent 1 are dropped, which leaves a product, and so is the one channel of a
-    depthwise filter. Results of the graph are copied into their layout at the end.
+    Elements keep their bits. Taps of extent 1 are dropped, which leaves a product, and so is the single channel of a
+    depthwise filter. Results of the graph are copied back to the plain layout at the end.
     """
     nodes = [_relaid(node, last) for node in graph.nodes]
     results, names = sorted(last & set(graph.results)), Names(graph.values)
@@ -39,13 +39,13 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
 
 
 def _under(node: Node, renamed: Mapping[str, str]) -> Node:
-    """A node with its operands and results renamed."""
+    """A node with its operands and results renamed, from old to new names."""
     node = with_operands(node, renamed)
     return with_results(node, tuple(replace(value, name=renamed.get(value.name, value.name)) for value in node.results))
 
 
 def _plain(value: Buffer, source: str, label: str) -> Compute:
-    """The compute that copies `source`, which is channels last, to a value."""
+    """The compute that copies `source`, which is channels last, to `value` in the plain layout."""
     axes = tuple(axis_attribute(f"i{n}", size, False) for n, size in enumerate(value.shape))
     access = Access(source, channels_last([lin.variable(n) for n in range(len(axes))]))
     types = (value.element,)
@@ -68,7 +68,7 @@ def _read(access: Access, last: Set[str]) -> Access:
 
 
 def _moved(block: Block) -> Block:
-    """A block with its channels as the last spatial axis."""
+    """Move the channels of a block to the last spatial axis, and drop reduce axes of extent 1 as `relaid` does."""
     spatial, reduces = range(block.spatial), range(block.spatial, len(block.axes))
     long = [n for n in reduces if block.axes[n].size > 1]
     is_dense = len(long) > 1 and block.axes[block.spatial].size > 1
