@@ -33,14 +33,14 @@ class Condition:
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
     def tightened(self, ranges: lin.Ranges) -> Condition:
-        """Drop the terms that cannot decide an inequality: `4*i + lane <= 287`, lane in [0, 4), becomes `i <= 71`."""
+        """Drop terms that cannot decide an inequality: `4*i + j <= 287`, j in [0, 4), is `i <= 71`. Equalities stay."""
         if self.equal:
             return self
         parts = lin.low_part(self.form, None, ranges)
         return self if parts is None else Condition(parts[1]).tightened(ranges)
 
     def isl(self, names: Mapping[int, str]) -> str:
-        """The condition in isl's syntax."""
+        """The condition in isl's syntax, variables spelled names[variable]."""
         return f"{lin.to_isl(self.form, names)} {'=' if self.equal else '>='} 0"
 
 

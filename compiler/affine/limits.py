@@ -42,9 +42,9 @@ def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
 
 @lru_cache(maxsize=4096)
 def bad_shape(type: Attribute) -> str:
-    """A sentence if a tensor, memref or vector type has a bad extent or size, else empty.
+    """A sentence if a tensor, memref or vector type has an extent, or a size in bytes, of 2^63 or more, else empty.
 
-    Dynamic and empty dimensions are skipped.
+    Dynamic and empty dimensions are skipped. The result for any other type is empty.
     """
     if not isinstance(type, ShapedType) or not isinstance(type, ContainerType):
         return ""
@@ -54,7 +54,7 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence if an index expression takes values of 2^63 or more for 0 <= d_i < extents[i], else empty."""
+    """A sentence if an intermediate value of an expression may reach 2^63 for 0 <= d_i < extents[i], else empty."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = lin.box(extents)
@@ -62,7 +62,7 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """A sentence if a form takes values of 2^63 or more, else empty."""
+    """A sentence if a value or intermediate value of a form may reach 2^63, else empty."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""

@@ -66,7 +66,7 @@ class Linear:
 
     @property
     def as_variable(self) -> int | None:
-        """The variable that the form is, as `i`; None for any other form, such as `i + 1` or `2*i`."""
+        """The variable of a form that is a variable, such as `i`; None for any other form, such as `i + 1` or `2*i`."""
         match self.terms:
             case ((int() as atom, 1),) if self.constant == 0:
                 return atom
@@ -90,7 +90,7 @@ class Linear:
         return False
 
     def coefficient(self, variable: int) -> int | None:
-        """The factor of a variable, or None if it also occurs inside a floordiv or mod."""
+        """The factor of a variable, 0 if the variable does not occur; None if it occurs inside a floordiv or mod."""
         coefficient = 0
         for atom, factor in self.terms:
             if isinstance(atom, Quotient):
@@ -125,7 +125,7 @@ def variable(index: int) -> Linear:
 
 
 def variables(count: int) -> tuple[Linear, ...]:
-    """The forms of the first variables, as the index of an element by the axes of a block."""
+    """The forms of variables 0 to count - 1, such as the axes of a block."""
     return tuple(map(variable, range(count)))
 
 
@@ -296,7 +296,7 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
     """Split a form into `step * high + low`, low in [0, step), as (step, high, low); None if there is no such split.
 
-    The step divides `divisor`, if that is given. `4*i + lane + 2`, lane in [0, 2), gives (4, i, lane + 2).
+    The step divides `divisor` unless that is None. `4*i + lane + 2`, lane in [0, 2), gives (4, i, lane + 2).
     """
     for _, factor in form.terms:
         step = abs(factor)
@@ -313,7 +313,7 @@ def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Li
 
 
 def _common(a: int, b: int) -> int:
-    """The greatest common divisor; math.gcd would refuse traced sizes."""
+    """The greatest common divisor, also of traced sizes, which are no ints, so that math.gcd refuses them."""
     while b:
         a, b = b, a % b
     return a
@@ -357,7 +357,7 @@ def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
 
 
 def _atom_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
-    """The order of atoms: variables by number, then quotients by dividend, divisor and kind."""
+    """The sort key of a term: variables by number, then quotients by dividend, kind (floordiv, mod) and divisor."""
     atom, _ = term
     if isinstance(atom, int):
         return (atom,)
