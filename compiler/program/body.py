@@ -81,7 +81,7 @@ def apply(
     types: Sequence[Attribute],
     result: int = 0,
 ) -> Scalar:
-    """Return the unique `Apply` of an operation to operands."""
+    """Return the unique `Apply` for result number `result` of an operation, whose results have these types."""
     sorted_properties = tuple(sorted(properties.items()))
     key = (kind, tuple(map(id, operands)), sorted_properties, tuple(types), result)
     return _expressions.setdefault(key, Apply(kind, tuple(operands), sorted_properties, tuple(types), result))
@@ -115,9 +115,9 @@ def to_block(
     index_op: type[loop.IndexOp | te.IndexOp] = loop.IndexOp,
     yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp,
 ) -> Block:
-    """Build a body that yields these expressions, one op for each distinct one; `types` are the types of the reads.
+    """Build a body that yields these expressions, one op for each distinct subexpression; argument n is read n.
 
-    `index_op` and `yield_op` are the ops of the body's level, te or loop.
+    `types` are the types of the reads; `index_op` and `yield_op` are the ops of the body's level, te or loop.
     """
     block = Block(arg_types=types)
     emitted: dict[tuple[object, ...], Operation] = {}
@@ -163,7 +163,7 @@ def replaced(node: Scalar, old: Scalar, new: Scalar) -> Scalar:
 
 
 def _mapped(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
-    """Substitute `change(n)` for each subexpression n, from the outside in, for which it is not None."""
+    """Replace each subexpression n by `change(n)`, outermost first; where that is None, visit the operands of n."""
     mapped: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""The nests of a program that a step changes: checks of these alone take no longer in a longer program."""
+"""The nests that a step changes: the time of checks limited to these nests does not grow with the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Changed:
 
 
 def changed_nodes(before: Program, after: Program, keys: Iterable[Key] = ()) -> Changed:
-    """Compare two bodies: a node is changed if it is not the common object in both, or contains one of `keys`.
+    """Compare two bodies: a node is changed if the other body lacks this object, or if it contains one of `keys`.
 
     If the common nodes are in another order, all nodes are changed.
     """

@@ -52,7 +52,7 @@ def from_op(op: Combining) -> tuple[Combiner, ...]:
 def to_combination(
     combiners: Sequence[Combiner], yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp
 ) -> Combination:
-    """Build the combination of an op; `yield_op` ends the region of a joint combiner at its level."""
+    """Build the combination of an op, empty without combiners; `yield_op` ends the region of a joint combiner."""
     first = combiners[0] if combiners else ""
     if not isinstance(first, Joint):
         return Combination([str(c) for c in combiners])

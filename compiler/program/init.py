@@ -1,4 +1,4 @@
-"""The init of a reduction: its depth, its guard, and the block and nest that it is once it is separate."""
+"""The init of a reduction: its depth, its guard, and a separate block and loop nest for it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from compiler.program.tree import Block, Loop, Node, Program, nested, rebound
 
 
 def init_depth(block: Block, loops: Sequence[Loop]) -> int:
-    """Number of loops around a block's init: those outside the first loop that binds a reduce axis."""
+    """Number of loops around the init of a block inside `loops`: those outside the first one of a reduce axis."""
     reduced = block.loops_of(True)
     return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
 
 
 def init_guard(block: Block) -> tuple[Condition, ...]:
-    """The conditions of a block's guard that its init is under: those without a loop that binds reduce axes only."""
+    """The conditions of a block's guard that also guard its init: those without loops that bind reduce axes only."""
     reduce_only = block.loops_of(True) - block.loops_of(False)
     return tuple(c for c in block.guard if not c.form.variables() & reduce_only)
 
@@ -51,7 +51,7 @@ def init_nest(program: Program, init: Block, loops: Sequence[Loop], number: int,
     """Nest an init, or another part of a reduction, in copies of the loops that it uses, numbered from `number` on.
 
     Copies of tensorized loops are serial: the intrinsic computes the sum, not the init. With `lanes` the innermost
-    copy is vectorized.
+    copy, if of a tensorized loop, is vectorized.
     """
     inner = [loop for loop in loops if loop.number in init.loops]
     values = {loop.number: lin.variable(number + offset) for offset, loop in enumerate(inner)}

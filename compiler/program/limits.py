@@ -12,7 +12,7 @@ from compiler.types.elements import element_bytes
 
 
 def bad_sizes(program: Program, before: Program) -> str:
-    """Find a size or index of a program beyond 64 bits; returns a sentence, empty if there is none.
+    """A sentence if a size or an index value of a program may not fit a signed 64-bit integer, else empty.
 
     Nodes that are also in `before`, which was checked, are skipped.
     """

@@ -35,7 +35,7 @@ def spellings(names: Sequence[str]) -> list[str]:
 
 
 class Names:
-    """Allocator of unique names: a stem, or the first of stem.1, stem.2 ... that is not taken, without a search."""
+    """Allocator of unique names: a stem, then stem.1, stem.2 ...; counting goes on from the last number of the stem."""
 
     def __init__(self, taken: Iterable[str] = (), separator: str = ".") -> None:
         self._taken = set(taken)
@@ -43,7 +43,7 @@ class Names:
         self._last: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        """Take the stem, or the stem with a number, whichever is not taken yet."""
+        """Return the stem or, if it is taken, the stem with a free number; the result is taken from then on."""
         number, name = self._last.get(stem, 0), stem
         while name in self._taken:
             number += 1

@@ -115,7 +115,7 @@ class _Reader:
 
 
 def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> Block:
-    """Translate a block or te.compute, without bindings, guard and writes; `names` are those of the buffers."""
+    """Translate a block or te.compute, without bindings, guard and writes; `names` maps its inputs to buffer names."""
     return Block(
         op.label.data,
         tuple(op.axes),
@@ -132,7 +132,7 @@ def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> 
 
 
 def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> Block:
-    """Translate a gather, without bindings, guard and writes; `names` are those of the buffers."""
+    """Translate a gather, without bindings, guard and writes; `names` maps its operands to buffer names."""
     ranges = _axis_ranges(op)
     dims = lin.variables(len(ranges))
     index = tuple(

@@ -70,7 +70,7 @@ def replace_body(function: FuncOp, body: Region) -> None:
 
 
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
-    """Replace nests of a loop function, given by their positions in the program's body; all other ops stay."""
+    """Replace the nests of a loop function at positions of the program's body by those in `nests`; other ops stay."""
     block = function.body.block
     constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
     ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]
@@ -91,7 +91,7 @@ _dimension = cache(AffineExpr.dimension)
 
 @lru_cache(maxsize=1024)
 def memref_type(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
-    """The type of a buffer, cached: xDSL takes long to make one."""
+    """The memref type of a buffer; cached, since xDSL takes long to make one."""
     return MemRefType(element, shape)
 
 

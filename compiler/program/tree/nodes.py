@@ -31,7 +31,7 @@ INTRINSIC = "intrinsic"
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer: an argument of the function, or the buffer of an allocation.
+    """A buffer: an argument of the function, a literal, or the buffer of an allocation.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
@@ -46,13 +46,13 @@ class Buffer:
 
     @property
     def scalar(self) -> Attribute:
-        """The type of its elements' values."""
+        """The type of an element's value in a body: the element's type without signedness, i8 for ui8."""
         return scalar_type(self.element)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A read or write of a buffer: the index is over the block's axes. A read is `otherwise` if a condition fails.
+    """A read or write of a buffer at an index over the block's axes; a read yields `otherwise` unless `where` holds.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.transpose(A, name="B"))).program
@@ -68,7 +68,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a gather: each index is a form over its axes, or the number of the read that loads the index.
+    """The table of a gather: each index is a form over the block's axes, or the number of the read that loads it.
 
     >>> W, I = te.placeholder((10, 4), name="W"), te.placeholder((3,), "i32", name="I")
     >>> B = te.gather((3, 4), lambda i, d: W.at(I[i], d), name="B")
@@ -112,13 +112,13 @@ class Block:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The buffers that it reads, each once, its table last."""
+        """The names of the buffers that the block reads, each once, the table of a gather last."""
         table = () if self.table is None else (self.table.buffer,)
         return tuple(dict.fromkeys([*[access.buffer for access in self.reads], *table]))
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """The buffers that it writes, each once."""
+        """The names of the buffers that the block writes, each once."""
         return tuple(dict.fromkeys([access.buffer for access in self.writes]))
 
     @cached_property
@@ -128,7 +128,7 @@ class Block:
 
     @cached_property
     def axis_ranges(self) -> dict[int, lin.Range]:
-        """The range of each axis."""
+        """The inclusive range of each axis, by position."""
         return lin.box([axis.size for axis in self.axes])
 
     @property
@@ -152,7 +152,7 @@ class Block:
         return _nest(self)
 
     def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
-        """Translate a form over axes to one over loops, whose ranges are given, by the bindings."""
+        """Substitute the bindings for axes in a form: the result is over loops, which have the given ranges."""
         return lin.substitute(form, dict(enumerate(self.bindings)), ranges)
 
 
@@ -222,7 +222,7 @@ Node: TypeAlias = Loop | Alloc | Block
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Position of a node in the tree: the loops around it, outermost first, and its index in each body."""
+    """Position of a node in a tree: the loops around it and the index to follow in each body, outermost first."""
 
     loops: tuple[Loop, ...]
     positions: tuple[int, ...]
@@ -291,7 +291,7 @@ def _collect(nest: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[i
 
 
 def key_of(node: Node) -> Key:
-    """The key of a node."""
+    """The key of a node: a loop's number, a block's label, a tuple of the name of an allocation's buffer."""
     match node:
         case Loop():
             return node.number

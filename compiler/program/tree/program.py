@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class Places(Mapping[Key, Place]):
-    """Map from the nodes of a body to their places, stored by nest: programs share those of unchanged nests."""
+    """Map the keys of nodes to their places in a program, stored by nest: programs share those of unchanged nests."""
 
     def __init__(self, nests: Sequence[Nest]) -> None:
         self._nests = nests
@@ -39,7 +39,7 @@ class Places(Mapping[Key, Place]):
         return len(self._tops)
 
     def top(self, key: Key) -> int:
-        """The position in the body of the nest that contains a node."""
+        """The index, in the program's body, of the nest that contains a node."""
         return self._tops[key]
 
     def around(self, key: Key) -> tuple[Loop, ...]:
@@ -107,7 +107,7 @@ class Program:
 
     @cached_property
     def ranges(self) -> dict[int, lin.Range]:
-        """The range of each loop."""
+        """The inclusive range of each loop, by number."""
         return _joined([nest.ranges for nest in self.nests])
 
     @cached_property
@@ -129,11 +129,11 @@ class Program:
         return {loop.number for loop in self.enclosing(key)}
 
     def private_loops(self, buffer: str) -> tuple[int, ...]:
-        """The loops that privatise a buffer, outermost first: each iteration has its own copy. None for arguments."""
+        """The numbers of the loops that privatise a buffer, outermost first; empty for arguments and literals."""
         return tuple([loop.number for loop in self.enclosing((buffer,))]) if buffer in self.allocs else ()
 
     def ranges_with(self, *loops: Loop) -> dict[int, lin.Range]:
-        """The range of each loop, and of new ones."""
+        """The inclusive range of each loop of the program and of `loops`, by number."""
         return self.ranges | {loop.number: (0, loop.extent - 1) for loop in loops}
 
     def fresh_number(self) -> int:

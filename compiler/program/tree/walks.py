@@ -27,7 +27,7 @@ def walk(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def nested(loops: Iterable[Loop], inner: Node) -> Node:
-    """Perfectly nested loops around a node, outermost first; their bodies are replaced."""
+    """Nest a node perfectly in loops, outermost first, whose bodies are replaced."""
     for loop in reversed(list(loops)):
         inner = replace(loop, body=(inner,))
     return inner
@@ -118,9 +118,9 @@ def rebind(
 
 
 def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
-    """Substitute forms for axes in everything but `axes` and `bindings`.
+    """Substitute forms for axes in a block's accesses, body, origin and table; `axes`, `bindings` and `guard` stay.
 
-    `ranges` are those of the axes in the new forms; not needed if each form is one axis.
+    `ranges` are those of the axes in the new forms; None suffices if each form is one axis of the same range.
 
     >>> A = te.placeholder((4,), name="A")
     >>> block = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"]
