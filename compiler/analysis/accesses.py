@@ -14,7 +14,7 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 @dataclass(frozen=True)
 class LowAccess:
-    """One load or store of an element, or of neighbouring lanes, of a buffer."""
+    """A load or store of a buffer; `type` is that of the element or of the vector of neighbouring elements."""
 
     op: Operation
     buffer: SSAValue
@@ -25,7 +25,7 @@ class LowAccess:
 
     @property
     def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute, SSAValue | None]:
-        """The key of equal accesses: buffer, indices, type and mask."""
+        """The accessed elements, for comparison with other accesses: buffer, indices, type and mask."""
         return self.buffer, self.indices, self.type, self.mask
 
     @property
@@ -46,7 +46,7 @@ class LowAccess:
 
 
 def access(op: Operation) -> LowAccess | None:
-    """Read a load or store of an element or of neighbouring lanes; None for any other op."""
+    """Describe a load or store of an element or a one-dimensional vector; None for any other op."""
     kind = _ACCESSES.get(type(op))
     if kind is None:
         return None

@@ -21,7 +21,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Arena:
-    """The offset in bytes of each temporary, in their order, and the size of the whole."""
+    """The offset in bytes of each temporary, in their order, and the size of the arena in bytes."""
 
     offsets: tuple[int, ...]
     size: int

@@ -29,7 +29,7 @@ Point = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier before a stage, printed as the dependence of `second` on `first` that requires it."""
+    """A barrier, printed as the dependence of `second` on `first` that requires it; `points` is None if undecided."""
 
     first: Statement
     second: Statement
@@ -79,8 +79,8 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Find a data race: two blocks of one stage, between which no barrier is possible, touch an element from different
-    threads. None if there is none."""
+    """Find a data race: two blocks of one stage, between which no barrier is possible, access an element from different
+    threads, and one of them writes it. None if there is none."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)
@@ -131,7 +131,7 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """The conflicts between threads in one stage. Blocks on the same thread loops cannot conflict: iterations of a
+        """Yield the conflicts between threads in one stage. Blocks on the same thread loops have none: iterations of a
         bound loop are independent, which `legal` checks."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = self.program.outer(key_of(stage))
@@ -172,7 +172,7 @@ class _Walker:
         return self.program.buffers[buffer].scope not in ("global", "shared")
 
     def _meet(self, pending: _Pending, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
-        """Instances of two threads that touch one element; None if there are none. Raises Undecided."""
+        """Find instances of two threads that touch one element; None if there are none. Raises Undecided."""
         # T[j] in thread p4, T[31 - j] in thread q3 of the same block p2 = q2:
         #   p4 = 31 + -1*q3 and p2 = q2 and (p4 != q3)  ->  (p2, p4, q2, q3) = (0, 0, 0, 31)
         first = pending.statement
@@ -211,11 +211,11 @@ class _Walker:
         return is_async and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 
     def _idle(self, name: str, statement: Statement, kind: str) -> str:
-        """The coordinate of a statement in a thread dimension to which none of its loops is bound."""
+        """The coordinate in a thread dimension to which no loop of a statement is bound: 0, or the lane in a warp."""
         return f"{name}x" if kind == THREADS[0] and self._is_warps(statement) else "0"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
-        """Constraints of which one holds if two instances run in different threads: a coordinate differs."""
+        """Constraints of which at least one holds if two instances run in different threads: a coordinate differs."""
         differences = []
         for kind in THREADS:
             p, q = (

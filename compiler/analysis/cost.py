@@ -89,7 +89,7 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:
-    """The interval of a dimension that an index reaches: the whole dimension for an index that is data."""
+    """The interval of a dimension that an index reaches: the whole dimension for None, an index loaded from memory."""
     low, high = (0, extent - 1) if form is None else lin.bounds(form, ranges)
     return max(0, low), min(extent - 1, high)
 
@@ -99,7 +99,7 @@ def _bytes(element: Attribute, spans: Sequence[lin.Range]) -> int:
 
 
 def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:
-    """The buffers that a block accesses, each with its index; 0 is for an index that is data."""
+    """The buffers that a block accesses, each with its index; 0 is for an index that is loaded from memory."""
     for access in (*block.reads, *block.writes):
         yield access.buffer, access.index
     if block.table is not None:
@@ -142,7 +142,7 @@ def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
 
 
 def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
-    """Number of points of some loops at which all conditions hold."""
+    """Number of points of loops at which all conditions hold: i in [0, 8), j in [0, 4), i <= 5 and j = 0: 6."""
     axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
     values: Points = dict(zip(numbers, axes, strict=True))
     holds = np.ones([program.loops[n].extent for n in numbers], bool)

@@ -28,7 +28,8 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
 
 
 def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[Instance]) -> bool:
-    """Whether each instance of a use follows one of some writes to its element, in its iteration of the outer loops."""
+    """Whether each instance of the use `need` follows a write of `resets` to its element, in the same iteration of the
+    `depth` outer loops; False if undecided."""
     # T[x1] read in a later nest than the one that writes T[y0], depth 0:
     #   [x1] : 0 <= x1 <= 7  is a subset of  [x1] : exists y0 : (0 <= x1 <= 7 and 0 <= y0 <= 7 and x1 = y0)
     s, use = need
@@ -58,7 +59,7 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
     """Find an element that iterations of a loop from `extent` on write and that an earlier iteration, or an instance
-    outside the loop, uses. Returns a sentence about it, or None."""
+    outside the loop, uses. Returns a sentence about it or about a query that isl did not decide, or None."""
     # T[x0] written in the loop, read as T[y1] outside, extent 6:  x0 = y1 and x0 >= 6  ->  (x0, y1) = (6, 6)
     uses = uses_of(program, buffer)
     beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]
@@ -79,7 +80,8 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:
-    """Whether a block runs for all axis values, in each iteration of the common loops, for which it ran before."""
+    """Whether a block runs for all axis values for which it ran before, in each iteration of the loops around it in
+    both programs; False if undecided."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
     common = sorted(before.outer(label) & after.outer(label))
@@ -87,7 +89,7 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
 
 
 def runs_once(program: Program, label: str) -> bool:
-    """Whether no two instances of a block have the same axis values: [l0, l1] -> [4*l0 + l1] is injective if l1 < 4."""
+    """Whether surely no two instances of a block have the same axis values: for axis 4*l0 + l1 if 0 <= l1 < 4."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     index = [lin.to_isl(form, names) for form in statement.block.bindings]

@@ -37,7 +37,7 @@ def _overtaken(program: Program, s: Statement, read: Use, t: Statement, write: U
 def _ways(
     program: Program, s: Statement, read: Use, t: Statement, write: Use
 ) -> Iterator[tuple[SharedElement, list[str]]]:
-    """The systems of constraints under which the write precedes the read or is concurrent with it."""
+    """Yield systems of constraints under which the write precedes the read, or is concurrent with it."""
     space = SharedElement(program, s, t, read, write)
     for earlier in orders(t, s, space.right, space.left):
         yield space, earlier
@@ -52,7 +52,7 @@ def _ways(
 
 
 def in_place(program: Program, source: str, target: str) -> Program:
-    """Replace reads of an input by reads of the output that has its memory."""
+    """Replace reads of the input `source` by reads of the output `target`, which has its memory."""
 
     def redirected(block: Block) -> Block:
         reads = tuple(replace(a, buffer=target) if a.buffer == source else a for a in block.reads)

@@ -57,7 +57,7 @@ _BELOW = IntegerAttr(arith.CMPI_COMPARISON_OPERATIONS.index("ult"), 64)
 
 
 class Ranges:
-    """Interval analysis of index values, from constants, integer types and loop bounds."""
+    """Interval analysis of index values, by constants, integer types and loop bounds: i in [0, 9], 2*i in [0, 18]."""
 
     def __init__(self) -> None:
         self._by_value: dict[SSAValue, Range] = {}
@@ -73,7 +73,7 @@ class Ranges:
         self._by_value[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
-        """Whether a loop has an iteration for all values that its bounds may have."""
+        """Whether a loop runs at least one iteration, whatever values in their ranges its bounds have."""
         return all(self.of(low)[1] < self.of(high)[0] for low, high, _ in bounds(loop))
 
     def _argument(self, value: BlockArgument) -> Range:

@@ -28,8 +28,8 @@ class Step:
     """The planned effect of a primitive: the program afterwards, and how its instances correspond to those before.
 
     A loop that is in both programs corresponds to itself, unless `links` gives its former value as a form over the
-    new loops (`shifts`: for one block only). A block in `moved` corresponds by its axes. `sources` maps a new
-    statement to its former one. With `keeps_order` the order of instances is the same by construction.
+    new loops (`shifts`: for one block only). Instances of a block in `moved` correspond if their axis values are equal.
+    `sources` maps a new statement to its former one. With `keeps_order` the order of instances is not checked.
     """
 
     program: Program
@@ -40,13 +40,13 @@ class Step:
     keeps_order: bool = False
 
     def links_of(self, label: str) -> Mapping[int, Linear]:
-        """The links that hold for one block."""
+        """The links of one block: `links`, overridden by the `shifts` of the block."""
         return {**self.links, **self.shifts.get(label, {})}
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Two dependent instances that a step would reverse, or run concurrently. Printed as a sentence."""
+    """Two dependent instances that a step reverses or, in loop `loop`, runs at once; `points` is None if undecided."""
 
     first: Statement
     second: Statement
@@ -125,7 +125,7 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
 
 
 def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
-    """The statements of some nests, in the order of the program."""
+    """The statements of the nests at positions `tops` of the body, in the order of the program."""
     all_statements = statements(program)
     return {key: statement for top in sorted(tops) for key, statement in all_statements.of(top).items()}
 
@@ -133,7 +133,8 @@ def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
-    """The pairs of a statement and a concurrent loop as before, like the loops that privatise its buffers."""
+    """The pairs of a statement and a concurrent loop around it that a step left as they were, like the loops that
+    privatise the statement's buffers: iterations of these loops need no new check."""
     unchanged = set()
     for key, statement in new.items():
         concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
@@ -154,7 +155,7 @@ def _unchanged(
 
 
 def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
-    """Find an init that sets fewer elements than before, as its guard or the loops that it is under have changed."""
+    """A sentence about an init that sets fewer elements than before, as its guard or loops have changed, or None."""
     # S[i] with the new guard i <= 2: [e0] : 0 <= e0 <= 3  is no subset of  [e0] : 0 <= e0 <= 2.
     for key, former in old.items():
         if not key[1]:
@@ -182,7 +183,7 @@ def _set_of(inits: Sequence[Statement]) -> str:
 
 
 def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
-    """Find an init that runs at more instances than before, as it is no longer under a condition of its block's guard.
+    """A sentence about an init that runs at more instances than before, as a condition no longer guards it, or None.
 
     Moved blocks, and blocks whose spatial axes are longer because they are padded, have further inits.
     """
@@ -220,7 +221,7 @@ def _order(before: Program, after: Program, changed: Changed, step: Step) -> Vio
 
 
 def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
-    """The nests that share a buffer with a changed nest, at least one of the two writing it."""
+    """The positions of the nests that share a buffer with a changed nest, at least one of the two writing it."""
     nests = [program.nests[top] for top in changed.after]
     writes = set[str]().union(*(nest.writers for nest in nests))
     touches = writes.union(*(nest.readers for nest in nests))
@@ -267,7 +268,7 @@ class _Pair:
     step: Step
 
     def keeps_order(self) -> bool:
-        """Whether the order is the same without a query: the same common loops, then the same textual order."""
+        """Whether the order is surely the same: the same common loops, then the same textual order. Asks no query."""
         (s, t), (u, v) = self.old, self.new
         depth = s.common(t)
         common = s.loops[:depth]
@@ -282,12 +283,12 @@ class _Pair:
         return _sign(s.positions[depth], t.positions[depth]) == _sign(u.positions[depth], v.positions[depth])
 
     def violation(self) -> Violation | None:
-        """The first violation on any buffer."""
+        """The first violation on a buffer that both statements use, or None."""
         pairs = (pair for pair in meetings(*self.new) if not pair[0].commutes(pair[1]))
         return next(filter(None, (self._on(use, later) for use, later in pairs)), None)
 
     def _on(self, use: Use, later_use: Use) -> Violation | None:
-        """The violation on the element of two uses: dependent before, in reverse order afterwards."""
+        """Two instances that touch one element by these uses and whose order the step reverses, or None."""
         # T[x2] = ..., ... = T[7 - y2] in two nests that become one loop:
         #   x2 = 7 + -1*y2 and y2 < x2  ->  (x2, y2) = (4, 3): Y[3] reads T[4] before T[4] has been written
         s, t = self.new
@@ -316,6 +317,7 @@ def _former(
     names: Mapping[int, str], old: Statement, new: Statement, step: Step, before: Program, prefix: str
 ) -> _Former:
     """The instance of `old` that corresponds to an instance of `new`, whose loops are named by `names`."""
+    # Loop 0 split into loops 1 and 2: links {0: 4*l1 + l2}, names {1: x1, 2: x2}: values {0: (4*x1 + x2)}.
     links = step.links_of(new.block.label)
     values: dict[int, str] = {}
     variables: list[str] = []
@@ -373,7 +375,7 @@ def _concurrency(program: Program, new: Mapping[Key, Statement], unchanged: set[
 
 
 def _race(program: Program, s: Statement, t: Statement, number: int, depth: int) -> Violation | None:
-    """The violation of two iterations of the concurrent loop `number`, inside `depth` loops, that touch an element."""
+    """Find two iterations of the concurrent loop `number`, inside `depth` loops, that conflict; None without any."""
     # S[i] += ... in a parallel loop k = 1, with i = z0 for both:  x1 < y1  ->  (z0, x1, y1) = (0, 0, 1)
     for use, later in meetings(s, t):
         if use.how == later.how == "read" or number in program.private_loops(use.buffer):

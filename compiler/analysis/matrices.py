@@ -89,7 +89,7 @@ def _lines(head: tuple[int, ...], rows: list[Constraint], columns: list[str]) ->
 
 @lru_cache(maxsize=8192)
 def _rows(constraint: str) -> tuple[Constraint, ...]:
-    """Translate a constraint to rows: those of its quotients, then one a comparison. Raises _Untranslated."""
+    """Translate a constraint to rows: those of its quotients and one for each comparison. Raises _Untranslated."""
     if constraint == "true":
         return ()
     first, *parts = _COMPARISON.split(constraint)

@@ -1,4 +1,4 @@
-"""`Overlaps`: an index of the accesses to one buffer, to find those that may overlap with another one."""
+"""`Overlaps`: an index of the accesses to one buffer, to find those that may overlap with a given access."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler.analysis.index_forms import Forms
 
 @dataclass(frozen=True)
 class _Entry:
-    """An access with its index split into the variable part and the constant of each dimension."""
+    """An access; the index of each dimension is split into its terms (`variable`) and its constant."""
 
     access: LowAccess
     variable: tuple[tuple[tuple[Atom, int], ...], ...]
@@ -44,7 +44,7 @@ _Row = dict[int, list[_Entry]]
 
 
 class Overlaps:
-    """Index of accesses by the constants of their indices; those with other variable parts are compared one by one."""
+    """Index of accesses, first by the terms of their indices, then by the constants."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms

@@ -121,7 +121,7 @@ def _linked(classes: _Classes, dims: dict[tuple[str, int], Axis], dim: tuple[str
 
 
 def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> tuple[int, ...] | None:
-    """The axis of a block in each class; None unless each class has one axis and the block streams."""
+    """The axis of a block in each class; None unless each class has exactly one axis of it and `streams` holds."""
     classes_here = [classes.of((block.label, axis)) for axis in range(block.spatial)]
     if any(classes_here.count(row_class) != 1 for row_class in row_classes) or not streams(block):
         return None
@@ -165,8 +165,8 @@ def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
 
 
 def _belongs(program: Program, label: str, members: set[str]) -> bool:
-    """Whether a block can be computed with the members: they read all its temporaries, and nothing outside passes its
-    values on to them."""
+    """Whether a block can be computed with the members: all readers of its temporaries are members, and no other block
+    passes its values on to them."""
     outside: set[str] = set()
     pending = [program.blocks[label]]
     while pending:

@@ -84,7 +84,7 @@ def _map(text: str) -> isl.Map:
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
-    """Run a query, which has the whole operation limit. Raises Undecided beyond it."""
+    """Reset isl's operation count and run a query. Raises Undecided if it exceeds the operation limit."""
     import islpy as isl
 
     context().reset_operations()
@@ -129,6 +129,7 @@ def _sample(text: str) -> tuple[int, ...] | None:
 @lru_cache(maxsize=8192)
 def surely_within(inner: str, outer: str) -> bool:
     """Whether the set `inner` is a subset of `outer`, both in isl's syntax; False if undecided."""
+    # [x] : x = 2  is within  [x] : 0 <= x <= 3;  [x] : x = 4  is not.
     try:
         return bool(limited(lambda: _set(inner).is_subset(_set(outer))))
     except Undecided:
@@ -137,7 +138,7 @@ def surely_within(inner: str, outer: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def surely_injective(text: str) -> bool:
-    """Whether a map in isl's syntax is injective, as [x] -> [x mod 4] : 0 <= x < 4; False if undecided."""
+    """Whether a map in isl's syntax is injective, as [x] -> [x mod 4] : 0 <= x < 4 is; False if undecided."""
     try:
         return bool(limited(lambda: _map(text).is_injective()))
     except Undecided:

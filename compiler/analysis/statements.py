@@ -54,7 +54,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Statement:
-    """A block or its init, with the loops around it and its positions in their bodies."""
+    """A block or its init, with the loops around it. `positions`: its index in each body, and the order of inits there."""
 
     block: Block
     is_init: bool
@@ -64,17 +64,17 @@ class Statement:
 
     @property
     def key(self) -> Key:
-        """The key of the statement."""
+        """The key of the statement: its block's label, and whether it is the init."""
         return self.block.label, self.is_init
 
     @cached_property
     def guard(self) -> tuple[Condition, ...]:
-        """The conditions over loops under which it runs."""
+        """The conditions over loops under which the statement runs."""
         return init_guard(self.block) if self.is_init else self.block.guard
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """The accesses, reads first."""
+        """The accesses over loops, reads first."""
         return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
@@ -83,7 +83,7 @@ class Statement:
         return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
 
     def common(self, second: Statement) -> int:
-        """Number of outer loops that two statements share."""
+        """Number of outer loops that two statements have in common."""
         depth = 0
         for mine, theirs, p, q in zip(self.loops, second.loops, self.positions, second.positions, strict=False):
             if mine != theirs or p != q:
@@ -104,7 +104,7 @@ class Statement:
 
 @lru_cache(maxsize=4096)
 def _uses(same: _Same, is_init: bool, spans: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
-    """The uses of a block, or of its init, in loops of some ranges; cached, wherever the block is."""
+    """The uses of a block, or of its init, in loops with the ranges `spans`; shared by programs with the block."""
     block, ranges = same.node, dict(spans)
     assert isinstance(block, Block)
     if is_init:
@@ -168,7 +168,7 @@ class Statements(Mapping[Key, Statement]):
         return sum(1 for _ in self)
 
     def of_block(self, label: str) -> list[Statement]:
-        """The statements of a block, its init first."""
+        """The statements of a block: its init, if it has one, then the block."""
         return [self[key] for key in ((label, True), (label, False)) if key in self]
 
     def of(self, top: int) -> dict[Key, Statement]:
@@ -200,7 +200,7 @@ def _statements(same: _Same, top: int) -> dict[Key, Statement]:
 
 
 def _moved(statement: Statement, top: int) -> Statement:
-    """The statement with its nest at another position of the body."""
+    """The statement with its nest at position `top` of the program's body."""
     (_, second), *inner = statement.positions
     return replace(statement, positions=((top, second), *inner))
 
@@ -211,7 +211,7 @@ def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
 
 
 def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
-    """The uses of a buffer, each with its statement."""
+    """The uses of a buffer, each with its statement, in the order of the program."""
     touching = {block.label for block in (*program.readers[buffer], *program.writers[buffer])}
     all_statements = statements(program)
     touching_statements = [s for label in program.blocks if label in touching for s in all_statements.of_block(label)]

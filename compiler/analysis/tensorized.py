@@ -78,7 +78,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNes
 
 
 def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
-    """Remove the conditions on the nest's loops from the block's guard and, if possible, those on unrolled loops."""
+    """Eliminate the nest's loops and, if possible, unrolled loops from the block's guard; Misfit if that is harmful."""
     nest = {n.number for n in loops}
     unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
     if not any(c.form.variables() & (nest | unrolled) for c in block.guard):
@@ -155,6 +155,7 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
 def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
     """The instances that provably add zero: one operand is zero or, for floats, both are, since 0 times NaN is NaN. For
     instructions that combine one operand as it is: the operand is the identity."""
+    # A[i] = 0 for i in [4, 8), B[i] = 0 for i in [6, 8): floats add zero for i in [6, 8), integers for i in [4, 8).
     key, zeros = (label, False), []
     statement = flow.statements[key]
     for position, use in enumerate(statement.uses[: len(statement.block.reads)]):
@@ -169,6 +170,7 @@ def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
 
 def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> bool:
     """Whether instances write only to elements of a temporary that no instance of the program `before` writes."""
+    # S[i] writes T[i], before: 0 <= i <= 5. Instances { S[i] : 6 <= i <= 7 } reach { T[i] : 6 <= i <= 7 }: True.
     target = flow.statements[label, False].uses[-1]
     if target.buffer not in before.allocs:
         return False

@@ -1,4 +1,4 @@
-"""Law 2: a scheduled program computes what its original does, proved by induction over execution order.
+"""Proof that a scheduled program computes what its original does, by induction over execution order.
 
 equations.py   the original as equations: each element of each buffer as an expression of others
 forms.py       index arithmetic in bodies, as forms

@@ -10,7 +10,7 @@ from compiler.program.tree import Block, Program
 
 
 class NotFunctional(Exception):
-    """An original whose buffers do not have one value an element; the message says why."""
+    """An original whose buffers do not have one value for each element; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Equation:
 def equations(program: Program) -> Mapping[str, Equation]:
     """The equation of each buffer that the original writes.
 
-    Raises NotFunctional where a buffer has several writers, is read before it is finished, or is not written once
-    an element.
+    Raises NotFunctional if a buffer has several writers, is read before it is finished, or is not written exactly
+    once in each element.
     """
     by_buffer: dict[str, Equation] = {}
     order = {label: program.places[label].positions[0] for label in program.blocks}

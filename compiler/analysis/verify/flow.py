@@ -28,7 +28,7 @@ from compiler.program.tree import Program
 from compiler.types.elements import is_unsigned
 
 Before: TypeAlias = Callable[[Key], isl.UnionMap]
-"""Function from a statement to the map from some given instances to its instances that run before them."""
+"""Function from a statement to the map from reading instances to its instances that run before them."""
 
 
 class Flow(Spaces):
@@ -40,7 +40,7 @@ class Flow(Spaces):
         self._assumptions: dict[tuple[Key, int], Claim] = {}
 
     def left(self, key: Key, use: Use) -> Content:
-        """The content of the cells that a write or init has reset, over the instances of its statement."""
+        """The content of the cells immediately after a write or init, over the instances of its statement."""
         statement = self.statements[key]
         number = self.targets(key).index(use)
         if statement.is_init:
@@ -71,7 +71,7 @@ class Flow(Spaces):
         return Content(unknown=self._unfollowed(key, node, use))
 
     def _unfollowed(self, key: Key, node: body.Scalar, use: Use) -> isl.UnionSet:
-        """The instances of a block without origin that may compute an element, or a contribution to one."""
+        """All instances of a block without origin if `node` may compute an element or a contribution; else none."""
         how = None if use.how == "write" else use.how
         expressions = [e.block.body[e.result] for e in self.equations.values() if e.combiner == how]
         return self.domain(key) if any(resembles(expression, node) for expression in expressions) else union_set()
@@ -210,7 +210,7 @@ class Flow(Spaces):
         return content
 
     def _neutral(self, buffer: str, updates: Sequence[tuple[Key, Use]]) -> Attribute | None:
-        """The identity of the combiner by which a buffer is updated."""
+        """The identity of the combiner that updates a buffer; None without updates. Raises Unknown for several."""
         hows: set[Combiner] = {u.how for _, u in updates}
         if len(hows) > 1:
             raise Unknown(f"'{buffer}' is updated by several combiners")
@@ -231,6 +231,7 @@ class Flow(Spaces):
 
     def _last(self, earlier: isl.UnionMap, resets: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
         """The map from instances to the last reset of their cells before them; most have only one."""
+        # Z[i] and W[i] set the cell of Y[i] in this order: { Y[i] -> Z[i]; Y[i] -> W[i] }  ->  { Y[i] -> W[i] }.
         if earlier.is_single_valued():
             return earlier
         last = earlier.subtract(earlier.apply_range(self._before(resets, resets)))
@@ -239,7 +240,8 @@ class Flow(Spaces):
         return last
 
     def _earlier(self, sink: isl.UnionMap, before: Before, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """The map from instances to those of some writers that touched their cells before."""
+        """The map from instances to those of `writers` that touched the same cells before them."""
+        # Y[i] reads cell M[i], S[k] writes M[k] in an earlier nest: { Y[i] -> S[i] }.
         pairs = union_map()
         for k, u in writers:
             pairs = pairs.union(sink.apply_range(self.cell(k, u).reverse()).intersect(before(k)))
@@ -301,7 +303,7 @@ class Flow(Spaces):
     def _drop(
         self, content: Content, gained: dict[str, isl.UnionMap], ways: dict[str, isl.UnionMap], instances: isl.UnionSet
     ) -> None:
-        """Remove instances whose cells an unknown value has updated."""
+        """Remove instances whose cells have no known value from the finished values and the contributions."""
         for table in (content.final, gained):
             for name in table:
                 table[name] = table[name].subtract_domain(instances)
@@ -311,6 +313,7 @@ class Flow(Spaces):
 
     def _require_once(self, pairs: isl.UnionMap, name: str) -> None:
         """Check that each contribution comes by one update only. Raises Refuted."""
+        # { [Y[i] -> K[i, k]] -> S[i, k, j] : 0 <= j < 2 }: S[i, k, 0] and S[i, k, 1] both add K[i, k], so refuted.
         if pairs.is_single_valued():
             return
         twice = pairs.reverse().apply_range(pairs)

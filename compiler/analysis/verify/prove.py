@@ -67,7 +67,7 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 
 def _verify(scheduled: Program, original: Program) -> None:
     """Raise Refuted, Unknown, NotFunctional or Undecided unless the proof succeeds. Each check of a block or a result
-    has the whole budget, and takes no longer in a longer program."""
+    has the whole operation limit, and its time does not grow with the program."""
     wanted = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
@@ -143,7 +143,8 @@ def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
 
 
 def _check_result(flow: Flow, buffer: Buffer) -> None:
-    """Check that each element of a result, an instance R[e] that reads it after the program, finds its value."""
+    """Check that each element of a result has its value after the program, when an instance R[e] reads it."""
+    # C of shape [4]: R[e0], which reads { R[e0] -> M[e0] : 0 <= e0 < 4 }, must find { R[e0] -> V[e0] : 0 <= e0 < 4 }.
     name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
     inside = " and ".join(f"0 <= e{d} < {size}" for d, size in enumerate(buffer.shape)) or "true"
     cells, expected = (

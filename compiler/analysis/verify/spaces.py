@@ -1,4 +1,4 @@
-"""A scheduled program in isl: instances, the cells they touch, their order, and the claims of blocks."""
+"""A scheduled program in isl: instances, the cells (elements of buffer copies) they touch, order, claims of blocks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from compiler.program.tree import Block, Program
 
 
 class Origin(NamedTuple):
-    """The original block that a statement's block claims to compute, and its index over loops."""
+    """The original block that a statement's block claims to compute, and the original's axes as forms over loops."""
 
     block: Block
     at: tuple[Linear, ...]
 
 
 class Claim(NamedTuple):
-    """The original buffer of a computing block's result, and the map from instances to its iteration space."""
+    """The original buffer that a result claims to be, and the map from instances to the iterations that compute it."""
 
     buffer: str
     points: isl.UnionMap
@@ -94,7 +94,7 @@ class Spaces:
     def map(
         self, key: Key, target: str, index: Iterable[Linear], use: Use | None = None, more: str = "true"
     ) -> isl.UnionMap:
-        """The map from a statement's instances to the tuple `target` of forms over loops."""
+        """The map from a statement's instances to the tuple `target` of forms over loops, if `more` holds."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
         text = f"{self.space(key)} -> {target}[{forms}] : {condition}"
@@ -109,6 +109,7 @@ class Spaces:
 
     def cell(self, key: Key, use: Use) -> isl.UnionMap:
         """The map from a statement's instances to the cell that a use touches."""
+        # T[l1 + 1], private to loop l0: { S[l0, l1] -> M[l0, l1 + 1] : 0 <= l0 < 4 and 0 <= l1 < 8 }.
         return self.map(key, self.cell_space(use.buffer), (*self.around(use.buffer), *use.forms), use)
 
     def outside(self, key: Key) -> Iterator[tuple[str, int, isl.UnionSet]]:
@@ -172,7 +173,7 @@ class Spaces:
         return Origin(source, tuple(block.at(f, self.program.ranges) for f in forms))
 
     def claimed(self, key: Key, number: int) -> Claim | None:
-        """The claim of a block about one of its results."""
+        """The claim of a block about its result `number`; None without an origin that has this result."""
         origin = self.origin(key)
         if origin is None or number >= len(origin.block.writes):
             return None
@@ -188,6 +189,7 @@ class Spaces:
                     yield key, use, claim
 
     def _values(self, name: str) -> isl.UnionMap:
+        # C[i] = sum over k: { K[i0, i1] -> V[i0] : 0 <= i0 < 4 and 0 <= i1 < 8 }.
         equation = self.equations[name]
         axes = [f"i{n}" for n in range(len(equation.block.axes))]
         index = ["0" if d is None else axes[d] for d in equation.dims]

@@ -21,7 +21,7 @@ from compiler.program.tree import Program, Table
 
 
 def data_sizes(program: Program, table: Table) -> list[int | None]:
-    """The size of each dimension of a table's buffer that data index; None for those with an affine index."""
+    """The size of each dimension of a table that a loaded value indexes; None for those with an affine index."""
     shape = program.buffers[table.buffer].shape
     return [size if isinstance(form, int) else None for form, size in zip(table.index, shape, strict=True)]
 
@@ -35,7 +35,7 @@ class _Readers:
     sizes: dict[int, int]
 
     def map(self, space: str, index: Sequence[Linear | int], around: Sequence[Linear] = ()) -> isl.UnionMap:
-        """The map from the readers to a tuple; each has its own element along data-dependent dimensions."""
+        """The map from the readers to the tuple `space` of forms; a loaded index is the reader's own variable."""
         forms = [lin.to_isl(f, self.flow.names) for f in around]
         forms += [f"e{d}" if isinstance(f, int) else lin.to_isl(f, self.flow.names) for d, f in enumerate(index)]
         return self._map(f"{space}[{', '.join(forms)}]")

@@ -23,7 +23,7 @@ from compiler.program.tree import Block, Loop, Node, Program, blocks_in, map_blo
 
 Ints = NDArray[np.int64]
 MOST = 1 << 18
-"""The most points of a nest that are enumerated."""
+"""Limit of the points of a nest that are enumerated."""
 
 
 def unfused(program: Program) -> Program:
@@ -110,7 +110,8 @@ def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
 
 
 def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node | None:
-    """Rebuild a nest with a loop for each axis; None if its instances or their order differ, or no form is hard."""
+    """Rebuild a nest with a loop for each axis; None if its instances or their order differ, or none divides loops."""
+    # x = 6 { S(x floordiv 3, x mod 3) } visits (0, 0), (0, 1), (0, 2), (1, 0) ...: i = 2 { j = 3 { S(i, j) } }.
     numbers_here = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]
     if block.has_init:  # which stands elsewhere, and would move
@@ -152,12 +153,12 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
 
 
 def _is_hard(form: Linear, loops: set[int]) -> bool:
-    """Whether a form divides some of the loops."""
+    """Whether a form has a floordiv or mod of one of `loops`."""
     return any(isinstance(atom, Quotient) and atom.form.variables() & loops for atom, _ in form.terms)
 
 
 def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
-    """Split a form into a part over other loops and a part over these; None if a quotient mixes both."""
+    """Split a form into a part over other loops, with the constant, and one over `loops`; None if an atom has both."""
     inner, outer = [], []
     for atom, factor in form.terms:
         variables = atom.form.variables() if isinstance(atom, Quotient) else {atom}

@@ -35,13 +35,13 @@ class Wanted:
 
     @property
     def table(self) -> Table | None:
-        """The table whose value the expression is; None if it is no gathered value."""
+        """The table of the gather whose value the expression reads; None for any other expression."""
         is_gathered = isinstance(self.node, body.Read) and self.node.position == len(self.block.reads)
         return self.block.table if is_gathered else None
 
     @property
     def access(self) -> Access | None:
-        """The access whose value the expression is; None if it is no read."""
+        """The access that the expression reads; None if it is no read."""
         if isinstance(self.node, body.Read) and self.node.position < len(self.block.reads):
             return self.block.reads[self.node.position]
         return None
