@@ -1,12 +1,12 @@
 """Schedules: a loop function and the script that is applied to it.
 
-schedule.py    Schedule, with one method a primitive; replay
+schedule.py    Schedule, with one method for each primitive; replay
 recorder.py    the base of Schedule: a loop function and the script applied to it
 primitive.py   `@primitive`: the declaration from which op, method, pass and page come
 declarations.py  the faults of a declaration
 parameters.py  the kinds of parameters
 names.py       handles of blocks and loops by name
-primitives/    one file a primitive
+primitives/    one file for each primitive
 dialect.py     the ops of scripts
 state.py       the program and its handles: plan, judge, apply, record
 plan.py        plans and refusals

@@ -18,7 +18,7 @@ from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
-    """Replace buffers that a block accesses by others of the same shape."""
+    """Replace buffers that a block accesses, also as a table, by those of the same shape in `names`."""
 
     def redirect(access: Access) -> Access:
         return replace(access, buffer=names.get(access.buffer, access.buffer))
@@ -29,8 +29,8 @@ def redirected(block: Block, names: Mapping[str, str]) -> Block:
 
 
 def read_copy(program: Program, reader: Block, through: Block, source: Access, copy: Buffer) -> Plan:
-    """Plan a copy of a buffer before the outermost loop in which nothing writes it, and replace its reader by
-    `through`, which reads the copy."""
+    """Plan a copy of the elements that `source` reads, before the outermost loop around the reader in which nothing
+    writes their buffer, and replace the reader by `through`, which reads the copy."""
     place = _before_reads(program, reader.label, source.buffer)
     label, nest = copy_nest(program, copy.name, copy.shape, [(source, copy)], place)
     after = program.replaced(reader.label, lambda _: [through])
@@ -39,7 +39,7 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
 
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:
-    """The outermost node around a block that contains no write of a buffer, within the buffer's lifetime."""
+    """The key of the outermost node at or around a block that contains no write of a buffer, within its lifetime."""
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
     for node in path[len(program.private_loops(buffer)) :]:
         if buffer not in touched([node])[1]:
@@ -50,7 +50,7 @@ def _before_reads(program: Program, block: str, buffer: str) -> int | str:
 def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
-    """Build a nest that copies to every element of targets of one shape, and return its label and the nest."""
+    """Build a nest that copies each source to its target of shape `shape`; return the label of its block and the nest."""
     reads = [source for source, _ in copies]
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]
@@ -76,7 +76,7 @@ def copy_block(
 
 
 def copy_loops(program: Program, block: Block, spans: Sequence[Interval], taken: set[str]) -> Node:
-    """Nest a copying block in loops over spans of its axes, with labels that are not taken."""
+    """Nest a copying block in loops over spans of its axes, one for each axis, with labels that are not taken."""
     return nest_over(program, block, dict(enumerate(spans)), [axis.label for axis in block.axes], taken)
 
 

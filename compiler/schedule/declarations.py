@@ -20,7 +20,7 @@ from compiler.schedule.primitive import TYPES, Primitive, applies
 _FUNCTION = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
 _QUOTED = re.compile(r"`[^`]*`")
 _PUNCTUATION = re.compile(r"(`[^`]*`|<[^>]*>\([^)]*\)|type\([^)]*\))|\s*([,:=\[\](){}]+)")
-"""What stands in backticks or is a directive, or else punctuation."""
+"""Group 1: text in backticks or a directive. Group 2: punctuation elsewhere."""
 
 
 def declaration_fault(primitive: Primitive) -> str:
@@ -29,7 +29,7 @@ def declaration_fault(primitive: Primitive) -> str:
 
 
 def _faults(primitive: Primitive) -> Iterator[str]:
-    """The faults of a declaration; later checks rely on the earlier ones."""
+    """Yield the faults of a declaration; later checks rely on the earlier ones."""
     if not inspect.getdoc(primitive.plan):
         yield "it has no docstring, whose first sentence describes it in `help` and in the pass"
     yield from _parameter_faults(primitive)
@@ -49,13 +49,13 @@ def _faults(primitive: Primitive) -> Iterator[str]:
 
 
 def _with_backticks(syntax: str) -> str:
-    """The syntax with its punctuation in backticks, as advice; empty where that changes nothing."""
+    """Advice to put the punctuation of a syntax in backticks, with the result; empty if that changes nothing."""
     quoted = _PUNCTUATION.sub(lambda found: found[1] or f" `{found[2]}`", syntax)
     return "" if quoted == syntax else f"; punctuation stands in backticks: {quoted}"
 
 
 def _parameter_faults(primitive: Primitive) -> Iterator[str]:
-    """The parameters of a declaration that are not those of its function, which takes the program first."""
+    """Yield the differences between a declaration's parameters and those of its function after the program."""
     taken = list(inspect.signature(primitive.plan).parameters.values())[1:]
     declared = {name: kind for name, kind in primitive.parameters.items() if getattr(kind, "planned", True)}
     wrong = [name for name, kind in declared.items() if not isinstance(kind, Parameter)]
@@ -71,7 +71,7 @@ def _parameter_faults(primitive: Primitive) -> Iterator[str]:
 
 
 def _result_faults(primitive: Primitive) -> Iterator[str]:
-    """The results and consumed parameters of a declaration that are of no kind, or no parameters."""
+    """Yield a sentence for results of an unknown kind, and for a consumed name that is no handle parameter."""
     kinds = {name: kind for name, kind in primitive.gives.items() if kind.removesuffix("*") not in TYPES}
     if kinds:
         name, kind = next(iter(kinds.items()))
@@ -85,7 +85,7 @@ def _result_faults(primitive: Primitive) -> Iterator[str]:
 
 
 def _example_faults(primitive: Primitive, name: str) -> Iterator[str]:
-    """The faults of the example, which is parsed as part of a script."""
+    """Yield the faults of the example, which is parsed as part of a script."""
     context = Context()
     for dialect in (Builtin, Transform, SCHED):
         context.load_dialect(dialect)

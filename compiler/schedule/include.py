@@ -97,7 +97,7 @@ class Includes(Protocol):
     """Interpreter of `sched.include`."""
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
-        """Apply the steps of a recipe to a block. Raises ScheduleError."""
+        """Apply a recipe to the block `label`; if not `judged`, legality is not checked. Raises ScheduleError."""
 
 
 def only_included(op: Operation) -> bool:
@@ -141,7 +141,7 @@ def plain_size(size: Attribute) -> int | list[int]:
 
 
 def choice_names(ops: Sequence[Operation]) -> dict[Operation, str]:
-    """Map each choice among steps to a unique name: that of its first result, or its kind."""
+    """Map each choice among ops to a unique name: `location`, the name hint of its first result, or `size`."""
     names: dict[Operation, str] = {}
     for op in ops:
         if not applies(op, *CHOICES):

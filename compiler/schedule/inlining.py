@@ -10,7 +10,7 @@ from compiler.schedule.plan import block_place, refuse
 
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:
-    """Map each spatial axis to the dimension of a target that it indexes alone; axes of extent 1 may index none."""
+    """Map each axis to the dimension of a target that it indexes alone. Refuses if an axis longer than 1 has none."""
     dimensions: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:

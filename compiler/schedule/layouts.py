@@ -38,14 +38,15 @@ def blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
 
 
 def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
-    """Translate an index to the index in a blocked buffer: `[i, j]` by tiles [1, 8] is `[i, j floordiv 8, j mod 8]`."""
+    """Translate an index to a blocked buffer's: `[i, j]`, tiles [1, 8], is `[i, j floordiv 8, j mod 8]` in `order`."""
     outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
     every = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
     return [every[d] for d in order]
 
 
 def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The order of the dimensions of a blocked buffer. Raises ScheduleError if the order or the tiles do not fit it."""
+    """The order of the dimensions of a blocked buffer: `order`, or 0, 1, 2 ... if it is empty. Raises ScheduleError if
+    the order or the tiles do not fit the buffer."""
     if len(tiles) != len(source.shape):
         reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
         refuse(block_place(block), reason)
@@ -56,7 +57,7 @@ def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int
 
 
 def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) -> Program:
-    """Replace a buffer by one with another layout: `forms` give its index, one a dimension, over the former index."""
+    """Replace a buffer by one with another layout; `forms` are its index over the dimensions of the former index."""
 
     def change(block: Block) -> Block:
         if not touches(block, old.name):

@@ -54,7 +54,7 @@ def block_named(s: ScheduleQueries, label: str) -> Handle:
 def loop_named(s: ScheduleQueries, name: str) -> Handle:
     """The handle of the loop "C.k", the loop k around the block C; or of "k", if only one loop has that name.
 
-    The longest name of a block that fits is meant: labels have dots too.
+    Labels have dots too: the block is the longest label before a dot around which there is such a loop.
     """
     alike = [number for number, loop in s.program.loops.items() if loop.label == name]
     if len(alike) == 1:

@@ -51,9 +51,9 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kind of parameter. `annotation` is its type in Python, `type` that of the pass's option, `option` the name of
-    that if it differs. `asked`: it is an argument of the method; `planned`: of the planning function; `optional`: the
-    op omits its default."""
+    """A kind of parameter. `annotation` is its type in Python, `type` that of the pass's option, `option` the option's
+    name if it is not the parameter's. `asked`: it is an argument of the method; `planned`: of the planning function;
+    `optional`: the op omits its default."""
 
     annotation: str
     type: Value = str
@@ -137,7 +137,7 @@ class HandleParameter(Parameter):
 
 
 Test: TypeAlias = tuple[Callable[[Value], bool], str]
-"""A condition of values, and the sentence for others, with the value as `{}`."""
+"""A condition of values, and the refusal of a value that fails it, which is formatted into `{}`."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class AttributeParameter(Parameter):
     default: Value = None
 
     def such_that(self, test: Callable[[Value], bool], sentence: str) -> Self:
-        """The same kind with a further condition."""
+        """The same kind with a further condition; `sentence` refuses a value that fails it."""
         return replace(self, tests=(*self.tests, (test, sentence)))
 
     def or_else(self, default: Value) -> Self:
@@ -174,7 +174,7 @@ class AttributeParameter(Parameter):
         return Fields() if is_default else Fields(properties={name: attribute})
 
     def value(self, op: Operation, name: str) -> Value:
-        """Decode the value from an op."""
+        """Decode the value from an op: the default if the op omits it."""
         attribute = op.properties.get(name)
         return self.default if attribute is None else self.decode(attribute)
 
@@ -367,9 +367,9 @@ BLOCK = HandleParameter("Handle | str", handles=BlockType())
 LOOP = HandleParameter("Handle | str")
 """A loop; in a pass, one around its block."""
 ANY_LOOP = HandleParameter("Handle | str", anywhere=True)
-"""A loop; in a pass, of whatever block."""
+"""A loop; in a pass, a loop around any block."""
 LOCATION = HandleParameter("Handle | str", anywhere=True, location=True)
-"""A loop, or the location that stands for none: see `State.loop`."""
+"""A loop, or the location ROOT (outside all loops) or INLINE."""
 LOOPS = HandleParameter("Handle | str", tuple[str, ...], several=True)
 """Several loops around the block of a pass, in a list."""
 PARAM = HandleParameter("Handle", handles=ParamType())

@@ -13,7 +13,7 @@ from compiler.schedule.region import Interval, inside
 
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
-    """Require that every buffer of a block lives inside the loops `outer`."""
+    """Refuse a block if a loop that privatises one of its buffers is not among the loops `outer`."""
     for name in dict.fromkeys((*block.sources, *block.targets)):
         for loop in program.private_loops(name):
             if loop not in outer:
@@ -23,7 +23,7 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 def moved_nest(
     program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
-    """Nest a block in new loops inside `node`: over the spans of its spatial axes and all of its reduce axes."""
+    """Build the nest of a block that moves into `node`: loops over spans of axes and all reduce axes, guard `when`."""
     around = (*program.enclosing(node.number), node)
     taken = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)

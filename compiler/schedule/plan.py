@@ -84,7 +84,7 @@ def labels_in(nodes: Iterable[Node]) -> set[str]:
 
 
 def new_label(label: str, taken: set[str]) -> str:
-    """Take a label, or a variation of it that is not taken."""
+    """Return the label or, if it is taken, the label with a number; the result is added to `taken`."""
     unique = fresh(label, taken)
     taken.add(unique)
     return unique

@@ -15,7 +15,7 @@ from compiler.schedule.script import Script, script_of
 from compiler.support.errors import ScheduleError
 
 GIVERS = ("get_block", "get_loops", "get_producers", "get_consumers", *CHOICES)
-"""The primitives without effect other than their results."""
+"""The primitives that only return handles: they leave the program as it is."""
 UNUSED = "_"
 
 

@@ -179,7 +179,7 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program before a choice was decided, by any result of the choice.
+        """The program before a choice was decided; `choice` is its first result.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> choice, decided = s.sample_categorical([4, 8], decision=1), s.program
@@ -215,7 +215,7 @@ class Recorder(Unpicklable):
         return value
 
     def _no_handle(self, value: object) -> str:
-        """Describe a value that is no handle of a block or loop."""
+        """The sentence that refuses a value that is no handle of a block or loop."""
         if isinstance(value, str) and value in self.program.blocks:
             return f"'{value}' is a label: pass s.get_block('{value}')"
         if isinstance(value, str) and any(loop.label == value for loop in self.program.loops.values()):
@@ -511,6 +511,6 @@ def _at(op: Operation, error: ScheduleError) -> ScheduleError:
 
 
 def _includer(schedule: Recorder, facts: Attribute | None = None) -> Includes:
-    """The interpreter of includes, loaded by name: recipes belong to a higher room."""
+    """The interpreter of includes; imported by name, since the recipes' package imports this one."""
     includer: Includes = import_module(INCLUDER).Includer(schedule, facts)
     return includer

@@ -30,7 +30,8 @@ class Interval:
 def region(
     program: Program, buffer: str, blocks: Sequence[Block], outer: set[int], writes: bool | None
 ) -> list[Interval]:
-    """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed outer loops.
+    """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed outer loops; the
+    whole buffer if there are none.
 
     A hull: exact for boxes; where two lower ends do not differ by a constant, the whole dimension.
     """
@@ -98,7 +99,7 @@ def hull(a: Interval, b: Interval, size: int) -> Interval:
 
 
 def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
-    """The conditions that an index is inside a shape, without those that the ranges prove."""
+    """The conditions, not proved by ranges, that an index is in a shape: 6 - i >= 0 for i + 1 in [8], i in [0, 7]."""
     conditions = []
     for form, size in zip(forms, shape, strict=True):
         conditions += [Condition(form), Condition(lin.constant(size - 1) - form)]
@@ -156,7 +157,7 @@ def touches(block: Block, buffer: str) -> bool:
 
 
 def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:
-    """Apply a function to the accesses of a block to a buffer."""
+    """Apply a function to the reads and writes of a buffer in a block."""
     reads, writes = (
         tuple(change(access) if access.buffer == buffer else access for access in accesses)
         for accesses in (block.reads, block.writes)
@@ -170,7 +171,7 @@ def _aligned(span: Interval) -> bool:
 
 
 def conditional(access: Access, conditions: Iterable[Condition], type: Attribute) -> Access:
-    """Set the conditions of a read, and the value read if one fails: by default zero."""
+    """Set the conditions of a read. If it has no `otherwise` yet, zero of `type` is read where a condition fails."""
     where = tuple(dict.fromkeys(conditions))
     otherwise = identity("add", type) if where and access.otherwise is None else access.otherwise
     return replace(access, where=where, otherwise=otherwise)
@@ -203,7 +204,7 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:
-    """Replace the buffer of an allocation."""
+    """Replace the buffer of the allocation of the buffer `name`."""
     return program.replaced((name,), lambda _: [Alloc(buffer)])
 
 

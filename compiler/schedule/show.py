@@ -52,7 +52,7 @@ def _block(block: Block) -> str:
 
 
 def sign(block: Block) -> str:
-    """How a block assigns its results: `=`, `+=`, or `max=`, by its first combiner."""
+    """The assignment operator of a block by its first combiner: `=` without one, `+=`, `max=`, or `combined with`."""
     if not block.combiners:
         return "="
     combiner = block.combiners[0]

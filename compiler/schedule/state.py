@@ -196,7 +196,7 @@ class State:
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
     def loop(self, value: SSAValue, special: bool = False) -> int:
-        """The number of the loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead
+        """The number of the loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a consumed
         handle."""
         number = self._live(value, "loop")
         assert isinstance(number, int)
@@ -205,7 +205,7 @@ class State:
         return number
 
     def block(self, value: SSAValue) -> str:
-        """The label of the block of a handle. Raises ScheduleError for a dead handle."""
+        """The label of the block of a handle. Raises ScheduleError for a consumed handle."""
         label = self._live(value, "block")
         if not isinstance(label, str):
             raise ScheduleError("it takes the handle of a block, not of a loop")

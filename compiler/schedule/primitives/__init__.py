@@ -1,4 +1,4 @@
-"""The schedule primitives, one a file: a function from a program to a plan, and the declaration of its parameters.
+"""The schedule primitives, a file for each: a function from a program to a plan, and a declaration of its parameters.
 
 Each primitive checks its requirements, then plans; the caller that commits the plan asks `legal` first. Every file in
 this folder or one of its folders is a primitive: an op, a method of `Schedule`, a pass and a page.

@@ -68,7 +68,7 @@ def inline(program: Program, block: str) -> Plan:
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:
-    """Require that nothing writes the inputs of a block until its last consumer, and that they live there."""
+    """Require that no block writes a block's inputs until its last consumer has read, and that they live there."""
     order = [node.label for node in walk(program.body) if isinstance(node, Block)]
     top = {b: program.places[b].positions[0] for b in order}
     last = max(top[r.label] for r in readers)
@@ -100,7 +100,7 @@ def _before_both(program: Program, writer: Block, buffer: str, block: Block, rea
 def _absorbed(
     consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]], program: Program
 ) -> Block:
-    """Replace each read of a target in the consumer by the reads and the body of the dropped block."""
+    """Return the consumer with each read of a target replaced by the reads and the body of the dropped block."""
     reads: list[Access] = []
     types: list[Attribute] = []
     values: dict[int, body.Scalar] = {}
@@ -174,7 +174,7 @@ def _unconditional(access: Access, where: Sequence[Condition], program: Program,
 
 
 def _dividends(form: Linear) -> list[Linear]:
-    """The dividends in a form: p of `p floordiv 14`, the row of a pixel."""
+    """The dividends of the floordivs in a form: `p` of `p floordiv 14`."""
     return [atom.form for atom, _ in form.terms if isinstance(atom, lin.Quotient) and not atom.is_mod]
 
 

@@ -78,7 +78,7 @@ class _Copier:
         self.taken_labels, self.taken_buffers = Names(program.blocks), Names(program.buffers)
 
     def copy(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """Copy nodes."""
+        """Copy nodes, and record the copies' numbers, labels and buffers by the former ones."""
         return tuple(self._node(node) for node in nodes)
 
     def _node(self, node: Node) -> Node:

@@ -32,7 +32,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
       ->
         loop.for "i" = 8 { T[i] = f(i)  S[i] = g(T[i]) }
 
-    Inside a loop of the producer's reduction, it runs in the last iteration of that.
+    Inside a loop of the producer's reduction, the consumer runs in the last iteration of that loop.
 
     Requires a block without reduction that reads one element of the producer's buffer for each of its instances,
     through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap and hold
@@ -106,7 +106,7 @@ def _consumed_axes(
 def _last_rounds(
     program: Program, block: str, node: Loop, spans: dict[int, Interval], producers: Sequence[Block]
 ) -> list[Condition]:
-    """The conditions that the consumer runs in the last iteration of the reduce loops of its producers.
+    """The conditions under which the consumer runs: the last iteration of the reduce loops of its producers.
 
     Iterations of all other new loops must have disjoint regions: 4 elements from `4*i` are, 4 from `3*i` overlap.
     """
@@ -138,7 +138,7 @@ def _last_rounds(
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
-    """Shrink a buffer to its region, and allocate it in the loop, if all blocks that touch it are inside."""
+    """Shrink a buffer to the region `spans` and allocate it in the loop, if all its uses are inside; else no change."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}
     users = after.readers.get(buffer, []) + after.writers[buffer]

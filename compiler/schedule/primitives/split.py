@@ -92,7 +92,7 @@ def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: li
 
 
 def _unseen(block: Block, conditions: Sequence[Condition]) -> int:
-    """The number of conditions that the init of a block is not under."""
+    """Number of conditions that do not guard a block's init: those with loops that bind reduce axes only."""
     reduce_only = block.loops_of(True) - block.loops_of(False)
     return sum(bool(c.form.variables() & reduce_only) for c in conditions)
 
@@ -110,7 +110,7 @@ def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> li
 
 
 def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop], Linear]:
-    """Build loops of some extents, outermost first, and the value of the loop that they replace."""
+    """Build loops of the extents `sizes`, outermost first, and the value of the loop `node`, which they replace."""
     taken, first = labels_around(program, node.number), program.fresh_number()
     loops, form = [], lin.constant(0)
     for n, size in enumerate(sizes):
@@ -140,7 +140,7 @@ def _composed(parted: Plan, inner: Plan) -> dict[str, dict[int, Linear]]:
 
 
 def _padded(program: Program, node: Loop, extent: int) -> Program:
-    """Make a loop longer, extend the axes that it binds, and pad their temporaries. Raises ScheduleError."""
+    """Lengthen a loop to `extent`, extend the axes that it binds, and pad their temporaries. Raises ScheduleError."""
     place = loop_place(program, node.number)
     grown = dict(program.ranges) | {node.number: (0, extent - 1)}
     buffers: dict[str, Buffer] = {}
@@ -186,8 +186,8 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 
 
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> list[Condition]:
-    """The missing conditions that an access on longer axes stays inside its buffer. Which value is read if they fail
-    does not matter: nothing uses the additional elements."""
+    """The missing conditions that an access stays in its buffer on longer axes: A[i] of 10, i in [0, 16): 9 - i >= 0.
+    The value read if they fail does not matter: nothing uses the additional elements."""
     left_bounds: list[Condition] = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:

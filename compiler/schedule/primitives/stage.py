@@ -75,7 +75,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
 
 
 def _copied_out(program: Program, copy: Buffer) -> Program:
-    """Add a read of the whole window at the end of the loop body that allocates it."""
+    """Add a read of the whole copy at the end of the loop body that allocates it, in place of the copy out."""
     window = Access(copy.name, lin.variables(len(copy.shape)))
     probe = replace(copy_block("?", copy.shape, [window], [window], [copy.scalar], UNKNOWN_LOC), writes=(), body=())
     holder = program.enclosing((copy.name,))[-1]

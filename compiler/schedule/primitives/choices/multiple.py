@@ -17,7 +17,7 @@ from compiler.schedule.primitive import primitive
     factor=INT.such_that(lambda n: n > 0, "the factor {} is not positive"),
 )
 def multiple(program: Program, param: int, factor: int) -> Plan:
-    """A multiple of a parameter, such as the columns of a tile of so many vectors.
+    """Multiply a parameter by a constant, such as a number of vectors by the lanes of a vector.
 
         %v = sample_categorical [1, 2, 4] decision 1
         %n = multiple %v by 16                      // 32

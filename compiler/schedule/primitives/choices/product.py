@@ -20,7 +20,7 @@ from compiler.schedule.primitive import primitive
     params=PARAMS,
 )
 def product(program: Program, params: Sequence[int]) -> Plan:
-    """The product of parameters, such as the threads of a block of so many rows and columns.
+    """Multiply parameters, such as the rows and the columns of a block of threads.
 
         %rows = sample_categorical [1, 2, 4] decision 1
         %columns = sample_categorical [8, 16, 32] decision 2

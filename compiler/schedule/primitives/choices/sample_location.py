@@ -39,7 +39,7 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
 
 
 def locations(program: Program, label: str) -> list[int]:
-    """The loops at which a block can be computed: those around all its consumers and not around itself."""
+    """The loops at which a block can be computed, outermost first: those around all consumers, not around itself."""
     outer_loops = [
         [loop.number for loop in program.enclosing(reader.label)]
         for name in program.blocks[label].targets

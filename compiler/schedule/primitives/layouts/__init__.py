@@ -1,1 +1,1 @@
-"""Primitives that change where elements of a buffer stand: packing, padding, index maps."""
+"""Primitives that change the layouts of buffers: packing, padding, index maps."""

@@ -18,7 +18,7 @@ from compiler.schedule.primitive import primitive
 
 @primitive("$block", "sched.join_axes %c", "join-axes{block=C}", block=BLOCK)
 def join_axes(program: Program, block: str) -> Plan:
-    """Give a block one axis in the place of adjacent ones that a fused loop runs over in row-major order.
+    """Replace adjacent axes of a block, which one fused loop runs over in row-major order, by one axis.
 
         loop.for "i_j" = 24 { S(i_j floordiv 6, i_j mod 6) }     // a block of axes i = 4 and j = 6
       ->
@@ -63,7 +63,7 @@ def _runs(program: Program, block: Block) -> list[_Run]:
 
 
 def _bound_together(program: Program, block: Block, first: int, end: int) -> Linear | None:
-    """The variable of the loop that runs over axes `first` to `end - 1` only; None if there is none."""
+    """The variable of the loop that runs over axes `first` to `end - 1`, in row-major order; None if there is none."""
     axes = block.axes[first:end]
     if len({axis.is_reduce for axis in axes}) > 1 or any(axis.size == 1 for axis in (axes[0], axes[-1])):
         return None

@@ -29,7 +29,7 @@ from compiler.schedule.region import conditional, with_accesses
     order=INTS.or_else([]),
 )
 def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order: Sequence[int] = ()) -> Plan:
-    """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none).
+    """Read a buffer through a blocked, padded copy with a tile size for each dimension (1 for none).
 
         S[i, j] = f(B[j, i])                     // pack B by tiles [1, 16], B is 5 x 20
       ->
