@@ -17,13 +17,13 @@ WORD = ctypes.sizeof(ctypes.c_size_t)
 
 
 def numpy_address(array: NDArray[Any]) -> int:
-    """The address by numpy's own attribute."""
+    """Return the address of an array's first element, by numpy's own attribute."""
     return array.ctypes.data
 
 
 def address_reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
-    """Return a function that reads the address at a byte offset of the array object; `numpy_address` if a sample array
-    shows that the offset is wrong."""
+    """Return a function from an array to the address of its first element, which it reads at a byte offset of the array
+    object; `numpy_address` if a sample array shows that the offset is wrong."""
     memory = (ctypes.c_size_t * (sys.maxsize // WORD)).from_address(0)  # indexing makes no object of ctypes
     word_offset = offset // WORD
 
@@ -35,7 +35,7 @@ def address_reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
 
 
 def _samples() -> list[NDArray[Any]]:
-    """Arrays that own their memory, views, read-only arrays, empty arrays and scalars."""
+    """Return sample arrays: owners of memory, views, read-only arrays, empty arrays and scalars."""
     array = np.zeros((4, 6), np.float32)
     frozen = array[1:].view()
     frozen.flags.writeable = False

@@ -35,9 +35,9 @@ def arena(size: int) -> NDArray[np.uint8]:
 
 
 def prefault_arena(estimated_size: int) -> Allocate:
-    """Allocate an arena of an estimated size now, and return a function that hands it out for the actual size. The
-    system clears each page at its first access: half a second for hundreds of megabytes. A daemon thread touches the
-    pages while the caller goes on."""
+    """Allocate an arena of an estimated size, and fault its pages in on a daemon thread while the caller goes on: the
+    system clears each page at its first access, half a second for hundreds of megabytes. Return a function from the
+    actual size to this arena, or to a new one if the estimate is far off."""
     if estimated_size < LARGE_PAGE:
         return arena
     memory = arena(estimated_size + estimated_size // SPARE)

@@ -31,7 +31,7 @@ def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
 
 @dataclass(frozen=True)
 class Argument:
-    """Name, shape and dtype; a scalar passed `by_value` is no buffer of rank 0.
+    """An argument of a kernel: name, shape and dtype; with `by_value` it is a scalar, not a buffer of rank 0.
 
     alignment: a divisor of the address of the first element, in bytes; at most that of an arena.
 
@@ -63,7 +63,7 @@ def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) ->
 
 
 def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
-    """Return whether no written array overlaps another array; arrays are intervals of addresses. In the order of their
+    """Return whether no written array overlaps another one; sizes are in bytes, starts are addresses. In the order of
     starts, a written array must begin behind the ends of all arrays before it, a read one behind the ends of the
     written ones."""
     end: NativeValue = 0
@@ -78,17 +78,17 @@ def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: I
 
 
 def array_factory(expected: Argument) -> Callable[[], Array]:
-    """Return a function that allocates uninitialised arrays for an argument."""
+    """Return a function that allocates uninitialised arrays of an argument's shape, dtype and alignment."""
     return partial(np.empty if _numpy_aligns(expected) else _from_arena, expected.shape, expected.dtype)
 
 
 def new_array(expected: Argument) -> Array:
-    """Allocate an uninitialised array for an argument."""
+    """Allocate an uninitialised array of an argument's shape, dtype and alignment."""
     return array_factory(expected)()
 
 
 def aligned_copy(expected: Argument, array: Array) -> Array:
-    """Copy an array into a new one with the dtype and alignment of an argument."""
+    """Copy an array into a new contiguous one with the dtype and alignment of an argument."""
     if _numpy_aligns(expected):
         return array.astype(expected.dtype, "C")
     copy = _from_arena(expected.shape, expected.dtype)
@@ -97,7 +97,7 @@ def aligned_copy(expected: Argument, array: Array) -> Array:
 
 
 def native_order_copy(expected: Argument, array: Array) -> Array | None:
-    """Copy an array that differs from an argument in byte order only; None for any other array."""
+    """Copy an array whose shape and dtype, up to byte order, are an argument's to native order; else return None."""
     fits = type(array) is np.ndarray and array.shape == expected.shape
     return aligned_copy(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
 
@@ -118,15 +118,16 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
-    """Return the array itself, or a copy if it is not contiguous, aligned and in native byte order."""
+    """Return `value` as a numpy array, copied if it is not contiguous, aligned and in native byte order. Raises
+    TargetError for a value that is no such array of the argument's shape and dtype."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)
 
 
 def check_output(kernel: str, expected: Argument, value: object) -> Array:
-    """Return an array for native code to write; raise TargetError if it is not contiguous, writable, aligned and in
-    native byte order."""
+    """Return `value` as a numpy array that native code can write. Raises TargetError for another shape or dtype, and
+    unless it is contiguous, writable, aligned and in native byte order."""
     array = _matching(kernel, expected, value)
     for fault, has_fault in (
         ("not contiguous", not array.flags.c_contiguous),

@@ -22,14 +22,14 @@ _DEVICES = {1: CPU, 2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm",
 
 
 def imported_torch() -> Torch | None:
-    """Return the package torch if the process has imported it."""
+    """Return the package torch; None if the process has not imported it."""
     module = sys.modules.get("torch")
     return None if module is None or not hasattr(module, "Tensor") else module
 
 
 def as_numpy(label: str, value: object) -> Array:
     """Return a numpy array on the memory of `value`, which it keeps alive. Raises TargetError for objects that are no
-    arrays, for arrays outside the memory of the CPU, and for classes that give elements a further meaning."""
+    arrays, for arrays outside the memory of the CPU, and for classes whose elements have a mask or a unit."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, _NUMPY):
@@ -44,7 +44,7 @@ def as_numpy(label: str, value: object) -> Array:
 
 
 def is_array(value: object) -> bool:
-    """Return whether the class of an object is one of writable arrays."""
+    """Return whether an object can be an output: it has `__dlpack__`, and is no numpy scalar."""
     return hasattr(value, "__dlpack__") and not isinstance(value, np.generic)
 
 
@@ -70,11 +70,11 @@ def bump_version(value: object) -> None:
 
 _NUMPY = (np.ndarray, np.generic)
 _PLAIN = (np.ndarray, np.memmap)
-"""The array classes whose elements are all they mean; others carry a mask or a unit."""
+"""The array classes without a mask or a unit."""
 
 
 def check_plain(label: str, value: object) -> None:
-    """Raise TargetError for a numpy array whose class gives its elements a further meaning, such as a mask."""
+    """Raise TargetError for a numpy array of a class that may have a mask or a unit."""
     if isinstance(value, np.ndarray) and type(value) not in _PLAIN:
         raise TargetError(f"{label} is a {type(value).__name__}: only its elements would be seen, give an ndarray")
 
@@ -101,7 +101,7 @@ def _from_torch(label: str, library: Torch, tensor: Torch) -> Array:
 
 
 def to_torch(array: Array) -> Torch:
-    """Return a tensor on the memory of an array."""
+    """Return a torch tensor on the memory of an array; an array without a numpy dtype is bf16."""
     library: Torch = imported_torch()
     if array.dtype.kind == "V":  # numpy itself has no bf16
         return library.from_numpy(array.view(np.int16)).view(library.bfloat16)

@@ -26,24 +26,24 @@ class GpuTarget(Target):
 
 
 class KernelResources(Protocol):
-    """The resources that a compiled kernel takes of a GPU."""
+    """The resources that a compiled kernel uses on a GPU."""
 
     @property
     def spill_bytes(self) -> int:
-        """Bytes of a thread that are spilled from registers."""
+        """Bytes that each thread spills from registers to memory."""
 
 
 class KernelArrays(Protocol):
     """Loaded kernels and a device array for each argument, to fill, run, time and read repeatedly."""
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy inputs, and the former contents of outputs, to the device."""
+        """Copy an array for each argument to the device; those of outputs are their initial contents."""
 
     def run(self) -> None:
-        """Run once and wait for the end."""
+        """Run the kernels once and wait for their end."""
 
     def results(self) -> list[Array]:
-        """The outputs, on the host."""
+        """Copy the outputs to the host."""
 
     def seconds(self, calls: int) -> float:
         """Time `calls` calls in a row; return the seconds of one."""

@@ -25,7 +25,7 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """The launch of a kernel: grid and block extents, and the buffers that it gets."""
+    """The launch of a kernel: blocks of the grid and threads of a block along x, y, z, and its argument buffers."""
 
     kernel: gpu.FuncOp
     grid: Extents
@@ -53,7 +53,7 @@ class HostFunction:
 
 def read_host_function(module: ModuleOp, host: func.FuncOp) -> HostFunction:
     """Read a host function of a module. Raises InputError for an op that a host function cannot have, and for a launch
-    of no kernel of the module or of extents that are no constants."""
+    of an unknown kernel, and for extents that are no constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     constants: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
@@ -93,7 +93,7 @@ def constant_globals(module: Operation) -> list[GlobalOp]:
 
 
 def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
-    """Return the elements of the constant of a `memref.get_global`. Raises InputError without one."""
+    """Return the elements of the constant that a `memref.get_global` names. Raises InputError for an unknown name."""
     name, scope = op.name_.string_value(), op.parent_op()
     while scope is not None:
         if isinstance(scope, gpu.ModuleOp | ModuleOp):
@@ -105,7 +105,7 @@ def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
 
 
 def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:
-    """The buffers of a kernel that its stores write."""
+    """Return the buffers that the stores of a kernel write."""
     return {op.operands[1] for op in kernel.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
 
 
@@ -123,12 +123,12 @@ def allocated_bytes(op: memref.AllocaOp) -> int:
 
 
 def shared_bytes(kernel: gpu.FuncOp) -> int:
-    """The bytes of shared memory that a block of a kernel takes."""
+    """Return the bytes of shared memory that a block of a kernel uses."""
     return sum(allocated_bytes(op) for op in kernel.walk() if isinstance(op, memref.AllocaOp) and is_shared(op))
 
 
 def check_launch(name: str, grid: Extents, block: Extents, shared: int, gpu: Gpu) -> None:
-    """Raise TargetError if a launch exceeds the extents, the threads or the shared memory of a GPU."""
+    """Raise TargetError if a launch exceeds the extents, the threads or the shared memory (in bytes) of a GPU."""
     reason = next(_exceeded_limits(grid, block, shared, gpu), None)
     if reason is not None:
         raise TargetError(f"kernel {name} has {reason} on {gpu.arch}")

@@ -15,10 +15,10 @@ TARGETS = {
     "cuda": "compiler.targets.cuda.target:CudaTarget",
     "c": "compiler.targets.c.target:CTarget",
 }
-"""The class of each target: one line for a new one."""
+"""The class of each target, as `module:class`."""
 CPU = "cpu"
 ALIASES = {"llvm": CPU}
-"""The names that other compilers have for a target."""
+"""The targets by their names in other compilers."""
 DEFAULT_GPU = "cuda"
 """The target of `strata check`."""
 
@@ -56,7 +56,7 @@ def _hint(name: str) -> str:
 
 
 def gpu_of(name: str, arch: str) -> Gpu:
-    """Return the representative GPU of an architecture. Raises TargetError for a target without GPU kernels, and for an
+    """Return a target's GPU model of an architecture. Raises TargetError for a target without GPU kernels, and for an
     unknown architecture."""
     machine = target_named(name).machine(arch)
     if not isinstance(machine, Gpu):

@@ -1,7 +1,7 @@
-"""`Target`: the interface of all targets, which the other rooms use without a test for one of them.
+"""`Target`: the interface of all targets, so that no other room tests for one of them.
 
-A target states facts and compiles a lowered module to a kernel. Rules of the search space, features, builders and
-runners of the tuner are registered in the rooms above by the target's `family`.
+A target has facts as attributes, and compiles a lowered module to a kernel. Rules of the search space, features,
+builders and runners of the tuner are registered in the rooms above by the target's `family`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Target(ABC):
     name: its name in `target=`.
     family: its kind of machine, `cpu` or `gpu`, the key of rules, features and builders in the rooms above.
     texts: the names of a kernel's texts, the default first, for `print_best` and `strata build --emit`.
-    suffixes: the text of a file by its suffix.
+    suffixes: the name of the text to write to a file, by the file's suffix.
     passes: by level (te as loops in the order written, loop, low) the passes that lower to the input of `make_kernel`.
-    refusal: the reason to refuse a program of another level, behind `the program is at the low level`.
+    refusal: the end of the message `the program is at the low level, ...` for a level without passes.
     in_units: the driver compiles programs group by group, links and caches them; else `make_kernel` compiles the
         whole program.
     takes_threads, takes_constants, takes_databases: whether `build` takes these arguments.
@@ -73,13 +73,13 @@ class Target(ABC):
 
     @abstractmethod
     def local_device(self) -> Device | None:
-        """Return the device of this target on this computer, if there is one."""
+        """Return the device of this target on this computer; None if there is none."""
 
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> AnyKernel:
-        """Compile the host function of a module that `passes` have lowered. Raises LoweringError for an op without a
-        form, TargetError for a feature that the architecture lacks."""
+        """Compile the host function of a module that `passes` have lowered. Raises LoweringError for an op that the
+        target lacks, TargetError for a feature that the architecture lacks."""
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
@@ -87,7 +87,7 @@ class Target(ABC):
         return str(kernel.text)
 
     def threads(self, requested: object) -> int:
-        """Return the thread count of parallel loops. Raises TargetError for a value that is no count."""
+        """Return the thread count of parallel loops for a requested count or None. Raises TargetError."""
         return 1
 
     def is_local(self, arch: str) -> bool:
@@ -96,7 +96,7 @@ class Target(ABC):
         return local is not None and local.arch == arch
 
     def arch(self, requested: str | None = None) -> str:
-        """Return the architecture of a task: the requested one, that of the local device, or the default."""
+        """Return the architecture of a task: the requested one, else that of the local device, else the default."""
         if requested is not None:
             return requested
         local = self.local_device()
@@ -114,7 +114,7 @@ class Target(ABC):
             raise TargetError(f"{words} the CPU's, not {self.name}'s")
 
     def checked_machine(self, machine: object, arch: str) -> Machine | Gpu:
-        """Return the requested machine, or the architecture's. Raises InputError for another family."""
+        """Return the requested machine, for None the architecture's. Raises InputError for another family."""
         default = self.machine(arch)
         if machine is None:
             return default

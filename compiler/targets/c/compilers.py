@@ -20,13 +20,14 @@ TIMEOUT_SECONDS = 300
 
 @cache
 def compiler_path() -> str | None:
-    """Return the path of the first C compiler on the PATH, if there is one; relative PATH entries are skipped."""
+    """Return the path of the first C compiler on the PATH, None without one; relative PATH entries are skipped."""
     paths = (shutil.which(name) for name in NAMES)
     return next((path for path in paths if path is not None and Path(path).is_absolute()), None)
 
 
 def load_library(text: str, contracts: bool) -> ctypes.CDLL:
-    """Compile a text and load the library. Raises TargetError if there is no compiler, or if it refuses the text."""
+    """Compile a text, with contraction to fma or without, and load it. Raises TargetError without a compiler, and for a
+    text that it refuses."""
     path = compiler_path()
     if path is None:
         raise TargetError(MISSING)

@@ -36,7 +36,8 @@ class CSource:
 
 
 def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> CSource:
-    """Write a function of a low-level module as C. Raises LoweringError for an op without a form in C."""
+    """Write a function as C, with the constants of its module; its last `outputs` arguments are results. Raises
+    LoweringError for an op that C lacks."""
     language, name = C(), symbol(function.sym_name.data)
     names, arrays = dict[str | int, str](), list[str]()
     for key, stem, value, type_ in _constants(language, module, function):
@@ -58,7 +59,7 @@ def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outp
 
 
 def _head(name: str, parameters: Sequence[str]) -> str:
-    """The declarator of the function, on one line, or with a line for each parameter."""
+    """Return the declarator of the function, on one line, or with a line for each parameter."""
     line = f"void {name}({', '.join(parameters) or 'void'})"
     return line if len(line) <= WIDTH else f"void {name}(\n    " + ",\n    ".join(parameters) + ")"
 
@@ -107,5 +108,5 @@ def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], out
 
 
 def _is_contracted(op: Operation) -> bool:
-    """Return whether an op may be contracted, or is of a kind that no compiler contracts."""
+    """Return whether an op may be contracted to an fma, or is of a kind that no compiler contracts."""
     return not isinstance(op, _CONTRACTED) or may_contract(op)

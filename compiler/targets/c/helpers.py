@@ -86,18 +86,18 @@ type."""
 
 @dataclass
 class Helpers:
-    """Definitions by name, each behind those that it depends on."""
+    """The definitions of a text by name, each after those that it depends on."""
 
     texts: dict[str, str] = field(default_factory=dict)
 
     def definitions(self) -> list[str]:
-        """Return all definitions, types first, each behind its dependencies."""
+        """Return all definitions, types first, each after its dependencies."""
         types = [text for text in self.texts.values() if text.startswith("typedef")]
         types.sort(key=lambda text: "vector_size" in text)
         return [*filter(None, ["\n".join(types)]), *(text for text in self.texts.values() if text not in types)]
 
     def add(self, name: str) -> str:
-        """Define a conversion to or from bf16; return its name."""
+        """Define an entry of CONVERSIONS, and the type bf16 that it needs; return its name."""
         if name != "float_to_odd":
             self.texts.setdefault("bf16", CONVERSIONS["bf16"])
         self.texts.setdefault(name, CONVERSIONS[name])
@@ -138,15 +138,15 @@ class Helpers:
 
 
 def _splat(dtype: str, v: str) -> str:
-    """The expression of a vector with the scalar `a` in each lane; for f16 lanes are listed, since C computes f16 in
-    single precision."""
+    """Return the expression of a vector with the scalar `a` in each lane. For f16 lanes are listed, since C
+    computes f16 in single precision."""
     if dtype == "f16":
         return f"({v}){{{', '.join(['a'] * int(v.partition('x')[2]))}}}"
     return f"a {'-' if dtype[0] == 'f' else '+'} ({v}){{0}}"  # -0.0 - 0 is -0.0
 
 
 def _function(name: str, type_: str, suffix: str) -> str:
-    """Define a numeric function: substitute its type for T, and the names of its callees."""
+    """Return the definition of a numeric function: the type replaces T, and callees get its suffix."""
     if name == "rsqrt":
         root = "sqrtf" if type_ == "float" else "sqrt"
         return f"static inline {type_} {name}_{suffix}({type_} a) {{ return 1 / {root}(a); }}"

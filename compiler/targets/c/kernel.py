@@ -75,14 +75,14 @@ class CKernel:
 
     @cached_property
     def _function(self) -> Any:
-        """The compiled function; it takes addresses."""
+        """The native function of the addresses of all arguments, compiled at the first access."""
         function = getattr(compilers.load_library(self.text, self.source.contracts), self.source.symbol)
         function.argtypes, function.restype = [ctypes.c_void_p] * len(self.arguments), None
         return function
 
     def __call__(self, *inputs: object, out: object = None) -> Results:
-        """Run on arrays of numpy, or of packages that share memory with it. Raises TargetError without a compiler, and
-        for arrays that do not fit."""
+        """Run on arrays of numpy, or of packages that share memory with it, and return the outputs, in `out` if it is
+        not None. Raises TargetError without a compiler, and for arrays that do not fit."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
@@ -106,7 +106,7 @@ class CKernel:
 
 
 def make_kernel(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], policy: str) -> CKernel:
-    """Compile a low-level function to C text. Raises LoweringError for an op without a form in C."""
+    """Write a low-level function as C; constants are no arguments. Raises LoweringError for an op that C lacks."""
     constants, count = constant_values(function), outputs(function)
     source = emit(module, function, arguments, count)
     given_arguments = tuple(replace(a, alignment=1) for number, a in enumerate(arguments) if number not in constants)

@@ -46,18 +46,18 @@ class C(Language):
     helpers: Helpers = field(default_factory=Helpers)
 
     def lacks(self, what: str) -> LoweringError:
-        """Return the refusal of something that C has no form for."""
+        """Return the error for a construct that C lacks."""
         return LoweringError(f"{what} has no form in C")
 
     def dtype(self, type_: Attribute) -> str:
-        """Return the name of a scalar type's dtype; `i64` for index."""
+        """Return the name of a scalar type's dtype, `i64` for index. Raises LoweringError for other types."""
         row = row_of(type_)
         if row is None and not isinstance(type_, IndexType):
             raise self.lacks(f"the type {type_}")
         return row.name if row is not None else "i64"
 
     def spelled(self, type_: Attribute) -> str:
-        """Spell a scalar type, or a vector type, which the text then defines."""
+        """Spell a scalar type, or a vector type, whose definition is added to the text."""
         if isinstance(type_, VectorType):
             if len(type_.get_shape()) != 1 or type_.get_num_scalable_dims():
                 raise self.lacks(f"the type {type_}")
@@ -72,11 +72,11 @@ class C(Language):
         return "int8_t" if type_ == i1 else self.spelled(type_)
 
     def helper(self, name: str, type_: str) -> str:
-        """Return the name of a numeric function, which the text then defines."""
+        """Add a numeric function to the definitions of the text; return its name."""
         return self.helpers.number(name, type_)
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Cast the result of f16 arithmetic to f16: C may compute in single precision and round later."""
+        """Cast f16 arithmetic to f16, since C may compute in single precision and round later; None for other ops."""
         if not isinstance(element_of(op.results[0].type), Float16Type) or type(op) not in ARITHMETIC:
             return None
         sign, precedence = ARITHMETIC[type(op)]
@@ -102,7 +102,7 @@ class C(Language):
         return self.converted(function_call(self.helpers.add("float_to_odd"), [as_double]), f32, target)
 
     def suffix(self, number: int, bits: int) -> str:
-        """The suffix of an integer literal: none if it fits an int."""
+        """Return the suffix of an integer literal: none if it fits an int."""
         return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:

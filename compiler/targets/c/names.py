@@ -18,8 +18,8 @@ _LANGUAGE = frozenset(
 )
 _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single in ("", "f", "l"))
 RESERVED = KEYWORDS | _LANGUAGE | _MATHEMATICS | frozenset(CONVERSIONS) | {LANE}
-"""Names that variables get with an underscore before them, and functions with `strata_`, as do names that begin with
-two underscores."""
+"""Reserved names, like those that begin with two underscores: variables of such names get the prefix `_`, functions
+`strata_`."""
 _HELPER_KINDS = "|".join((*VECTORS, *NUMBERS, *EXTREMES, "rsqrt"))
 _HELPER_NAMES = re.compile(rf"({_HELPER_KINDS})_(i|u|f|bf)\d+\w*|(i|u|f|bf)\d+x\d+|u?int\w*_t|bf16")
 _C_LIBRARY = re.compile(
@@ -38,7 +38,7 @@ def is_reserved(name: str) -> bool:
 
 
 def symbol(name: str) -> str:
-    """Return the name of a function in the text."""
+    """Return the C identifier of a function of the program; if it is reserved, with the prefix `strata_`."""
     identifier = re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
     is_free = identifier[0].isalpha() and not is_reserved(identifier) and not _C_LIBRARY.fullmatch(identifier)
     return identifier if is_free else f"strata_{identifier}"

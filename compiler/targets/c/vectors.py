@@ -48,14 +48,14 @@ class VectorStatements(SourceWriter):
 
     @abstractmethod
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return an element of a buffer."""
+        """Return the expression of an element of a buffer."""
 
     def address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return the address of an element."""
+        """Return the expression of the address of an element."""
         return f"&{self.element(buffer, indices)}"
 
     def vector_op(self, op: Operation) -> bool:
-        """Write an op if it has vectors among its operands and results; return whether it has."""
+        """Write an op with a vector among its operands and results and return True; for other ops return False."""
         values = (*op.operands, *op.results)
         if not any(isinstance(value.type, VectorType) for value in values):
             return False
@@ -93,12 +93,12 @@ class VectorStatements(SourceWriter):
         return None
 
     def operand(self, value: SSAValue) -> CExpr:
-        """Return an operand of vector arithmetic: the scalar, if all lanes equal one."""
+        """Return the expression of an operand of vector arithmetic: a scalar if all lanes equal it, else the vector."""
         scalar = self._scalar_of(value)
         return self.text(value) if scalar is None else scalar
 
     def _lane(self, value: SSAValue) -> CExpr:
-        """Return the lane of a vector at the index of a loop over lanes; a scalar as it is."""
+        """Return the lane of a vector at the index of a loop over lanes; a scalar unchanged."""
         if not isinstance(value.type, VectorType):
             return super().text(value)
         scalar = self._scalar_of(value)
@@ -160,7 +160,7 @@ class VectorStatements(SourceWriter):
         return " && ".join(text.within(COMPARED) for text in texts)
 
     def _count(self, prefix: Prefix) -> str:
-        """Return the expression of a mask's number of leading lanes."""
+        """Return the expression of a mask's number of leading lanes, 0 if its conditions fail."""
         assert prefix.count is not None
         code = super().text(prefix.count).code
         return f"{self._condition(prefix)} ? {code} : 0" if prefix.conditions else code
@@ -205,7 +205,7 @@ class VectorStatements(SourceWriter):
         return True
 
     def _constant(self, op: arith.ConstantOp) -> None:
-        """Declare a vector of different numbers."""
+        """Declare a constant vector, unless all its lanes are one number."""
         if isinstance(op.value, DenseIntOrFPElementsAttr) and self._scalar_of(op.result) is None:
             numbers = ", ".join(map(self._stored_literal, op.value.get_attrs()))
             self.declared(op.result, f"{{{numbers}}}")
@@ -233,7 +233,7 @@ class VectorStatements(SourceWriter):
         self.declared(op.result, f"{{{', '.join(code)}}}")
 
     def _reduction(self, op: vector.ReductionOp) -> None:
-        """Combine the lanes in order, behind the accumulator."""
+        """Combine the lanes in order, after the accumulator if there is one."""
         kind, type_ = op.kind.data.value, op.dest.type
         if isinstance(type_, NARROW_FLOATS) or kind not in _REDUCTIONS:
             raise self.language.lacks(f"a vector.reduction <{kind}> of {op.vector.type}")

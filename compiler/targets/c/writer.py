@@ -42,7 +42,7 @@ class CParameter:
 
 
 class CWriter(VectorStatements):
-    """Writer of a function; `constants` names the arrays of constant arguments and globals."""
+    """Writer of a function; `constants` has the array names of constant arguments by position, of globals by name."""
 
     changes = (*SourceWriter.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
 
@@ -94,7 +94,7 @@ class CWriter(VectorStatements):
         return super().name(value, default)
 
     def type_of(self, value: SSAValue) -> str:
-        """Return the type of a variable for a value."""
+        """Spell the type of a variable with a value."""
         if isinstance(value.type, MemRefType):
             raise self.language.lacks("a buffer that is carried or chosen")
         return self.language.spelled(value.type)
@@ -104,7 +104,7 @@ class CWriter(VectorStatements):
         super().declared(value, bare(code))
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return an element of an array."""
+        """Return the expression of an element of an array."""
         self.shape(buffer.type)
         texts = [self.text(index).code for index in indices] or ["0"]
         return self.text(buffer).code + "".join(f"[{code}]" for code in texts)
@@ -112,7 +112,7 @@ class CWriter(VectorStatements):
     # --- statements ---------------------------------------------------------------------------------------------------
 
     def op(self, op: Operation) -> None:
-        """Write an op. Raises LoweringError for one that C has no form for."""
+        """Write an op. Raises LoweringError for one that C lacks."""
         match op:
             case func.ReturnOp() if not op.arguments:
                 pass
@@ -197,7 +197,7 @@ class CWriter(VectorStatements):
         self._heap[-1].append(name)
 
     def _scope(self, block: Block, names: Sequence[str] = ()) -> None:
-        """Write the ops of a block, and free its heap memory."""
+        """Write the ops of a block, assign its yielded values to `names`, and free its heap memory."""
         self._heap.append([])
         self.ops(block)
         self.yielded(block, names)
@@ -205,7 +205,7 @@ class CWriter(VectorStatements):
             self.line(f"free({name});")
 
     def nested(self, body: Block, names: Sequence[str] = ()) -> None:
-        """Write a body one level deeper."""
+        """Write a body one level deeper; its yielded values are assigned to `names`."""
         self.depth += 1
         self._scope(body, names)
         self.depth -= 1
@@ -236,7 +236,7 @@ class CWriter(VectorStatements):
     # --- parallel loops -----------------------------------------------------------------------------------------------
 
     def _parallel(self, op: scf.ParallelOp) -> None:
-        """Write a nest of independent iterations: across threads, and as vectors if its body is plain."""
+        """Write a parallel nest with OpenMP pragmas: across threads, and as SIMD if its body is plain."""
         if op.initVals:
             raise self.language.lacks("an scf.parallel that reduces")
         indices = op.body.block.args

@@ -42,7 +42,7 @@ def infix(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
 
 
 def function_call(name: str, texts: Sequence[CExpr]) -> CExpr:
-    """Call a function."""
+    """Write a call of a function."""
     return CExpr(f"{name}({', '.join(text.code for text in texts)})")
 
 
@@ -54,7 +54,7 @@ def cast(type_: str, text: CExpr) -> CExpr:
 
 
 def ternary(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
-    """Select one of two expressions."""
+    """Write a conditional expression, in parentheses."""
     return CExpr(f"({condition.within(SUM)} ? {yes.within(SUM)} : {no.within(SUM)})")
 
 
@@ -71,7 +71,7 @@ _FOLDS: Mapping[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul}
 
 
 def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
-    """Fold a sum, difference or product of constants, or of a neutral element; None if nothing folds."""
+    """Fold a sum, difference or product of literals, with a neutral element or with a factor of 0; else None."""
     if sign not in _FOLDS:
         return None
     a, b = (int(text.code) if is_number(text) else None for text in (left, right))
@@ -94,7 +94,7 @@ def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
 
 
 def bare(text: str) -> str:
-    """Strip the parentheses around a whole condition."""
+    """Strip the parentheses that enclose all of a condition, if any."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
@@ -115,4 +115,4 @@ KEYWORDS = frozenset(
     typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor
     xor_eq""".split()  # noqa: SIM905
 )
-"""Reserved code of C and C++ that a program may use as names."""
+"""Reserved words of C and C++, which a program may use as names."""

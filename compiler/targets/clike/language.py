@@ -39,13 +39,13 @@ class Integer:
 
 
 def may_contract(op: Operation) -> bool:
-    """Return whether an op on floats may be fused with another one."""
+    """Return whether an op on floats may be contracted with another one, such as a product and a sum to an fma."""
     flags = getattr(op, "fastmath", None)
     return isinstance(flags, FastMathFlagsAttr) and FastMathFlag.ALLOW_CONTRACT in flags.data
 
 
 class Language(ABC):
-    """A language of the C family; `subject` is the subject of its refusals. `integers` are spelled by their bits; an
+    """A language of the C family; `subject` is the subject of its refusals. `integers` has the spellings by bits; an
     index that is not wide has `index_bits`. `no_type` and `no_constant` are the formats of refusals."""
 
     subject: ClassVar[str]
@@ -68,11 +68,11 @@ class Language(ABC):
 
     @abstractmethod
     def helper(self, name: str, type_: str) -> str:
-        """Return the name of a numeric helper for a type, which the text then defines."""
+        """Add a numeric helper for a type to the definitions of the text; return its name."""
 
     @abstractmethod
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Return a float operation whose infix operator would round or contract differently; None for others."""
+        """Return the expression of a float op whose infix operator would round or contract differently; else None."""
 
     def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
         """Return the spelling of an integer type or of index, which has 64 bits if it is wide; None for truth values
@@ -114,5 +114,5 @@ class Language(ABC):
         return cast(self.spelled(target), cast("float", text) if through_float else text)
 
     def lacks(self, what: str) -> LoweringError:
-        """Return the refusal of something that the language has no form for."""
+        """Return the error for a construct that the language lacks."""
         return LoweringError(f"{self.subject} have no {what}")

@@ -31,11 +31,11 @@ _CALLEES = {
 
 
 def with_callees(names: Collection[str]) -> list[str]:
-    """Return functions with their callees, callees first."""
+    """Return the names that NUMBERS has, with those of their callees, callees first."""
     required = {*names, *(callee for name in names for callee in _CALLEES.get(name, ()))}
     return [name for name in NUMBERS if name in required]
 
 
 def parameters(name: str) -> tuple[str, ...]:
-    """Return the parameters of a function."""
+    """Return the names of the parameters of a function."""
     return ("a", "b") if re.search(r"\bb\b", NUMBERS[name]) else ("a",)

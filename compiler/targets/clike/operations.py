@@ -161,7 +161,7 @@ class IntegerOperands:
 
 
 def _integer_op(op: Operation, texts: Texts, numbers: IntegerOperands, language: Language) -> CExpr:
-    """Write an op on integers; index arithmetic never overflows."""
+    """Write an op on integers with results wrapped to their width; index arithmetic never overflows."""
     kind, integer, is_index = type(op), numbers.spelling, numbers.are_indices
     if kind in _WRAPPING:
         sign, precedence = _WRAPPING[kind]

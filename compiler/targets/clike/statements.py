@@ -34,11 +34,11 @@ class SourceWriter(ABC):
 
     @abstractmethod
     def op(self, op: Operation) -> None:
-        """Write an op. Raises LoweringError for one without a form."""
+        """Write an op. Raises LoweringError for one that the language lacks."""
 
     @abstractmethod
     def type_of(self, value: SSAValue) -> str:
-        """Return the type of a variable for a value."""
+        """Spell the type of a variable with a value."""
 
     def text(self, value: SSAValue) -> CExpr:
         """Return the expression of a value."""
@@ -50,7 +50,7 @@ class SourceWriter(ABC):
             self.op(op)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
-        """Return an unused name like that of a value in the program."""
+        """Return an unused identifier for a value, like its name in the program or `default`, and mark it as taken."""
         stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
         stem = f"_{stem}" if stem[0].isdigit() or self.is_reserved(stem) else stem
         name = fresh(stem, self.taken, "_")
@@ -62,7 +62,7 @@ class SourceWriter(ABC):
         return stem in self.reserved or stem[:2] == "__"
 
     def line(self, text: str) -> None:
-        """Write a line."""
+        """Write a line, indented by the depth."""
         self.lines.append(f"{'  ' * self.depth}{text}")
 
     def is_named(self, value: SSAValue) -> bool:
@@ -71,8 +71,8 @@ class SourceWriter(ABC):
         return text is not None and text.code in self.taken
 
     def value(self, op: Operation, text: CExpr) -> None:
-        """Bind the result of an op: in place if that keeps the meaning, else as a variable. Index arithmetic can move
-        anywhere, an index that is loaded cannot."""
+        """Bind the result of an op to an expression: index arithmetic in place of its uses, any other op too if that
+        keeps the meaning, else as a variable. A cast to index is no index arithmetic: its operand may be loaded."""
         value = op.results[0]
         if (isinstance(value.type, IndexType) and op.name != "arith.index_cast") or self.is_in_place(op):
             self.texts[value] = text
@@ -121,7 +121,7 @@ class SourceWriter(ABC):
         self.line(f"{target} {sign} {code};")
 
     def _addend_of_store(self, op: memref.StoreOp) -> CExpr | None:
-        """Return the addend of a store that accumulates into its element; None for other stores."""
+        """Return the expression of y for a store `x[i] = x[i] + y`; None for other stores."""
         owner = op.value.owner
         if not isinstance(owner, arith.AddfOp) or self.is_named(op.value):
             return None
@@ -158,7 +158,7 @@ class SourceWriter(ABC):
         self.taken.discard(name)
 
     def header(self, index: SSAValue, bounds: tuple[str, str, str]) -> str:
-        """Return the head of a loop."""
+        """Return the head of a for loop; `bounds` are its lower bound, upper bound and step."""
         name, (low, high, step) = self.text(index).code, bounds
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         return f"for ({self.type_of(index)} {name} = {low}; {name} < {high}; {advance})"
@@ -188,7 +188,7 @@ class SourceWriter(ABC):
             self.assigned(last.operands, names, [self.text(value).code for value in last.operands])
 
     def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
-        """Assign new values to variables."""
+        """Assign new values to variables as if all at once."""
         if len(names) > 1:  # a new value may read another variable's old one
             new_values = [self._copied_value(value, code) for value, code in zip(values, new_values, strict=True)]
         for name, code in zip(names, new_values, strict=True):
@@ -200,7 +200,7 @@ class SourceWriter(ABC):
         return name
 
     def branch(self, op: scf.IfOp) -> None:
-        """Write a branch."""
+        """Write an if with its results as variables, and an else unless it is empty."""
         names = self.carried(op.results, ())
         self.line(f"if ({bare(self.text(op.cond).code)}) {{")
         self.nested(op.true_region.block, names)

@@ -43,7 +43,7 @@ class MachineLoop:
 
     @property
     def label(self) -> str:
-        """The label of its header."""
+        """The assembly label of its header."""
         return f".L{self.header}"
 
     @property
@@ -94,7 +94,7 @@ class AssemblyFunction:
         return [i for block in self.blocks if block.header not in inner for i in block.instructions]
 
     def count_instructions(self, loop: MachineLoop) -> InstructionCounts:
-        """Count the instructions of a loop."""
+        """Count the instructions of a loop's iteration, and resolve its callees."""
         calls = [self._callee(i) for i in loop.instructions if "call" in i.kinds]
         return count_instructions(loop.instructions, self._frame, calls)
 

@@ -40,7 +40,7 @@ class Binding(NamedTuple):
 
 
 class Binder:
-    """Binder for a native function, whose last `outputs` arguments are results; with 0 outputs it works in place.
+    """Binder for a native function, whose last `outputs` arguments are results; with 0 outputs it writes to all.
     `fixed` are the arrays of further arguments, by their positions among all."""
 
     def __init__(self, name: str, arguments: Sequence[Argument], outputs: int, fixed: Mapping[int, Array]) -> None:
@@ -54,7 +54,7 @@ class Binder:
         self._fixed = [(position, address(array)) for position, array in sorted(fixed.items())]
 
     def in_order(self, arrays: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
-        """Return the inputs in order, positional and named. Raises TargetError for a missing or doubled one."""
+        """Return the inputs in order, positional and named. Raises TargetError if names are missing or wrong."""
         names = self._names
         by_name = names[len(arrays) :]
         if len(arrays) + len(named) == len(names) and self._names_differ:
@@ -72,7 +72,8 @@ class Binder:
         return [*arrays, *map(named.__getitem__, by_name)]
 
     def bind(self, inputs: Sequence[object], out: Out) -> Binding:
-        """Bind a call. Raises TargetError for arrays that do not fit, and for results that overlap other arrays."""
+        """Check the arrays of a call; return its native arguments and results. Raises TargetError for arrays that do
+        not fit, and for results that overlap other arrays."""
         out_arrays = self._out_arrays(out)
         all_given = [*inputs, *out_arrays]
         numpy_arrays = [self._as_numpy(n, array) for n, array in enumerate(all_given)]

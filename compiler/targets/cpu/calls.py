@@ -28,7 +28,7 @@ from compiler.targets.cpu.kinds import ANY_ARRAY, ArrayKind, kind_of
 DECLINED = object()
 """The result of the fast path for arrays that it does not handle."""
 MAX_PAIRS = 32
-"""Up to so many pairs of arrays are tested for overlap one by one; beyond, their address intervals are sorted."""
+"""Up to this many pairs of arrays are tested for overlap one by one; for more, address intervals are sorted."""
 FastCall = Callable[..., object]
 
 
@@ -70,7 +70,7 @@ def _decline(*arguments: object) -> object:
 
 
 def compile_fast_call(kernel: str, function: NativeFunction, kind: ArrayKind) -> FastCall:
-    """Generate the fast path of a native function for an array class."""
+    """Generate the fast path of a native function for an array class; it declines all calls with scalar arguments."""
     if any(argument.by_value for argument in function.arguments):
         return _decline
     names: dict[str, object] = {"native": function.call, "are_disjoint": are_disjoint, "address": address}
@@ -110,7 +110,7 @@ def _lines(function: NativeFunction, kind: ArrayKind) -> Iterator[str]:
 
 
 def _read_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
-    """Generate the address of an array to read, or of a copy; `out` must not overlap even an array that is copied."""
+    """Generate the checks of an array to read, its address or that of a copy; `out` may not overlap copied ones."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
     if kind.convert is not None:

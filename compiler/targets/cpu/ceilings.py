@@ -34,14 +34,14 @@ STREAM_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ProbeReading:
-    """The result of a probe: units per second, and its disturbance."""
+    """The result of a probe: floating-point operations or bytes per second, and its disturbance."""
 
     rate: float
     disturbance: Disturbance
 
 
 class Ceiling(Protocol):
-    """A probe of the machine; `what` names the unit."""
+    """A probe of the machine; `what` names its loop."""
 
     what: str
 
@@ -55,8 +55,8 @@ def plausible_share(share: float | None) -> float | None:
 
 
 class _ProbeLoop:
-    """A timed loop on each thread; `units` is the work of one round of all threads, `speed` a guess of rounds a second.
-    Several threads wait for each other at a barrier before the time begins."""
+    """A timed loop on each thread; `units`: operations or bytes of a round of all threads; `speed`: a guess of rounds a
+    second. Several threads wait for each other at a barrier before the time begins."""
 
     def __init__(self, threads: int, units: int, speed: float) -> None:
         self._threads, self._units = threads, units
@@ -113,7 +113,7 @@ class Arithmetic(_ProbeLoop):
         self._sums = np.empty((threads, 16), np.float32)
 
     def run(self, thread: int, rounds: int) -> None:
-        """A round is one multiply-add of each accumulator."""
+        """Run rounds on a thread: a round is one multiply-add of each accumulator."""
         self._loop(rounds, self._sums[thread].ctypes.data)
 
 
@@ -131,7 +131,7 @@ class Bandwidth(_ProbeLoop):
         self._triad = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(library().address("triad"))
 
     def run(self, thread: int, rounds: int) -> None:
-        """A round is one pass over the arrays."""
+        """Run rounds on a thread: a round is one pass over the arrays."""
         addresses = [array.ctypes.data for array in self._arrays[thread]]
         for _ in range(rounds):
             self._triad(self._elements, *addresses)
@@ -149,7 +149,7 @@ def _lanes(machine: Machine) -> int:
 
 
 def _accumulators(machine: Machine) -> int:
-    """Enough accumulators to hide the latency of FMA, besides registers of factors: 24 of 32, or 12 of 16."""
+    """Return the number of registers for accumulators, enough to hide the latency of FMA: 24 of 32, or 12 of 16."""
     return 3 * machine.registers // 4
 
 

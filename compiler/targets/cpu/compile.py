@@ -122,14 +122,14 @@ class ObjectCodes:
 
 
 def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
-    """Compile several texts, each to object code of its own. Raises TargetError as `object_code` does."""
+    """Compile several texts, each to separate object code. Raises TargetError as `object_code` does."""
     start = perf_counter()
     objects = tuple(object_code(text, machine) for text in texts)
     return ObjectCodes(objects, perf_counter() - start)
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """Return the assembly of a text's object code, emitted from the optimised text as for a library."""
+    """Return the assembly of the code that `object_code` makes of a text, printed as `Library.asm` prints it."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     reparsed = llvm.parse_assembly(str(compiled.module), compiled.context)
     assembly_text: str = compiled.native.emit_assembly(reparsed)
@@ -231,7 +231,7 @@ def _release(passes: llvm.NewPassManager) -> None:
 
 
 def _with_fixed_stores(module: llvm.ModuleRef, context: llvm.ContextRef) -> llvm.ModuleRef:
-    """Return the module without masked stores of one lane, which LLVM's backend miscompiles."""
+    """Return the module with masked stores of one lane, which LLVM's backend miscompiles, as scalar stores."""
     if not any(function.name.startswith("llvm.masked.store") for function in module.functions):
         return module
     text = str(module)
@@ -287,7 +287,7 @@ _SONAMES = {"m": "libm.so.6", "gcc_s": "libgcc_s.so.1"}
 
 
 def _resolve(declared: Iterable[str]) -> None:
-    """Raise TargetError for a function that no library defines: LLVM would end the process."""
+    """Register functions with LLVM. Raises TargetError for one that no library defines: LLVM would end the process."""
     if set(declared) & set(openmp.SYMBOLS):
         openmp.define_symbols()
     for name in sorted(declared):

@@ -88,7 +88,7 @@ class Instruction:
 
     @cached_property
     def lanes(self) -> int:
-        """The number of elements that it computes with; 1 for a scalar."""
+        """The number of elements of its floating-point arithmetic: 1 for scalars, 0 for other instructions."""
         if not self.float_bits:
             return 0
         scalar = self.mnemonic[-2] == "s"

@@ -55,7 +55,7 @@ class Timing:
 
 
 class _TrailingArguments(NamedTuple):
-    """The native arguments behind the arrays: the address of a workspace or 0, then the thread count if there are
+    """The native arguments after the arrays: the address of a workspace or 0, then the thread count if there are
     parallel loops; `memory` owns the workspace."""
 
     native_values: Sequence[int]
@@ -156,17 +156,17 @@ class Kernel(Unpicklable):
 
     @property
     def arena_bytes(self) -> int:
-        """Memory for temporaries between groups and for scratch, see `BuildFacts`."""
+        """Bytes of temporaries between groups, which share memory, and of the groups' scratch memory."""
         return self.facts.arena_bytes
 
     @property
     def temporaries_bytes(self) -> int:
-        """Memory for temporaries between groups without sharing."""
+        """Bytes of all temporaries between groups if they shared no memory."""
         return self.facts.temporaries_bytes
 
     @property
     def constant_bytes(self) -> int:
-        """Memory of constants and prepared arrays."""
+        """Bytes of constants and prepared arrays."""
         return self.facts.constant_bytes
 
     @property
@@ -176,7 +176,7 @@ class Kernel(Unpicklable):
 
     @cached_property
     def _native(self) -> Callable[..., None]:
-        """The native function. Raises TargetError where this processor cannot run it."""
+        """The native function. Raises TargetError if this processor cannot run it."""
         return ctypes.CFUNCTYPE(None, *self._types)(self.library.address(symbol(self.name)))
 
     @cached_property
@@ -230,7 +230,7 @@ class Kernel(Unpicklable):
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:
-        """Return the program at a level of its build: te, loop, low, llvm or asm."""
+        """Return the program at a level of its build: te, loop, low, llvm or asm. Raises TargetError for others."""
         if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
@@ -238,8 +238,8 @@ class Kernel(Unpicklable):
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last
-        `min_seconds`, at least one; figures are per call. A repeat whose threads were preempted is made again, a few
-        times; `disturbance` is the preemption that remained."""
+        `min_seconds`, at least one; times are seconds of a call. A repeat whose threads were preempted is made again, a
+        few times; `disturbance` is the preemption that remained."""
         repeats = validation.integer("repeats", repeats, 1, error=TargetError)
         min_repeat_seconds = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)

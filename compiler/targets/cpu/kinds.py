@@ -21,7 +21,7 @@ class ArrayKind:
     The strings are Python expressions of the caller's object `{g}`, the array `{a}`, the argument's `shape{n}`,
     `dtype{n}` and `label{n}`, and `names`. read, write: the array of an object to read or to write. fits: it has the
     right shape and dtype. readable, writable: native code can access it, alignment aside. address: of its first
-    element. result: a numpy array as one of this class. after_writing: a statement behind the call.
+    element. result: a new numpy array converted to this class. after_writing: a statement after the call.
     """
 
     cls: type
@@ -84,7 +84,7 @@ def kind_of(cls: type) -> ArrayKind | None:
 
 
 def _torch_kind(library: Torch) -> ArrayKind:
-    """Dense tensors on the CPU without gradient and without a lazy negation."""
+    """Return the kind of torch tensors: dense ones on the CPU without gradient and without a lazy negation."""
     return ArrayKind(
         cls=library.Tensor,
         copy=lambda argument, tensor: tensor.clone(memory_format=library.contiguous_format),

@@ -54,7 +54,7 @@ def load(
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """Return the interface of a function. Raises TargetError for argument types that numpy lacks."""
+    """Return the interface of a function, by default the only one. Raises TargetError for types that numpy lacks."""
     thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data

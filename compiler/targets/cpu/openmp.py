@@ -45,12 +45,12 @@ _unavailable = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: -1)
 
 
 def cores() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return processors()
 
 
 ALWAYS_ACCEPTED = 64
-"""A thread count that is accepted on any machine, without reading the system's files."""
+"""Thread counts up to this one are accepted on any machine, without reading the system's files."""
 
 
 def max_threads() -> int:
@@ -59,7 +59,7 @@ def max_threads() -> int:
 
 
 MAX_DIGITS = 10
-"""Values of OMP_NUM_THREADS with so many digits are ignored."""
+"""Values of OMP_NUM_THREADS with this many digits or more are ignored."""
 
 
 def thread_count(threads: object) -> int:
@@ -108,7 +108,7 @@ def define_symbols() -> None:
 
 @cache
 def runtime() -> ctypes.CDLL | None:
-    """Load the OpenMP runtime once, or return None; it stays loaded."""
+    """Load the OpenMP runtime once and return it; None if there is none."""
     for path in [*loaded_runtimes(), *_scikit_learn_copies(), "libgomp.so.1"]:
         try:
             with _short_spin():
@@ -129,7 +129,7 @@ def loaded_runtimes() -> list[str]:
 
 
 def _scikit_learn_copies() -> list[str]:
-    """The copy in scikit-learn's wheel; scikit-learn is not imported."""
+    """Return the paths of libgomp in scikit-learn's wheel; scikit-learn is not imported."""
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
         return []

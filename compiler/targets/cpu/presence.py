@@ -23,9 +23,9 @@ MAX_SWITCH_RATE = 100.0
 REPEATS = 3
 """The most repeats of a disturbed sample."""
 REPEAT_SECONDS = 0.3
-"""No further repeat begins after so many seconds of a sample and its repeats."""
+"""No further repeat begins after this many seconds of a sample and its repeats."""
 REPORTED_SHARE = 0.02
-"""Results report a disturbance from this share of all samples' time on."""
+"""Results report a disturbance of at least this share of the time of all samples."""
 WINDOW = 0.1
 """The seconds over which steal time is averaged: /proc/stat counts it in hundredths."""
 MIN_PRESENT_SECONDS = 1e-9
@@ -50,7 +50,7 @@ class Sample:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the thread was hardly ever off its processor."""
+        """Whether its time off the processor and its involuntary switches are below the limits."""
         is_rarely_switched = self.switches <= 1 + MAX_SWITCH_RATE * self.seconds
         return is_rarely_switched and max(self.away, self.stolen) <= MAX_AWAY_SHARE * self.seconds
 
@@ -170,7 +170,7 @@ def _switches(threads: int) -> int:
 
 
 AwayClock = Callable[[float], float]
-"""A function from the seconds since its creation to those of them without a processor."""
+"""A function from the seconds since its creation to the seconds without a processor among them."""
 
 
 def _thread_away_clock() -> AwayClock:
@@ -218,7 +218,7 @@ class _Steal:
         self._window_start, self._ticks_before, self._last_share = 0.0, dict[str, int](), 0.0
 
     def share(self) -> float:
-        """Return the share of the processor that lost most; 0 without figures from the system."""
+        """Return the share of the processor that lost the largest; 0 if the system has no such figures."""
         now = time.perf_counter()
         if now - self._window_start >= WINDOW:
             stolen, window_seconds = _stolen_ticks(), now - self._window_start

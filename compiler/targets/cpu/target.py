@@ -31,7 +31,7 @@ class CpuTarget(Target):
         return True
 
     def device(self, machine: Machine | Gpu, arch: str) -> str:
-        """Return the machine's name: no times are estimates."""
+        """Return the machine's name: all times are measured."""
         return machine.name
 
     def text(self, kernel: AnyKernel, name: str) -> str:

@@ -28,14 +28,14 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cycles of an iteration and their limit; `pressure` is the cycles that each resource needs."""
+    """The cycles of an iteration, their limit (a resource or "latency"), and the cycles that each limit requires."""
 
     cycles: float
     limit: str
     pressure: Mapping[str, float]
 
     def percent_of_peak(self, flops: int, float_bits: int, machine: Machine) -> float | None:
-        """Return the percentage of two full-width fma a cycle; None for a loop without floating-point operations."""
+        """Return the percentage of the peak of two full-width fma a cycle; None without floating-point operations."""
         if not flops or not float_bits or not self.cycles:
             return None
         return 100 * flops / (self.cycles * 4 * (machine.vector_bits // float_bits))
@@ -90,8 +90,8 @@ def _recurrence(instructions: Sequence[Instruction]) -> float:
 
 
 def _execute(i: Instruction, ready: dict[str, float], written_registers: set[str]) -> None:
-    """Set the time when the results of an instruction are ready. A memory operand with a constant address is tracked
-    like a register."""
+    """Set the cycle in which the results of an instruction are ready. A memory operand with a constant address is
+    tracked like a register."""
     constant_address = i.memory if i.memory is not None and not written_registers & set(i.addressed) else None
     start = max((ready.get(name, 0.0) for name in i.read), default=0.0)
     if "load" in i.kinds:

@@ -13,7 +13,7 @@ from compiler.support.errors import LoweringError
 BANK = 32 << 10
 """The bytes of constants that go to constant memory, of which a module has 64 KiB; the others are in global memory."""
 MAX_BYTES = 1 << 20
-"""The bytes of constants that a text may contain."""
+"""The most bytes of constants that a text may contain."""
 
 _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
 

@@ -28,7 +28,7 @@ class CudaKernel:
     """A function on the GPU: a call takes its inputs and returns its outputs as CuPy arrays.
 
     `arguments` are the inputs, then the outputs; `constants` are bound arrays, by their positions among
-    `native_arguments`, which are all arguments. `arch` is the architecture of the machine code without a GPU. Inputs
+    `native_arguments`, which are all arguments. `arch` is the default architecture of `cubin`. Inputs
     are CuPy arrays, numpy arrays, or objects with DLPack or the CUDA array interface.
 
     >>> A = te.placeholder((64,), name="A")
@@ -83,13 +83,13 @@ class CudaKernel:
         return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
-        """Compile to machine code for an architecture. Raises TargetError without NVRTC, for text that NVRTC refuses,
-        and for an architecture that lacks a feature of the text."""
+        """Compile to machine code for an architecture, by default `arch`. Raises TargetError without NVRTC, for text
+        that NVRTC refuses, and for an architecture that lacks a feature of the text."""
         self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
-        """Return registers, spills and shared memory of each kernel on an architecture."""
+        """Return the resources of each kernel on an architecture, by name. Raises TargetError as `cubin` does."""
         dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.launches}
         return {
             name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
@@ -101,7 +101,7 @@ class CudaKernel:
         return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
-        """Load the kernels and allocate a device array for each argument. Raises TargetError without CuPy or a GPU."""
+        """Allocate a device array for each argument; kernels load at the first run. Raises TargetError without GPU."""
         return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
 
     @cached_property
@@ -109,7 +109,8 @@ class CudaKernel:
         return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
 
     def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
-        """Run on the current device and stream. Raises TargetError without a GPU, and for arrays that do not fit."""
+        """Run on the current device and stream and return the outputs, in `out` if it is not None. Raises TargetError
+        without a GPU, and for arrays that do not fit."""
         library = cupy()
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
@@ -133,7 +134,7 @@ class CudaKernel:
         return outputs[0] if self.outputs == 1 else tuple(outputs)
 
     def _to_device(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
-        """Return an input on the device, contiguous, aligned for vector loads."""
+        """Return an input as a device array, contiguous and aligned for vector loads, copied if it is not."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
         check_plain(f"{self.name}: argument '{expected.name}'", array)

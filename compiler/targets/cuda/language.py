@@ -34,7 +34,7 @@ class Cuda(Language):
         return spelled(type_)
 
     def suffix(self, number: int, bits: int) -> str:
-        """The suffix of an integer literal: LL for 64 bits."""
+        """Return the suffix of an integer literal: LL for 64 bits."""
         return "LL" if bits == 64 else ""
 
     def whole(self, number: int, type_: Attribute) -> str:
@@ -52,14 +52,14 @@ class Cuda(Language):
         return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
 
     def helper(self, name: str, type_: str) -> str:
-        """Instantiate a template; return its name."""
+        """Add a helper template to the text; return its name with the type argument, such as `maximum<float>`."""
         if name in _OVERLOADED:
             return name
         self.helpers.add(name)
         return f"{name}<{type_}>"
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Return a sum or product without contraction, such as `__fadd_rn`; None if contraction is allowed."""
+        """Return a sum or product without contraction, such as `__fadd_rn`; None if it is allowed, or for other ops."""
         name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
         if name is None or not isinstance(type_, Float32Type | Float64Type) or may_contract(op):
             return None

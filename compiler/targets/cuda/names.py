@@ -19,4 +19,4 @@ _BUILT_IN = frozenset(
 _VECTORS = frozenset(f"{row.vector or 'uint'}{lanes}" for row in DTYPES.values() for lanes in (1, 2, 3, 4))
 
 RESERVED = KEYWORDS | _MATHEMATICS | _DEFINED | _BUILT_IN | _VECTORS
-"""Names that variables get with an underscore before them, as do names that begin with two."""
+"""Reserved names, like those that begin with two underscores: variables of such names get the prefix `_`."""

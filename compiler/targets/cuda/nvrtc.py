@@ -28,7 +28,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Cubin:
-    """Machine code for an architecture, and the resources of each kernel in it."""
+    """Machine code for an architecture, the resources of each kernel by its name, and NVRTC's log."""
 
     arch: str
     code: bytes
@@ -47,15 +47,15 @@ def has_headers() -> bool:
 
 
 def version() -> str:
-    """The version of NVRTC. Raises TargetError if it is not installed."""
+    """Return the version of NVRTC. Raises TargetError if it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
 
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
-    """Compile a text. `contract` permits products and sums to be fused. Raises TargetError without NVRTC, and for text
-    that it refuses, with its message."""
+    """Compile a text to machine code; `contract` permits products and sums to be fused. Raises TargetError without
+    NVRTC, and for text that it refuses, with its message."""
     library = _library()
     program = ctypes.c_void_p()
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
@@ -111,7 +111,7 @@ def _path() -> Path | None:
 
 @cache
 def _headers() -> list[Path]:
-    """The include folders of CUDA's headers, such as those of f16; they come in another wheel of the extra."""
+    """Return the include folders of CUDA's headers, such as those of f16; they come in another wheel of the extra."""
     try:
         import nvidia.cuda_runtime as wheel
     except ImportError:

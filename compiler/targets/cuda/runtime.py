@@ -47,7 +47,7 @@ ALIGNMENT = 16
 
 
 class LoadedKernels(Unpicklable):
-    """The kernels of a text, loaded on the current device."""
+    """The kernels of a text, loaded on the current device at the first launch."""
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
@@ -77,7 +77,7 @@ class LoadedKernels(Unpicklable):
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
-        """Launch the kernels in order on all arrays. Raises TargetError for a launch that fails."""
+        """Launch the kernels in order on all arguments and temporaries. Raises TargetError for a launch that fails."""
         for launch in self.source.launches:
             arguments = tuple(arrays[number] for number in launch.arguments)
             kernel = self._functions[launch.name]
@@ -88,7 +88,7 @@ class LoadedKernels(Unpicklable):
 
 
 class OnDevice(Unpicklable):
-    """Kernels with arrays of their own on the device, which can be filled, run, timed and read repeatedly."""
+    """Kernels with a device array for each argument and temporary, to fill, run, time and read repeatedly."""
 
     _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"
 
@@ -99,12 +99,12 @@ class OnDevice(Unpicklable):
         self._arrays = [*self._buffers, *loaded.temporaries()]
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy inputs, and the former contents of outputs, to the device."""
+        """Copy an array for each argument to the device; those of outputs are their initial contents."""
         for buffer, array in zip(self._buffers, arrays, strict=True):
             buffer.set(np.ascontiguousarray(array))
 
     def run(self) -> None:
-        """Run once and wait for the end."""
+        """Run the kernels once and wait for their end."""
         self._loaded.launch(self._arrays)
         self._cupy.cuda.runtime.deviceSynchronize()
 

@@ -25,11 +25,11 @@ class CudaTarget(GpuTarget):
     suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda"}
 
     def machine(self, arch: str) -> Gpu:
-        """Return the GPU model of an architecture."""
+        """Return the GPU model of an architecture. Raises TargetError for one without a model."""
         return representative_gpu(arch)
 
     def local_device(self) -> Device | None:
-        """Return the GPU that CuPy can use."""
+        """Return the GPU that CuPy can use; None if there is none."""
         gpu = local_gpu()
         return None if gpu is None else Device(*gpu)
 

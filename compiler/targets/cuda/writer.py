@@ -41,7 +41,7 @@ class CudaWriter(SourceWriter):
         self.dynamic = 0
 
     def kernel(self) -> str:
-        """Write the kernel."""
+        """Return the text of the kernel."""
         body = self.call.kernel.body.block
         self.wide = wide_indices(self.call)
         stored = stored_buffers(self.call.kernel)
@@ -88,7 +88,7 @@ class CudaWriter(SourceWriter):
             self.texts[op.memref] = CExpr(name)
 
     def type_of(self, value: SSAValue) -> str:
-        """Return the type of a variable for a value."""
+        """Spell the type of a variable with a value; an index in `wide` has 64 bits."""
         if isinstance(value.type, IndexType):
             return "long long" if value in self.wide else "int"
         return spelled(value.type)
@@ -204,7 +204,7 @@ class CudaWriter(SourceWriter):
         return CExpr(f"{spelled(value.type)}{{}}")
 
     def _constant_buffer(self, op: memref.GetGlobalOp) -> None:
-        """Declare a typed pointer to a constant, of which the text has the bits."""
+        """Declare a typed pointer to a constant, whose array in the text has bit patterns."""
         type_, name = spelled(op.memref.type.element_type), self.name(op.memref)
         symbol = c_name(op.name_.string_value())
         self.line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({symbol});")
@@ -218,7 +218,7 @@ class CudaWriter(SourceWriter):
         self.value(op, expression(op, texts, self.language, wide, op.results[0] in self.wide))
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return an element: of an array on the chip by its indices, of a pointer by its offset."""
+        """Return the expression of an element: of a shared or local array by indices, of a pointer by an offset."""
         name, type_ = self.text(buffer).code, buffer.type
         assert isinstance(type_, MemRefType)
         texts = [self.text(value) for value in indices]
@@ -268,7 +268,7 @@ class CudaWriter(SourceWriter):
         return expression(op, operands, self.language, [False] * len(operands))
 
     def _lane(self, value: SSAValue, lane: int) -> CExpr:
-        """Return a component of a vector or a register of a fragment; a scalar as it is."""
+        """Return a component of a vector or a register of a fragment; a scalar unchanged."""
         if not isinstance(value.type, VectorType):
             return self.text(value)
         if len(value.type.get_shape()) == 2:
@@ -283,7 +283,7 @@ class CudaWriter(SourceWriter):
 
 
 def _can_insert_in_place(op: vector.InsertOp) -> bool:
-    """Return whether an insertion is the only use of its vector, a temporary of the same block."""
+    """Return whether an insertion may overwrite its vector: a temporary of the same block without other uses."""
     owner = op.dest.owner
     is_temporary = isinstance(owner, vector.InsertOp | vector.BroadcastOp) and owner.parent is op.parent
     return is_temporary and len(list(op.dest.uses)) == 1

@@ -38,7 +38,7 @@ class CheckResult:
     """The result of a run.
 
     outputs: of the host function. faults: of its kernels. written: masks of the written elements of the outputs.
-    counts: memory transactions of a block, by kernel and buffer. undecided: sampled kernels whose stores depend on
+    counts: memory transactions of block 0, by kernel and buffer. undecided: sampled kernels whose stores depend on
     loaded values, so that the stores of the other blocks are unknown.
     """
 
@@ -117,7 +117,7 @@ def _check_writers(
     checked: CheckResult,
     report: FaultReporter,
 ) -> None:
-    """Mark the elements that the blocks of a launch write, and report elements that two blocks write."""
+    """Mark the elements that the blocks of a launch write, all if undecided; report elements that two blocks write."""
     try:
         writers = BlockWriters(call, {value: memory.name for value, memory in memories.items()}, report)
         writers.run()

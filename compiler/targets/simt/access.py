@@ -18,8 +18,8 @@ Values = NDArray[Any]  # of whatever dtype a buffer has
 class LaneAccess:
     """One op's access to memory by the threads of a block.
 
-    op: in words. block: its number. active: mask (n,) of threads. moment: the epoch between two barriers. is_counted:
-    whether to count transactions. is_full: whether all threads are active.
+    op: in words. block: its number. active: mask (n,) of threads. moment: the number of the interval between two
+    barriers. is_counted: whether to count transactions. is_full: whether all threads are active.
     """
 
     op: str

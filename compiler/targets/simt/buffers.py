@@ -48,7 +48,7 @@ class CheckedBuffer:
         self.initialised[...] = self._all_initialised = True
 
     def reset(self) -> None:
-        """Allocate anew: no element is initialised, no copy in flight."""
+        """Reset to the state of a new allocation: no element is initialised, no copy in flight."""
         self.initialised[...] = self._all_initialised = False
         self._in_flight[...] = False
 
@@ -62,7 +62,7 @@ class CheckedBuffer:
         return flat, active
 
     def arrive(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Complete asynchronous copies, as writes at this moment."""
+        """Complete asynchronous copies to the offsets `flat`, as writes at the moment of an access."""
         if self._races is not None:
             self._races.write(flat, active, access)
         self.initialised[flat[active]] = True
@@ -89,7 +89,7 @@ class CheckedBuffer:
         return values if access.is_full and active.all() else np.where(active, values, np.zeros((), self.dtype))
 
     def write(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> None:
-        """Set the elements at an index."""
+        """Set the elements at an index for the active threads; report races, and indices out of bounds."""
         column = self._uniform_column(index)
         if column is not None:
             active_rows = slice(None) if access.is_full else access.active
@@ -127,7 +127,7 @@ class CheckedBuffer:
         return np.broadcast_to(rows, flat.shape), flat
 
     def _offsets(self, index: Sequence[Ints], access: LaneAccess, access_kind: str) -> tuple[Ints, Bools]:
-        """Return offsets, and the mask of active threads within bounds."""
+        """Return row-major offsets, and the mask of active threads within bounds; report the first beyond them."""
         lanes = max((part.shape[1] for part in index if part.ndim == 2), default=0)
         full_shape = (len(access.active), lanes) if lanes else (len(access.active),)
         active = np.broadcast_to(access.active[:, None], full_shape) if lanes else access.active

@@ -82,7 +82,7 @@ class ThreadLanes(Threads):
             self._block(body, self.full_mask)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
-        """Run the ops of a body; return the yielded values."""
+        """Run the ops of a body under a mask of threads; return the yielded values."""
         code = self._code_of_block.get(body)
         if code is None:
             code = self._code_of_block[body] = _code_of(body)
@@ -153,12 +153,12 @@ class ThreadLanes(Threads):
         self.values[op.result] = inserted
 
     def fma(self, op: vector.FMAOp, active: Bools) -> None:
-        """Evaluate a * b + c, rounded once."""
+        """Evaluate a * b + c in f64, rounded to the type of a."""
         a, b, c = (self.values[value] for value in (op.lhs, op.rhs, op.acc))
         self.values[op.res] = (a.astype(np.float64) * b + c).astype(a.dtype)
 
     def reduction(self, op: vector.ReductionOp, active: Bools) -> None:
-        """Combine all lanes."""
+        """Combine all lanes of each thread's vector."""
         kind = op.kind.data.value
         name = {"maximumf": "max", "minimumf": "min", "maxsi": "max", "minsi": "min"}.get(kind, kind)
         source = self.values[op.vector]
@@ -185,7 +185,7 @@ class ThreadLanes(Threads):
         self.memories[op.memref] = memory
 
     def get_global(self, op: memref.GetGlobalOp, active: Bools) -> None:
-        """Load a constant of the module once."""
+        """Set the buffer of a constant of the module, which is filled at the first use."""
         if op.memref not in self.constants:
             elements = array_of(constant_elements(op).data)
             name = op.memref.name_hint or "constant"
@@ -252,7 +252,7 @@ class ThreadLanes(Threads):
     # --- control --------------------------------------------------------------------------------------------------
 
     def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
-        """Begin the next moment; report a barrier that not all threads reach."""
+        """Begin the next interval between barriers; report a barrier that not all threads reach."""
         if not active.all():
             waiting, missing = int(np.argmax(active)), int(np.argmin(active))
             self.report(Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing)))

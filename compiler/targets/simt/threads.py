@@ -22,7 +22,7 @@ class Threads:
     """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
     have the same.
 
-    at: the block's index along x, y, z. moment: the epoch between two barriers. everyone: the full mask.
+    block_index: along x, y, z. moment: the number of the interval between two barriers. full_mask: of all threads.
     """
 
     call: KernelLaunch
@@ -37,7 +37,7 @@ class Threads:
 
     @property
     def count(self) -> int:
-        """The threads of a block."""
+        """The number of threads of a block."""
         return prod(self.call.block)
 
     @property
@@ -47,21 +47,21 @@ class Threads:
         return x + self.call.grid[0] * (y + self.call.grid[1] * z)
 
     def words(self, op: Operation) -> str:
-        """Name an op in a report."""
+        """Return the name of an op in reports, cached."""
         words = self._words.get(op)
         if words is None:
             words = self._words[op] = words_of(op)
         return words
 
     def access(self, op: Operation, active: Bools) -> LaneAccess:
-        """Return the access of an op at this moment."""
+        """Return the access of an op by the active threads; transactions are counted in block 0 only."""
         is_counted, is_whole = self.counts and self.number == 0, active is self.full_mask or bool(active.all())
         return LaneAccess(self.words(op), self.number, active, self.moment, is_counted, is_whole)
 
     def consecutive(
         self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
-        """Return the indices of consecutive elements, (n, lanes) each; report a misaligned address."""
+        """Return the indices of consecutive elements, (n, lanes) each; report offsets not divisible by `lanes`."""
         indices_ = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(indices_, memory.shape, strict=True):
