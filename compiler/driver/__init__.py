@@ -1,7 +1,7 @@
 """The driver: from a program at any level to a callable kernel, or to machine code as data.
 
 building.py  `build`: the public entry point; te programs under good schedules
-parts/       a program as the parts that have schedules of their own
+parts/       a program divided into parts that are scheduled separately
 choice/      the schedule of each part, by the rules or by its records, and its verdict
 kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `build_planned`: by a plan
 plan.py      BuildPlan: the modules and schedules to compile; the recipe of a program of groups

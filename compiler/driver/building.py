@@ -97,9 +97,9 @@ def build(
     model: the result of a front end, or the path of an ONNX file, whose weights are constants.
 
     `schedule` selects the schedule of a te program. `auto`, the default: each group as the tuner's rules prefer,
-    without a trial, if that is proved or, with an undecided proof, agrees with the written program in one run. The path
-    of a database: each group in the form and under the record that were fastest inside this program; as under `auto`
-    without a record, or if the tuner found that to be faster. `written`: the loops as written. A script, as text, IR,
+    without a trial, if that is proved or, with an undecided proof, agrees with the written program in one run; else as
+    written. The path of a database: each group in the form and under the record that were fastest inside this program;
+    as under `auto` without a record, or if that was faster. `written`: the loops as written. A script, as text, IR,
     the path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its names are the program's,
     as `print_best` prints them. None: the value of the environment variable STRATA_SCHEDULE, else `auto`. A Schedule
     and programs at lower levels stay unchanged. `Kernel.groups` has the origins and the verdicts.
@@ -114,8 +114,8 @@ def build(
     split-constants, and `Kernel.fixed`. Other constants are copied. Programs below the loop level have no constants.
 
     `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's. On a GPU loops bound to blocks and threads
-    become kernels, and other loops run on one thread. `arch` is the architecture to compile for if no GPU is at hand;
-    launches beyond its limits are refused. `constants` and a database are for the CPU only, `threads` is also for C.
+    become kernels, and other loops run on one thread. `arch` is the architecture to compile for if this machine has no
+    GPU; launches beyond its limits are refused. `constants` and a database are for the CPU only, `threads` also for C.
 
     Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
     xDSL's ParseError and VerifyException for text that is not a valid program.
@@ -145,15 +145,15 @@ def build(
 
 
 def checked_error(error: object) -> float | None:
-    """Check the rounding error that a caller accepts: None, or a number from 0 to 1. Raises InputError."""
+    """Check the rounding error that a caller accepts: None, or a number of [0, 1). Raises InputError."""
     if error is not None and not (isinstance(error, float | int) and 0 <= error < 1 and error is not False):
         raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
     return None if error is None else float(error)
 
 
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
-    """Apply a script to the loops of a program as written, or if that fails to its canonical form under the program's
-    names, to which the scripts printed by a task apply. Raises ScheduleError if both fail."""
+    """Apply a script to the loops of a program as written or, if that fails, to its canonical form under the program's
+    names, to which the scripts that a task prints apply. Raises the first ScheduleError if both fail."""
     loops = pipeline.lower(module)
     try:
         return Schedule(loops).apply(script)
@@ -190,15 +190,16 @@ def _for_cpu(
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The parts of a program by name, each scheduled by its best usable record in a database, else by the rules."""
+    """A partition of a program, and its parts by name. Each part is scheduled by its record in `database` if that is
+    usable, else by the rules; without a database, by the rules."""
 
     program: Partition
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
-        """The schedules by the names of the parts. A team of several processes finds them in parallel. Without one, and
-        for tasks, which do not pickle, each is found on its first look-up."""
+        """The schedules by the names of the parts. A team of several processes computes them in parallel. Without one,
+        and for tasks, which do not pickle, each is computed on its first look-up."""
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.is_single or len(parts) < len(self.parts):
@@ -212,14 +213,15 @@ class Selection:
 
 
 def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
-    """The partition of a program in those forms in `offers`, of the whole and of groups, that a database has chosen."""
+    """The partition of a program in the forms, of the whole and of groups, that a database has chosen of `offers`."""
     with Database(database, create=False) as opened:
         offers = offers.chosen_program(opened, threads, policy)
         return offers.in_forms(offers.chosen(opened, threads, policy))
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
-    """The records of parts in a database, by the names of the parts: the one chosen inside `program`, else the best."""
+    """Map the names of parts to their records in a database: the one chosen by times inside `program`, else the best;
+    parts without a record are absent."""
     whole = "" if program is None else program.program_key(parts)
     with Database(database, create=False) as opened:
         best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}
@@ -235,8 +237,8 @@ def build_by_records(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> Kernel:
-    """Compile a program by the records of its parts in a database. A part without a record, or whose record is refused,
-    is built as without a database, and a warning counts such parts."""
+    """Compile a program by the records of its parts in a database; `words` are further parts of the cache's key. A part
+    without a record, or whose record is refused, is built as without a database, and a warning counts such parts."""
     words = ("records", _digest(database), *words)
     kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
     if (sentence := untuned_groups(kernel)) is not None:
@@ -298,8 +300,8 @@ def _digest(database: Path) -> str:
 
 
 def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
-    """The schedule of one part: by its record if that is usable, else the preferred one if that is, else as written.
-    The verdict includes why a record is not used."""
+    """The schedule of one part: by its record if that is usable, else the rules' preferred one if that is usable, else
+    as written. The verdict includes why a record is not used."""
     refusal = STAYS if record is not None and record.default else ""
     if record is not None and not record.default:
         try:
@@ -329,7 +331,7 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
 
 
 def _changes(schedule: Schedule) -> str:
-    """A clause that names the recipes changed since a script was recorded; empty without any."""
+    """A clause that names the recipes changed since the schedule's script was recorded; empty without any."""
     names = sorted({inclusion.recipe for inclusion in schedule.inclusions if inclusion.changed})
     return f"; changed since it was measured: {', '.join(names)}" if names else ""
 

@@ -44,7 +44,8 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class _Elements:
-    """A constant of the program: the digest of the module's constant with the same bytes, else the bytes."""
+    """A constant of a cached program. digest: of the source module's constant with the same bytes; "" without one, then
+    `data` has the bytes."""
 
     name: str
     element: Attribute
@@ -55,7 +56,8 @@ class _Elements:
 
 @dataclass(frozen=True)
 class _Program:
-    """The cached form of a program: all of its kernel but the arrays of constants. Either `linked` or `unit` is set."""
+    """The cached form of a program: all of its kernel but the arrays of constants and the texts, of which it has the
+    levels (`levels_before`: of the preparation). Either `linked` or `unit` is set."""
 
     signature: Signature | None
     stated_constants: tuple[_Elements, ...]
@@ -106,8 +108,8 @@ def _loaded(
 
 
 def _words(request: BuildRequest) -> Sequence[object]:
-    """The key of a request: all dependencies of its machine code but the compiler itself. It has the names of values
-    apart from the text, since printing renames values of equal names."""
+    """The key of a request: all dependencies of its machine code but the compiler itself. It lists the names of values
+    beside the text, since printing renames values of equal names."""
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
     ends = (block.last_op.operands if block.last_op is not None else () for block in blocks)
     return (
@@ -124,7 +126,7 @@ def _words(request: BuildRequest) -> Sequence[object]:
 
 
 def _arrays(request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
-    """The arrays of constants by name: checked arguments, and inner constants, which are no arguments."""
+    """The arrays of constants by name: checked ones of arguments, and inner ones. Raises what `checked_arrays` does."""
     if signature is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in signature.arguments}
@@ -153,7 +155,7 @@ def _text(text: LevelText) -> str:
 
 
 def _elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
-    """Constants in cached form: those with the same bytes as a constant of the source module as its digest."""
+    """Constants in cached form: by digest if a constant of the source module has the same bytes, else with bytes."""
     sources = list(constants_in(module))
     digests = {_memory(source): source.digest for source in sources} | {
         source.digest: source.digest for source in sources

@@ -32,7 +32,7 @@ class Signature:
 
 
 def signature_of(program: Program | Main) -> Signature:
-    """The signature of a program. Constants of a main need no alignment: groups assume none, and main's are copied."""
+    """The signature of a program. Arrays of a main's constants need no alignment: they are copied into a block."""
     return Signature(
         program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT
     )
@@ -51,7 +51,7 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
 
 
 def merged_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
-    """The caller's constants and the program's own, by name. Raises InputError for a constant in both."""
+    """The caller's constants, and those that the program states, by name. Raises InputError for a constant in both."""
     for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
     return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
@@ -60,7 +60,8 @@ def merged_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr
 def constant_arrays(
     arguments: Sequence[Buffer], constants: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
-    """The arrays of the constants among arguments, by position: copies, or the program's own elements."""
+    """The arrays of the constants among arguments, by position: aligned copies of the caller's, and without a copy
+    those that the program states; `stated` are their names."""
     return {
         n: constants[b.name] if b.name in stated else aligned_copy(argument(b), constants[b.name])
         for n, b in enumerate(arguments)
@@ -93,6 +94,7 @@ def renamed_constants(x: object, program: Program | Signature, constants: Mappin
 
 
 def checked_arrays(program: Signature, constants: Mapping[str, object]) -> dict[str, Array]:
-    """The constants as arrays, checked against the shapes, dtypes and alignment of their arguments."""
+    """The constants as contiguous, aligned arrays, copied if they are not. Raises InputError for another shape or dtype
+    than its argument's."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

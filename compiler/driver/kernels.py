@@ -138,7 +138,7 @@ def build_by_team(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """As `build_planned`, but the plan may use the team of processes that compiles the program."""
+    """Compile as `build_planned` does; `plan` also gets the team of processes that compiles the program."""
     start = perf_counter()
     with paused():
         module = verified_module(x, policy, name)
@@ -158,7 +158,7 @@ def build_by_team(
 
 
 def plan_as_written(module: ModuleOp) -> BuildPlan:
-    """The plan of a program as written, a te program in groups."""
+    """The plan of a program with all loops as written; a te program is cut into groups."""
     if level_of(module) != "te":
         return BuildPlan(module)
     cut = group_program(module)

@@ -60,7 +60,7 @@ def _names(program: Program) -> list[str]:
 def nest_recipe(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
-    """The recipe of a verified module that calls no others; nests that depend on constants alone run once. Raises
+    """The recipe of a verified module whose function calls none; nests that depend on constants alone run once. Raises
     InputError for constants at the low level, and for constants that are no inputs, that are written, or that the
     program states itself."""
     module = plan.module
@@ -120,7 +120,8 @@ def load_unit(
     cached: bool,
 ) -> Kernel:
     """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
-    the names of those that the program states. start: of the build, on perf_counter. Raises what `Code.load` does."""
+    the names of those that the program states. start: of the build, on perf_counter. Raises what `NativeCode.load`
+    does."""
     before, fixed = None, dict[int, Array]()
     if signature is not None:
         taken_arguments = [signature.arguments[n] for n in unit.takes]
@@ -143,7 +144,7 @@ def load_unit(
 
 
 def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> Unit:
-    """Compile a module without a split into preparation and call."""
+    """Compile a copy of a module without a split into preparation and call."""
     low = module.clone()
     to_code(low, level_of(module), settings.policy)
     return Unit(code_of(low, name, settings.policy, settings.threads), ())

@@ -20,7 +20,7 @@ CompiledProgram: TypeAlias = Unit | Linked
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a program by level, and the texts of its preparation."""
+    """The texts of a program by level, such as "loop" or "llvm", and those of its preparation."""
 
     main: Mapping[str, LevelText]
     preparation: Mapping[str, LevelText] = field(default_factory=dict)

@@ -17,14 +17,14 @@ Kind = TypeVar("Kind")
 
 
 def get(kind: type[Kind], words: Sequence[object]) -> Kind | None:
-    """The cached dataclass of a class under these words; None for a miss."""
+    """The value of the dataclass `kind` cached under words; None for a miss."""
     entry = _entry(kind, words)
     payload = None if entry is None else entry.store.get(entry.key)
     return None if payload is None else from_bytes(kind, payload)
 
 
 def put(value: object, words: Sequence[object]) -> None:
-    """Cache a dataclass under words: texts, numbers, and tuples and dataclasses of these."""
+    """Cache a dataclass under words: texts, numbers, and tuples and dataclasses of these. Nothing if caching is off."""
     entry = _entry(type(value), words)
     if entry is not None:
         entry.store.put(entry.key, to_bytes(value))
@@ -44,7 +44,7 @@ class _Entry:
 
 
 def _entry(kind: type, words: Sequence[object]) -> _Entry | None:
-    """The entry of a class under words, whose key includes the fingerprint; None without a folder or fingerprint."""
+    """The entry of a class under words; its key has the compiler's fingerprint. None without folder or fingerprint."""
     path = cache_folder().path
     package = None if path is None else fingerprint()
     return None if path is None or package is None else _Entry(_opened(path), repr((package, kind.__name__, *words)))

@@ -68,7 +68,7 @@ def _of_package() -> str | None:
 
 
 def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    """All files below a folder but bytecode. pathlib takes three times as long, in every process that builds."""
+    """Yield all files below a folder except bytecode. pathlib takes three times as long, in every building process."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):

@@ -27,14 +27,14 @@ _LENGTH = 8
 
 
 def to_bytes(value: object) -> bytes:
-    """Encode a dataclass."""
+    """Encode a dataclass. Raises TypeError for a field of any other type."""
     blobs = bytearray()
     head = json.dumps(_plain(value, blobs), separators=(",", ":")).encode()
     return b"".join((len(head).to_bytes(_LENGTH, "little"), head, blobs))
 
 
 def from_bytes(kind: type[Kind], payload: bytes) -> Kind:
-    """Decode a dataclass of class `kind`. Raises ValueError for other bytes."""
+    """Decode a dataclass of class `kind`. Raises ValueError for bytes that do not encode one."""
     end = _LENGTH + int.from_bytes(payload[:_LENGTH], "little")
     record: Kind = _of(kind, json.loads(payload[_LENGTH:end]), memoryview(payload)[end:])
     return record

@@ -77,7 +77,7 @@ class Store:
             return None
 
     def put(self, key: str, payload: bytes) -> bool:
-        """Store a payload under a key; return whether that succeeded."""
+        """Store a payload under a key; return False if it is larger than `most_bytes`, or for a system error."""
         digest = sha256(key.encode())
         content = b"".join((_MAGIC, digest.digest(), sha256(payload).digest(), payload))
         if len(content) > self.most_bytes:
@@ -144,7 +144,8 @@ class Store:
 
 
 def _checked(folder: int, name: str, key: bytes) -> bytes | None:
-    """The payload of a file, marked as most recently used; None if the file is no valid entry of the key."""
+    """The payload of a file, which is marked as most recently used; None if it is no valid entry of the digest `key`.
+    Raises OSError if there is no such file."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         content = _read(file) if _is_ours(os.fstat(file)) else b""
@@ -159,7 +160,7 @@ def _checked(folder: int, name: str, key: bytes) -> bytes | None:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file. A file that was replaced since it was opened has no links."""
+    """Whether only this user can have written a file. Without links it is valid too: it was replaced after opening."""
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return stat.S_ISREG(status.st_mode) and is_own and status.st_nlink <= 1
 

@@ -68,9 +68,9 @@ def _is_fused(touch: Touch, loop: int) -> bool:
 
 
 def estimate(program: Program, machine: Machine) -> float:
-    """The estimated time of a program: the operations and accesses of all blocks.
+    """The estimated time of a program, in operations: those and the accesses of all blocks.
 
-    A vector counts once for all lanes. A block is a vector's if its innermost loop is vectorized, or if LLVM vectorizes
+    A vector operation counts as one. A block runs on vectors if its innermost loop is vectorized, or if LLVM vectorizes
     it: unguarded, with unit strides and at least as many iterations as lanes.
     """
     view = ProgramView(program)
@@ -78,7 +78,7 @@ def estimate(program: Program, machine: Machine) -> float:
 
 
 def _passed_on(program: Program, machine: Machine) -> float:
-    """The estimated time to write and read again the temporaries larger than L2."""
+    """The estimated time, in operations, to write and read again the temporaries larger than L2."""
     sizes = [prod(a.buffer.shape) * element_bytes(a.buffer.element) for a in program.allocs.values()]
     return sum(BEYOND * size * 8 / machine.vector_bits for size in sizes if size > machine.l2_bytes)
 
@@ -113,7 +113,7 @@ def _conditions(s: BlockView) -> float:
 
 
 def _work(scalar: Scalar) -> int:
-    """The number of operations of an expression."""
+    """The number of operations of an expression, a mathematical function as FUNCTION."""
     if not isinstance(scalar, Apply):
         return 0
     return (FUNCTION if scalar.kind.name.startswith("math.") else 1) + sum(map(_work, scalar.operands))

@@ -57,7 +57,7 @@ class Forest:
         return np.asarray(self.value[nodes].mean(axis=1, dtype=np.float64))
 
     def save(self, file: IO[bytes]) -> None:
-        """Write the arrays, with the hash of the code that computes their features."""
+        """Write the arrays as npz, with the hash of the code that computes the features."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}
         np.savez_compressed(file, features=np.frombuffer(bytes.fromhex(features_hash()), np.uint8), **arrays)
 

@@ -35,8 +35,8 @@ def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | Non
     their schedule gains nothing on one thread.
 
     It uses the task's threads if the program takes more than PAYS seconds, else one. The shipped forest chooses the
-    sizes if its preference is clear and it knows the machine. Without `judged` the steps are not judged: the caller
-    proves the schedule.
+    sizes if its preference is clear and its training data covers the machine. Without `judged` the legality of the
+    steps is not checked: the caller proves the schedule.
     """
     program = task.schedule.program
     threads = task.threads if scheduled_seconds(program) > PAYS else 1
@@ -55,7 +55,7 @@ def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | Non
 def with_predicted_choices(
     original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True
 ) -> Schedule:
-    """A schedule with its choices decided as a forest clearly prefers; the same schedule if it already has these."""
+    """The schedule with the decisions that a forest prefers by MARGIN; `schedule` itself if it has them already."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded_positions:
@@ -64,7 +64,8 @@ def with_predicted_choices(
 
 
 def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[int, ...]:
-    """The positions of a sketch's choices that a forest prefers to the recorded ones by MARGIN, else the recorded."""
+    """The decisions, as an option's index for each choice of a sketch, that a forest prefers to the recorded ones by
+    MARGIN; else the recorded ones."""
     if not sketch.choices:
         return sketch.recorded_positions
     positions = candidate_positions(sketch)
@@ -79,7 +80,7 @@ def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[in
 
 
 def candidate_positions(sketch: Sketch) -> NDArray[np.int64]:
-    """Positions (n, choices) to compare, n at most CANDIDATES: the recorded ones, those that differ from them in one
+    """Rows of decisions (n, choices), n at most CANDIDATES: the recorded ones first, those that differ from them in one
     choice, and random ones of a fixed seed."""
     rows = [sketch.recorded_positions]
     for choice, size in enumerate(sketch.sizes):

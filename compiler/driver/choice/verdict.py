@@ -16,7 +16,7 @@ UNDECIDED = "undecided"
 
 
 def proved(schedule: Schedule, original: Schedule) -> Verdict:
-    """The verdict of verify-schedule: proved, refuted or undecided."""
+    """The verdict of verify-schedule on a schedule and its original: proved, refuted or undecided."""
     return verify_schedule(schedule.program, original.program)
 
 

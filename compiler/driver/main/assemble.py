@@ -44,9 +44,9 @@ MAIN_LEVEL = 1
 class Planned:
     """A program ready to link.
 
-    main: with its calls, copies and constants as compiled. compiled: the unit of each job of `units`. rewriter: the
-    calls that fill the constants. runs_once: the numbers of the units that run only there. skipped: the numbers of the
-    units that a guard may skip.
+    main: with its calls, copies and constants as compiled. compiled: the unit of each job of `units`. rewriter: has the
+    preparations, which fill the constants. temporaries_bytes: before they share memory. runs_once: the numbers of the
+    units that run only as preparations. skipped: the numbers of the units that a guard may skip.
     """
 
     main: Main
@@ -59,7 +59,7 @@ class Planned:
 
     @property
     def codes(self) -> list[NativeCode]:
-        """All native functions of the units."""
+        """All native functions of the units, preparations included."""
         return [code for unit in self.compiled for code in unit.codes]
 
 

@@ -38,7 +38,7 @@ class ConstantBlock:
 
 
 class CallRewriter:
-    """Rewrites the calls of main to calls of units, and collects the preparations, equal ones once."""
+    """A rewriter of main's calls to calls of units, which collects the preparations, equal ones once."""
 
     def __init__(self, main: Main, remaining: Main, coalesced: Mapping[str, str]) -> None:
         """`remaining` is main without the calls that run once. `coalesced` maps each buffer computed in place to
@@ -51,7 +51,7 @@ class CallRewriter:
         self._prepared_names: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     def run_before(self, call: BufferCall, unit: Unit) -> None:
-        """Add the preparation by a call that reads constants alone."""
+        """Add a call that reads constants alone to the preparations."""
         for name in call.outputs:
             self.prepared_buffers[name] = self.main.buffers[name]
         inputs = self.step(call, unit).inputs
@@ -72,7 +72,7 @@ class CallRewriter:
         return BufferCopy(self._memory(copy.source), self._memory(copy.target))
 
     def _memory(self, name: str) -> str:
-        """The buffer whose memory a buffer uses."""
+        """The buffer whose memory a buffer uses; itself unless it is computed in place."""
         return self._coalesced.get(name, name)
 
     def _prepared(self, call: BufferCall, unit: Unit) -> tuple[str, ...]:

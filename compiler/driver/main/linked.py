@@ -68,7 +68,7 @@ def load_linked(
 
 
 def _fixed(linked: Linked, arrays: Mapping[str, Array], library: LoadedCode, allocate: Allocate) -> FixedArguments:
-    """The block of constants, at its position among the arguments of main."""
+    """The filled block of constants, by its position among the arguments of main; nothing for a main without them."""
     if not linked.block.constants:
         return NO_FIXED_ARGUMENTS
     block = fill_constants(linked.block, arrays, library, usable_threads(linked.threads), allocate)

@@ -20,7 +20,7 @@ Joins: TypeAlias = Mapping[str, tuple[Slot, ...]]
 
 
 def joins(functions: Iterable[FuncOp]) -> Joins:
-    """The te functions among `functions` that concatenate inputs in memory, with their parts."""
+    """Map the names of those te functions that only concatenate inputs to their parts, contiguous in the result."""
     parts_of = {function.sym_name.data: contiguous_parts(read(function)) for function in functions}
     return {name: parts for name, parts in parts_of.items() if parts is not None}
 
@@ -111,7 +111,7 @@ class _Slices:
         return None
 
     def _all_places(self, name: str) -> list[_Place]:
-        """The places of a buffer in others, as a slice or as copies."""
+        """The offsets at which a buffer is in others, as a slice or as copies."""
         placed = [self._places[name]] if name in self._places else []
         return placed + self._copies.get(name, [])
 

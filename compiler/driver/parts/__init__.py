@@ -1,4 +1,4 @@
-"""A program as the parts that have schedules of their own.
+"""A program divided into parts that are scheduled separately.
 
 partition.py `Partition`: the parts, and the plan of a kernel by their schedules
 groups.py    `Group`, and `GroupedProgram`: a whole program as the different groups that it calls

@@ -1,4 +1,4 @@
-"""`Offered`: a whole program, the other forms of its groups that laws offer, and the program in chosen forms."""
+"""`OfferedForms`: a whole program, the other forms of its groups that laws offer, and the program in chosen forms."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GroupForms:
 
 @dataclass(frozen=True, eq=False)
 class OfferedForms:
-    """A program with its groups as written, and those groups that have other forms."""
+    """A program with its groups as written, and those of its groups that have other forms."""
 
     program: GroupedProgram
     groups: tuple[GroupForms, ...]
@@ -164,7 +164,7 @@ def _like(buffer: Buffer, name: str) -> te.Tensor:
 
 
 def _calling(program: GroupedProgram, replaced: dict[str, _Replaced]) -> GroupedProgram:
-    """The program with the calls of some groups replaced."""
+    """The program with the calls of groups replaced; `replaced` maps their names to the functions to call instead."""
     graphs = {function.sym_name.data: read(function) for function in functions(program.module)}
     main = graphs.pop(program.function.sym_name.data)
     names = Names(main.values)
@@ -186,7 +186,7 @@ def _calling(program: GroupedProgram, replaced: dict[str, _Replaced]) -> Grouped
 
 
 def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:
-    """The calls that replace one call of a group."""
+    """The calls that replace one call of a group: of the guard, the form and the group itself; or of the form alone."""
     assert isinstance(node, Call)
     if new.guard is None or new.otherwise is None:
         return [replace(node, callee=new.form.name)]

@@ -120,7 +120,7 @@ class GroupedProgram:
         return WholeProgram(name, str(self.module), self.constants)
 
     def group(self, name: str) -> Group:
-        """A group by its name. Raises InputError for an unknown name."""
+        """A group by its name, which may begin with "@" or the program's name. Raises InputError for an unknown one."""
         program, by_name = self.function.sym_name.data, {group.name: group for group in self.groups}
         short_name = name.removeprefix(f"{program}.").removeprefix("@")
         if short_name not in by_name:
@@ -160,7 +160,7 @@ def grouped_program_of(kept: WholeProgram) -> GroupedProgram:
 
 
 def _public(group: FuncOp) -> FuncOp:
-    """A copy of a group's function as a program of its own."""
+    """A copy of a group's function as a public function, without the mark of a group."""
     function = group.clone()
     function.attributes.pop("te.group", None)
     function.properties.pop("sym_visibility", None)
@@ -214,7 +214,7 @@ def te_module(x: object) -> ModuleOp | None:
 
 
 def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:
-    """The names of a program's inputs: a te function's own, else those of its text."""
+    """The names of a program's inputs: of the tensors of a te function, else those of its IR, `argN` without a name."""
     names = [tensor.name for tensor in getattr(x, "inputs", ())]
     hints = [argument.name_hint or f"arg{n}" for n, argument in enumerate(function.body.block.args)]
     return (*names, *hints[len(names) :])

@@ -31,7 +31,8 @@ def names_of(x: object, record: Record) -> Provenance:
 
 
 def _parts(x: object, policy: str) -> Iterator[tuple[Program, Provenance]]:
-    """The canonical loops of a program, of its groups and of their forms, each with its mapping of names."""
+    """Yield the canonical loops of a program, of its groups and of their forms, each with its map of canonical names to
+    the program's."""
     program_of_groups = grouped_program(x, ())
     preferred = grouped_program(x, (), conditions=Conditions(host(), policy))
     for written in filter(None, (program_of_groups, preferred)):

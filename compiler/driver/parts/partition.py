@@ -1,4 +1,4 @@
-"""`Partition`: a program as parts with schedules of their own, and the plan of its kernel by these schedules;
+"""`Partition`: a program as separately scheduled parts, and the plan of its kernel by their schedules;
 `Alternatives`: its partitions by the forms of its groups; `ProgramForms`: its forms as a whole."""
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Unscheduled:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A program as the parts that have schedules of their own; one of the three fields is set.
+    """A program divided into parts that are scheduled separately; one of the three fields is set.
 
     grouped: a whole program, whose groups are the parts. single: a te function that is one group. ungrouped: the one
     part from the caller, a group of a program or loops.
@@ -294,15 +294,15 @@ def form_name(laws: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class FormChoice:
-    """The choice between the forms of a group or a program. program: the text as written. key: of the times of the
-    forms inside the program."""
+    """The choice between the forms of a group or a program. program: the text as written. key: the database's key of
+    the times of the forms inside the program."""
 
     forms: FormNames
     program: str
     key: Key
 
     def chosen(self, database: Database) -> str:
-        """The form that a database has chosen last, of those here; the preferred form if that was not timed."""
+        """The form of `forms` that a database has chosen last; the preferred form if that one was not timed."""
         preferred, timed = self.forms.preferred, [record.form for record in database.forms(self.key)]
         if preferred not in timed or timed[-1] == preferred:
             return preferred
@@ -335,7 +335,7 @@ def alternatives(
 
     constants: the names of the constant inputs. in_groups: whether to cut it into groups. canonical: whether to use its
     canonical form; if not, it is not cut either. conditions: if set, and the program is cut, it takes the form of the
-    whole that laws prefer, and its groups the forms that laws offer.
+    whole that laws prefer, and its groups the forms that laws offer; None offers no forms. A Group is the only part.
     """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(ungrouped=x))
@@ -371,6 +371,6 @@ def _digest(x: object, constants: Sequence[str]) -> str:
 
 
 def _alone(x: object, constants: Sequence[str], canonical: bool) -> Partition:
-    """The partition of a program as one part."""
+    """The partition of a program as one part: a group, or, without `canonical` or computes of te, loops as written."""
     single = single_group(x, constants) if canonical else None
     return Partition(single=single) if single else Partition(ungrouped=with_constants(x, lower(x), constants))

@@ -23,7 +23,7 @@ from compiler.schedule import Schedule
 
 @dataclass(frozen=True)
 class SingleGroup:
-    """A te function of one group: its main is one call without copies, which has no code of its own.
+    """A te function of one group: its main is one call without copies, for which no code is emitted.
 
     group: the canonical form, with inputs and results in canonical order. arguments, results: the position in the
     function of each canonical input and result. written_buffers: the arguments of the loops as written: inputs, then

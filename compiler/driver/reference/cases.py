@@ -1,4 +1,4 @@
-"""The expected results of random inputs, and their tolerance: the unscheduled program is the oracle (law 3).
+"""The expected results of random inputs, and their tolerance: the unscheduled program is the oracle.
 
 It is compiled twice under the policy `strict`: in its own floats, whose error sets the tolerance, and in float64, for
 the exact results. Its loops are tiled and run on all cores, so that large programs take a second; each sum keeps its
@@ -77,7 +77,7 @@ def write_reference(subject: Subject, job: ReferenceJob) -> None:
 
 
 def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
-    """Compute the cases of a subject, deterministic for its seed."""
+    """Compute the cases of a subject, deterministic for its seed, on `threads` threads, by default on all cores."""
     oracle = Oracle(subject.module, subject.name, threads)
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]
@@ -118,7 +118,7 @@ def _relative_tolerance(exact: Array, error: float) -> float:
 
 
 class Oracle:
-    """The unscheduled program in its own floats and in float64; a program in float64 also in float32."""
+    """The unscheduled program, compiled in its float types and in float64; a program in float64, also in float32."""
 
     def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
         module = module.clone()
@@ -149,11 +149,11 @@ class Oracle:
         return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
     def strict_results(self, inputs: Sequence[Array]) -> Arrays:
-        """The results in the program's own floats."""
+        """The results in the program's float types."""
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
-        """The results for some inputs; `strict_outputs` are those in the program's own floats, if at hand."""
+        """The results for inputs; `strict_outputs` are those in the program's float types, None to compute them."""
         native = strict_outputs or self.strict_results(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
@@ -171,7 +171,7 @@ def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
 
 
 def _error(actual: Array, exact: Array) -> float:
-    """The largest difference of finite elements; 0 for integers."""
+    """The largest difference of elements that are finite in both arrays; 0 for integers."""
     if not is_float(actual.dtype):
         return 0.0
     with np.errstate(all="ignore"):

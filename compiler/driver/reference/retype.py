@@ -49,7 +49,7 @@ def retyped(module: ModuleOp, to: AnyFloat) -> ModuleOp:
 
 
 class _Retype(TypeConversionPattern):
-    """Converts every float in types and attributes, constants among them."""
+    """The conversion of all float types in types and attributes, constants included, to one type."""
 
     def __init__(self, to: AnyFloat) -> None:
         super().__init__(recursive=True)

@@ -31,7 +31,7 @@ class Subject:
     policy: of floating point: strict, contract or fast.
     threads: of parallel loops; the runner gets as many cores.
     seed: of the random inputs.
-    target, arch: the CPU at hand, or a GPU of some architecture.
+    target, arch: "cpu" for the host, or a GPU target and its architecture.
     timing: the place of the operands of timed calls, see `compiler.database.outcome`.
     """
 
@@ -96,7 +96,7 @@ def least_seconds(program: Program, machine: Machine, threads: int) -> float:
     """A lower bound of the seconds of a call on any machine with these vectors.
 
     It assumes FASTEST cycles a second and 4 times the FMAs that current processors issue in a cycle; 64 times for other
-    elements than f32 and f64, which have units of their own.
+    elements than f32 and f64, which have separate execution units.
     """
     is_wide = all(buffer.element in (f32, f64) for buffer in program.arguments)
     per_cycle = 2 * FMAS * (machine.vector_bits // 32) * (4 if is_wide else 64)

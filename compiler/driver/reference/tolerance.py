@@ -75,7 +75,7 @@ def _close(output: Array, expected: Expected) -> Array:
 
 
 def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next float."""
+    """The distance from 1 to the next number of a float dtype."""
     return 2.0**-7 if dtype.name == BF16 else float(np.finfo(dtype).eps)
 
 

@@ -35,8 +35,8 @@ UNIT = "unit"
 
 @dataclass(frozen=True)
 class CompileJob:
-    """A unit to compile: its key, the name of its function in the program, and its scheduled loops if they are at hand;
-    else the key's script is applied to the key's text."""
+    """A unit to compile: its key, the name of its function in the program, and its scheduled loops; if these are None,
+    the key's script is applied to the key's text."""
 
     key: UnitKey
     name: str
@@ -58,7 +58,7 @@ def key_text(function: FuncOp) -> str:
 
 @dataclass(frozen=True)
 class LoweredCode:
-    """One native function as LLVM IR text, with the other fields of its `Code`."""
+    """One native function as LLVM IR text, with the other fields of its `NativeCode`."""
 
     name: str
     interface: Interface
@@ -156,7 +156,7 @@ def _lowered_unit(
 
 
 def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
-    """The positions, among the arguments as written, of those buffers that are such arguments."""
+    """The positions of buffers among the arguments as written, which have `names`; other buffers are skipped."""
     return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
 
 
@@ -187,7 +187,7 @@ def _replayed(job: CompileJob) -> Program:
 
 
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
-    """Lower a loop function to the low level, with its buffers planned, in a module of its own."""
+    """Lower a loop function to the low level, with its buffers planned; return a new module that contains it alone."""
     module = ModuleOp([function])
     to_code(module, "loop", policy)
     return module

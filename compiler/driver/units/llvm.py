@@ -36,7 +36,7 @@ class _Task:
     future: Future[Unit] = field(default_factory=Future)
 
     def do(self) -> None:
-        """Run LLVM in this process. Raises what that does."""
+        """Run LLVM in this process, and finish with the unit. Raises TargetError if LLVM refuses it."""
         self.finish(self.lowered.compiled())
 
     def finish(self, unit: Unit) -> None:
@@ -58,7 +58,7 @@ class LlvmProcess:
         self._sent, self._waiting = deque[_Task](), deque[_Task]()
 
     def add(self, lowered: LoweredUnit, done: Callable[[Unit], object]) -> Future[Unit]:
-        """Queue a unit; `done` is called with the compiled unit."""
+        """Queue a unit; return its future. `done` is called with the compiled unit."""
         task = _Task(lowered, done)
         self._waiting.append(task)
         self.exchange(0.0)
@@ -75,7 +75,7 @@ class LlvmProcess:
             self.exchange(0.0 if self._waiting else LOOK)
 
     def exchange(self, seconds: float) -> None:
-        """Receive the replies that arrive within some seconds, and send queued units."""
+        """Receive the replies that arrive within `seconds`, and send queued units; a stopped process is ended."""
         if self._worker is not None and self._worker.is_stopped:
             self.end()
         self._send()

@@ -177,7 +177,7 @@ class _Work(Generic[Result]):
             return None
 
     def lend(self) -> int | None:
-        """Take a call for a helper, which calls `returned` afterwards: its position, or None."""
+        """Take a call for a helper, which calls `returned` afterwards: its position, or None if all are taken."""
         with self._change:
             position = self.take()
             self._lent |= set() if position is None else {position}
@@ -195,7 +195,7 @@ class _Work(Generic[Result]):
             self._change.wait_for(lambda: not self._lent)
 
     def do(self, position: int) -> None:
-        """Make a call here."""
+        """Make a call in this process, and store its result."""
         start = perf_counter()
         result = self.calls[position]()
         self.finish(position, result, perf_counter() - start)
@@ -221,7 +221,7 @@ def _ready() -> bool:
 
 
 def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
-    """The result of a call in a tuple; empty for a StrataError, which the parent then raises itself, with its place."""
+    """The result of a call in a tuple; empty for a StrataError: the parent repeats the call and raises it itself."""
     try:
         return (call(),)
     except StrataError:
