@@ -30,7 +30,7 @@ def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str
 
 
 class SharedElement:
-    """Instances of two statements that touch one element; loops that must agree, `equal` among them, share a variable."""
+    """Instances of two statements that touch one element; loops that must agree, such as `equal`, share a variable."""
 
     def __init__(
         self, program: Program, s: Statement, t: Statement, use: Use, later: Use, equal: Sequence[int] = ()

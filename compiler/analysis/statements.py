@@ -54,7 +54,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Statement:
-    """A block or its init, with the loops around it. `positions`: its index in each body, and the order of inits there."""
+    """A block or its init in its loops. `positions`: the index in each body, and the order of inits at that index."""
 
     block: Block
     is_init: bool

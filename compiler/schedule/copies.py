@@ -50,7 +50,7 @@ def _before_reads(program: Program, block: str, buffer: str) -> int | str:
 def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
-    """Build a nest that copies each source to its target of shape `shape`; return the label of its block and the nest."""
+    """Build a nest that copies each source to its target of shape `shape`; return its block's label and the nest."""
     reads = [source for source, _ in copies]
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]
