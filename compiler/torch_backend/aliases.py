@@ -9,14 +9,14 @@ from torch import fx
 
 
 def views_of_results(graph: fx.Graph) -> set[fx.Node]:
-    """Add nodes at the end of a graph that make results which share memory views of one tensor; return the nodes.
+    """Recompute the views among a graph's results at its end, from one tensor; return the added nodes.
 
         y = x * 2; z = y.t(); return y, z, z @ y
       ->
         y = x * 2; z = y.t(); w = z @ y; v = y.t(); return y, v, w        // {v}
 
-    A write to one result is visible in the others, as in eager mode. Inputs and views of inputs are made by torch
-    itself.
+    Results that share memory then do so in the compiled graph too: a write to one is visible in the others, as in
+    eager mode. The nodes stay with torch. Results that are views of inputs are unchanged: torch makes those.
     """
     owners = _owners(graph)
     families = defaultdict[fx.Node, list[fx.Node]](list)
@@ -49,7 +49,7 @@ def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
 
 
 def _memory(node: fx.Node) -> int | None:
-    """An identity of the memory of a node's value, or of the views in its list."""
+    """Return an identifier of the storage of a node's value, or of its first tensor; None without a strided tensor."""
     value = node.meta.get("val")
     first = value[0] if isinstance(value, tuple | list) and value else value
     strided = isinstance(first, torch.Tensor) and first.layout is torch.strided
@@ -57,7 +57,7 @@ def _memory(node: fx.Node) -> int | None:
 
 
 def _steps(node: fx.Node, owner: fx.Node) -> list[fx.Node]:
-    """The views from a node back to the owner of its memory; empty if there is no such chain."""
+    """Return the chain of views from a node back to its storage's owner, which is not included; empty without one."""
     steps: list[fx.Node] = []
     while node is not owner:
         steps.append(node)

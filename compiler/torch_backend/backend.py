@@ -43,9 +43,10 @@ def strata(
     """Compile a graph that torch has captured, for inference: `torch.compile(model, backend="strata")`.
 
     Parameters and buffers are constants, prepared in the first call of the graph, and again after a write or a
-    replacement. Operators without a te form stay with torch. A graph is compiled for the shapes of its capture; torch
-    captures other shapes again, up to its own limit. `options` are those of `compiler.torch_backend.options.Options`.
-    Raises InputError for unknown options.
+    replacement. Operators without a te form stay with torch, as do backward passes, and graphs with an input marked
+    dynamic. A graph is compiled for the shapes of its capture; torch captures other shapes again, up to its own limit.
+    `options`: a dictionary of the fields of `compiler.torch_backend.options.Options`. `mode`: None or "default".
+    Raises InputError for other options and modes.
     """
     chosen = options_of(options, mode)
     if any(getattr(x, "_dynamo_dynamic_indices", None) for x in examples):
@@ -79,8 +80,8 @@ def strata(
 
 
 def _fix_shapes(graph: fx.GraphModule) -> None:
-    """Specialise the symbolic sizes of a graph's inputs to their current values, so that torch captures others
-    again."""
+    """Specialise the symbolic sizes of a graph's inputs to their current values; torch captures a new graph for
+    others."""
     for node in graph.graph.nodes:
         value = node.meta.get("example_value") if node.op == "placeholder" else None
         for size in (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,):
@@ -90,19 +91,19 @@ def _fix_shapes(graph: fx.GraphModule) -> None:
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """A graph of core ATen operators: its callable, its compiled parts, and its report."""
+    """A compiled graph of core ATen operators: its callable, its compiled parts, and its report."""
 
     run: Compiled
     parts: Sequence[_OrTorch]
     report: GraphReport
 
     def costs(self) -> Iterator[Cost]:
-        """The costs of the groups of all parts with a kernel."""
+        """Measure the cost of each group of the parts that have a kernel."""
         return chain.from_iterable(part.costs() for part in self.parts)
 
 
 def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
-    """Compile a graph of core ATen operators, each part in its first call."""
+    """Compile the parts of a core ATen graph with a te form, each in its first call; time all parts for a report."""
     partition, fixed = split(graph), _parameters()
     module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -124,7 +125,7 @@ def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
 
 
 def _parameters() -> set[int]:
-    """The positions of a graph's inputs that are parameters or buffers and are not written to."""
+    """Return the positions of a graph's inputs that are parameters or buffers which the graph does not write."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None:
@@ -141,11 +142,11 @@ class _OrTorch:
         self.refused: str | None = None
 
     def costs(self) -> Iterator[Cost]:
-        """See `Part.costs`; empty for a part that stays with torch."""
+        """Measure the cost of each group of the part's kernel; empty before the first call, and if torch runs it."""
         return iter(()) if self.refused is not None else self._run.costs()
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return the part's results."""
+        """Run the part's kernel and return its results; warn once and run the part in torch if none can be built."""
         if self.refused is not None:
             return self._plain(*arguments)
         try:

@@ -20,18 +20,18 @@ from compiler.support.text import counted, duration
 from compiler.torch_backend.costs import Cost
 
 ROUNDS = 5
-"""The most rounds; the comparison ends with the first round in which the compiled graph is not slower."""
+"""The maximal number of rounds, a call of both each; they end when the compiled graph is not slower."""
 LONGEST = 1.0
-"""The longest call, in seconds, that is compared, and the time of all calls after which no round begins."""
+"""A graph with a longer call, in seconds, is not compared; no round begins after so long a comparison."""
 SLOWER, LOSS = 1.1, 1e-4
-"""The ratio and the difference in seconds above which a graph is slower: smaller ones are noise in so few runs."""
+"""A graph is slower if both its time's ratio to eager mode and the difference in seconds exceed these: else noise."""
 
 
 @dataclass
 class EagerComparison:
     """A compiled graph, `run`, that is timed beside `eager` in its first call, with a warning if it is slower.
 
-    report: its number of compiled operators. costs: returns the costs of its groups.
+    report: counts the operators that stay with torch. costs: measures the groups; the warning names the worst.
     """
 
     run: Callable[..., Any]
@@ -42,7 +42,7 @@ class EagerComparison:
     """Acquired by the first call."""
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return the graph's results."""
+        """Run the compiled graph and return its results; the first call compares it with eager mode afterwards."""
         results = self.run(*inputs)
         if self._once.acquire(blocking=False):
             seconds = slower(lambda: self.run(*inputs), lambda: self.eager(*inputs))
@@ -60,8 +60,8 @@ class EagerComparison:
 
 
 def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float] | None:
-    """The minimal times of two calls in turns if the first is slower; None if it is not, takes too long, or the second
-    raises an error."""
+    """Time two functions in turns; return the minimal seconds of each if the first is slower, else None; also None if
+    the first takes longer than LONGEST, or the second raises one of torch's errors."""
     began = perf_counter()
     first, second = _seconds(ours), inf
     if first > LONGEST:
@@ -90,8 +90,8 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def is_repeatable(graph: fx.GraphModule) -> bool:
-    """True if running a graph again has no effect: it calls only torch's own operators without random numbers, and
-    writes to nothing."""
+    """Return whether a graph can be run again without side effects: all calls are to torch's own operators, none
+    draws random numbers or writes to an input."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None or any(info.mutates_data or info.mutates_metadata for info in metadata.input_info):

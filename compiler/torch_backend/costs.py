@@ -28,7 +28,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Cost:
-    """A group: its operator, its calls in a run, and the seconds of all of them, measured and at the bound."""
+    """A group's calls in one run of its kernel: their number and their total seconds, measured and at the bound."""
 
     name: str
     operator: str
@@ -38,7 +38,7 @@ class Cost:
 
     @property
     def excess(self) -> float:
-        """The seconds beyond the bound."""
+        """Measured seconds minus the bound."""
         return self.seconds - self.bound
 
     def __str__(self) -> str:
@@ -47,11 +47,11 @@ class Cost:
 
 
 def costs(kernel: Kernel, program: Function, constants: list[str], error: float | None) -> Iterator[Cost]:
-    """The costs of the groups that a run of a kernel calls, each timed alone with operands in the caches.
+    """Measure the cost of each group that a run of a kernel calls, alone and with operands in the caches.
 
-    program, constants, error: the arguments of the kernel's build. The bound is the longer of two times: the
-    floating-point operations at the machine's ceiling, and the transfer of the arguments' bytes through the caches,
-    divided among the threads.
+    Groups of prepared constants and of fallbacks are left out. program, constants, error: the arguments of the kernel's
+    build. The bound is the longer of two times: the floating-point operations at the machine's ceiling, and the
+    transfer of the arguments' bytes through the caches, divided among the threads.
     """
     parts = partition(program, constants, conditions=Conditions(host(), kernel.policy, error=error))
     groups = parts.grouped.groups if parts.grouped else filter(None, [parts.group])
@@ -69,7 +69,7 @@ def costs(kernel: Kernel, program: Function, constants: list[str], error: float 
 
 
 def _timed(kernel: Kernel) -> tuple[float, int]:
-    """The seconds of a call on random inputs, and the bytes of its arguments."""
+    """Return the minimal seconds of a call on random inputs, and the bytes of inputs and outputs."""
     random, count = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     inputs: list[Array] = [draw(argument, random) for argument in kernel.arguments[:count]]
     timing = kernel.time(*inputs, repeats=REPEATS, min_seconds=MIN_SECONDS)
@@ -77,7 +77,7 @@ def _timed(kernel: Kernel) -> tuple[float, int]:
 
 
 def _passing(size: int) -> float:
-    """The seconds in which one thread negates an array into another, of `size` bytes together."""
+    """Return the seconds in which one thread negates an f32 array into another; both together have `size` bytes."""
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
     times = []
     for _ in range(REPEATS):

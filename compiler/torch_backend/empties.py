@@ -13,14 +13,14 @@ aten = torch.ops.aten
 
 
 def is_empty(node: object) -> bool:
-    """True if all results of a node are tensors without elements."""
+    """Return whether all results of a node are tensors without elements; False for other objects."""
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
     tensors = value if isinstance(value, tuple | list) else (value,)
     return bool(tensors) and all(isinstance(t, torch.Tensor) and _count(t) == 0 for t in tensors)
 
 
 def without_empty_operands(graph: fx.Graph) -> None:
-    """Replace the results of operators on tensors without elements by constants.
+    """Replace operators whose operands all lack elements by constants, and drop such operands of concatenations.
 
       y = sum(x[:0]) + cat([x, x[:0]])
     ->
@@ -37,7 +37,7 @@ def without_empty_operands(graph: fx.Graph) -> None:
 
 
 def _state(graph: fx.Graph, node: fx.Node) -> None:
-    """Replace a node by a tensor of equal elements, if its result is one."""
+    """Evaluate a node whose operands have no elements, and replace it by `full` if the result's elements are equal."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.is_complex():
         return

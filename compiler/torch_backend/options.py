@@ -21,13 +21,13 @@ from compiler.types.policies import policy_named
 class Options:
     """The options of compiling graphs.
 
-    database: the tuning records; each group is compiled by its best one.
-    trials: the number of trials of each graph; missing ones are measured before it is compiled.
-    threads: the threads of parallel loops; by default torch's.
+    database: the path of the tuning records; each group is compiled with its best one.
+    trials: the number of trials for each compiled part; missing ones are measured before it is compiled.
+    threads: the number of threads of parallel loops; None for torch's.
     policy: the policy of floating-point operations: strict, contract or fast.
-    error: the rounding error up to which groups may have other forms, as for `compiler.build`.
-    report: collects the compiled and uncompiled operators.
-    compare: true to time the first call of a graph beside eager mode, with a warning if it is slower.
+    error: the relative rounding error up to which groups may have other forms, as for `compiler.build`.
+    report: gains an entry for each graph: its compiled operators, and the reasons for which others stay with torch.
+    compare: time the first call of a graph beside eager mode, with a warning if it is slower.
     """
 
     database: Path | None = None
@@ -43,7 +43,8 @@ _NAMES = tuple(Options.__dataclass_fields__)
 
 
 def options_of(given: object, mode: object = None) -> Options:
-    """Check the options of torch.compile. Raises InputError."""
+    """Check the `options` and `mode` of torch.compile, by default None. Raises InputError for unknown names and modes,
+    invalid values, and a database that does not exist if there are no trials."""
     if mode not in (None, "default"):
         modes = f"only 'default', and options={{...}} with {', '.join(_NAMES)}: options={{'trials': 64}} tunes"
         raise InputError(f"the backend strata has no mode {mode!r}, {modes}")

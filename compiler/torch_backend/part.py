@@ -30,19 +30,19 @@ from compiler.torch_backend.options import Options
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
 State: TypeAlias = tuple[list[int], list[int]]
-"""The addresses of tensors, and their version counters."""
+"""The addresses of tensors, and torch's version counters, which count writes."""
 _version = attrgetter("_version")
 MAX_CHANGES = 3
-"""The most rebuilds of a kernel for new values of a parameter, before the parameter becomes an input."""
+"""A parameter that has changed so many times becomes an input of the kernel; fewer changes each rebuild it."""
 
 
 @dataclass(frozen=True)
 class Program:
     """A part as a te function.
 
-    positions: the positions of its inputs among the part's arguments.
-    views: for each result torch's order of dimensions in memory, if it is not row-major.
-    single: true if the part returns a tensor, not a tuple.
+    positions: the position of each of the function's inputs among the part's arguments.
+    views: for each result the permutation from the function's output, row-major, to torch's dimensions; None if equal.
+    single: True if the part returns a tensor, not a tuple.
     """
 
     function: Function
@@ -52,7 +52,7 @@ class Program:
 
 
 def program_of(module: fx.GraphModule, name: str) -> Program:
-    """Convert a part whose nodes all have a te form to a te function."""
+    """Convert a part whose nodes all have a te form to a te function, with results in torch's memory layout."""
     names, values = Names(separator="_"), Values()
     inputs: dict[int, Tensor] = {}
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -74,7 +74,7 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:
-    """The dimensions of a result from the outermost on in torch's memory, if they are permuted and without gaps."""
+    """Return a result's dimensions from the largest stride in torch's memory on; None if row-major or with gaps."""
     value = node.meta["val"]
     if value.is_contiguous() or 0 in value.stride():
         return None
@@ -88,7 +88,8 @@ def _permuted(tensor: object, order: Sequence[int] | None) -> Tensor:
 
 
 class Part:
-    """A compiled part, callable on torch tensors; those at the positions `fixed` are constants until they change."""
+    """A compiled part, callable on torch tensors. Arguments at the positions `fixed` are constants of its kernel, which
+    is rebuilt when they change; after MAX_CHANGES changes they are inputs."""
 
     def __init__(self, module: fx.GraphModule, name: str, fixed: Iterable[int], options: Options) -> None:
         self.program = program_of(module, name)
@@ -102,7 +103,7 @@ class Part:
         self._kernel: Kernel | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return the results of the part, new tensors."""
+        """Run the kernel, built in the first call and after changes of constants; return new tensors."""
         if self._kernel is None:
             self.prepare(arguments)
         elif (state := _state([arguments[n] for n in self._constant])) != self._state:
@@ -117,13 +118,13 @@ class Part:
         return tuple(r if v is None else r.permute(v) for r, v in zip(outputs, self.program.views, strict=True))
 
     def _without_inputs(self, kernel: Kernel) -> Any:
-        """Call a kernel without inputs, whose results have to be converted to torch tensors."""
+        """Call a kernel without inputs on new torch tensors as outputs: without inputs it would return numpy arrays."""
         outputs = self.program.function.outputs
         tensors = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
         return kernel(out=tensors if len(tensors) > 1 else tensors[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:
-        """Build the kernel for the current values of parameters. Raises a StrataError."""
+        """Build the kernel with the current values of the fixed arguments as constants. Raises a StrataError."""
         inputs = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
         self._constant = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
         self._owners = [arguments[n] for n in self._constant]
@@ -133,7 +134,7 @@ class Part:
         self._given = [n for n in inputs if n not in self._constant]
 
     def costs(self) -> Iterator[Cost]:
-        """The costs of the kernel's groups, see `costs`."""
+        """Measure the cost of each group of the kernel; empty before the first call."""
         if self._kernel is not None:
             names = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
             constants = [names[n].name for n in self._constant]
@@ -146,12 +147,12 @@ class Part:
 
 
 def _state(tensors: Sequence[torch.Tensor]) -> State:
-    """The addresses and versions of tensors, which change with writes and replacements; flat lists compare fast."""
+    """Return the addresses and versions of tensors: a replacement changes the former, a write in place the latter."""
     return list(map(torch.Tensor.data_ptr, tensors)), list(map(_version, tensors))
 
 
 def build_kernel(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
-    """Build the kernel of a te function, after tuning it if the options have trials."""
+    """Build the CPU kernel of a te function, after tuning it if the options have trials; constants go by input name."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
         return build(

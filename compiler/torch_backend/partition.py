@@ -14,14 +14,15 @@ from compiler.torch_backend.aliases import views_of_results
 from compiler.torch_backend.empties import is_empty, without_empty_operands
 
 IDLE = "it stands in a part that only moves elements"
-"""The reason for which nodes with a te form may stay with torch."""
+"""The reason of nodes that have a te form and yet stay with torch: a kernel would not pay."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A module that calls parts: the names of those to compile, and the reasons for the others.
+    """A module that calls parts as submodules.
 
-    computing: the number of nodes that compute, in all parts.
+    compiled: the names of the submodules to compile. reasons: why operators stay with torch, with their number.
+    computing: the number of nodes that compute in all parts; computing_compiled: in those to compile.
     """
 
     module: fx.GraphModule
@@ -32,8 +33,8 @@ class Split:
 
 
 def split(graph: fx.GraphModule) -> Split:
-    """Partition a graph into as few parts as possible: part 2n is compiled and depends on earlier parts; 2n + 1 is
-    torch's."""
+    """Partition a graph into as few parts as possible, compiled ones, `submod_{2n}`, and torch's, `submod_{2n+1}`; each
+    depends on earlier ones only. Changes the graph: removes assertions, replaces empty operands and returned views."""
     remove_assertions(graph.graph)
     without_empty_operands(graph.graph)
     shown = views_of_results(graph.graph)
@@ -53,13 +54,14 @@ def split(graph: fx.GraphModule) -> Split:
 
 
 def computes(node: fx.Node) -> bool:
-    """True for a node that computes: an operator with elements, not a selection of one of several results."""
+    """Return whether a node is an operator whose result has elements; selecting one of several results is none."""
     is_operator = node.op not in ("placeholder", "output", "get_attr") and node.target is not operator.getitem
     return is_operator and not is_empty(node)
 
 
 def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
-    """The reason for which each node stays with torch, including operators of which an unsupported result is read."""
+    """Map each node to the reason for which it stays with torch, None for a te form; an operator of which a refused
+    result is read stays, and all reads of its results follow it."""
     reasons = {node: refusal_of(node) for node in nodes}
     for node in nodes:
         if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:
@@ -71,8 +73,8 @@ def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
 
 
 def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
-    """The number of changes between compiled and uncompiled parts before a node; nodes without inputs go to their
-    users."""
+    """Map each node to n, for part 2n or 2n + 1: the most changes from torch to compiled code on a path to the node; a
+    compiled node without inputs, such as `full`, has the least n of its users."""
     turns: dict[fx.Node, int] = {}
     for node in nodes:
         before = [turns[n] + (node in supported and n not in supported) for n in node.all_input_nodes if n in turns]
@@ -84,6 +86,6 @@ def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
 
 
 def _idle(turns: dict[fx.Node, int], supported: set[fx.Node]) -> set[fx.Node]:
-    """The nodes of parts without computation."""
+    """Return the supported nodes of parts in which all supported nodes only move elements."""
     busy = {turns[node] for node in supported if not is_trivial(node)}
     return {node for node in supported if turns[node] not in busy}

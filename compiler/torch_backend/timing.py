@@ -11,19 +11,19 @@ from compiler.frontends.torch.report import GraphReport
 
 
 class TimedGraph(fx.Interpreter):  # type: ignore[misc]
-    """An interpreter of a graph of parts that records the time of compiled parts, and of all."""
+    """An interpreter of a graph of parts that records the seconds of its last run: of all parts, of compiled ones."""
 
     def __init__(self, module: fx.GraphModule, compiled: set[str], report: GraphReport) -> None:
         super().__init__(module)
         self._compiled, self._report = compiled, report
 
     def run(self, *arguments: Any, **named: Any) -> Any:
-        """Return the graph's results."""
+        """Reset the recorded seconds, run the graph and return its results."""
         self._report.seconds = self._report.seconds_compiled = 0.0
         return super().run(*arguments, **named)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Return a part's results."""
+        """Run a part, add its seconds to the report and return its results."""
         begin = perf_counter()
         returned = super().call_module(target, args, kwargs)
         seconds = perf_counter() - begin
