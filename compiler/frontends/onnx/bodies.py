@@ -21,7 +21,7 @@ def domain_of(name: str) -> str:
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:
-    """The schema of a node's operator in its opset; None for an unknown operator."""
+    """Return the schema of a node's operator in its domain's opset, or in opset 1; None for an unknown operator."""
     domain = domain_of(node.domain)
     try:
         return defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
@@ -32,7 +32,8 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | Non
 def body_of(
     node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
 ) -> FunctionProto | None:
-    """The function that a node calls: one of the model, or its schema's body for these inputs; None without one."""
+    """Return the function body of a node's operator: the model's, else the schema's for these inputs; None without
+    one."""
     function = functions.get((domain_of(node.domain), node.op_type))
     if function is not None:
         return function
@@ -54,7 +55,7 @@ def body_of(
 
 
 def _latest(versions: Sequence[int], newest: int, build: object) -> FunctionProto | None:
-    """Build the body for the newest version up to the model's; None without one."""
+    """Build and parse the body of the highest of `versions` that is at most `newest`; None without one."""
     usable = [version for version in versions if version <= newest]
     if not usable or not callable(build):
         return None
@@ -75,7 +76,8 @@ def _type_of(value: Value | None) -> TypeProto:
 
 
 def instantiate(function: FunctionProto, call: NodeProto, opsets: Mapping[str, int]) -> list[NodeProto]:
-    """The nodes of a function with references to attributes replaced by a call's attributes, or the defaults."""
+    """Return a function's nodes with each attribute reference replaced by the call's value or the default, else
+    dropped."""
     attributes = {attribute.name: attribute for attribute in function.attribute_proto}
     schema = schema_of(call, opsets)
     for name, attribute in schema.attributes.items() if schema is not None else ():
@@ -100,7 +102,7 @@ def _substitute(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> No
 
 
 def _substitute_subgraph(attribute: AttributeProto, attributes: Mapping[str, AttributeProto]) -> AttributeProto:
-    """Substitute the function's attributes in the nodes of an attribute's subgraph."""
+    """Copy a subgraph attribute with the function's attributes substituted in its nodes; return others unchanged."""
     if attribute.type != AttributeProto.GRAPH:
         return attribute
     copy = AttributeProto()

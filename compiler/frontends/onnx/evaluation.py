@@ -13,13 +13,14 @@ from onnx.reference import ReferenceEvaluator
 from compiler.frontends.onnx.table import Array, Refused
 
 MAX_BYTES = 1 << 31
-"""The most bytes of a folded value."""
+"""The largest value that is folded, in bytes at 8 per element."""
 _GROWING = {"ConstantOfShape": 0, "Expand": 1}
-"""Operators with an input that is the result's shape, and its position."""
+"""Operators with an input that holds the result's shape; the position of that input."""
 
 
 def evaluate(node: NodeProto, values: Sequence[Array | None], opsets: Mapping[str, int]) -> list[Any]:
-    """Evaluate a node with constant inputs. Raises Refused for invalid inputs, and for results that are too large."""
+    """Evaluate a node for constant inputs, None if omitted; return its outputs, each an array, or a list if a sequence.
+    Raises Refused for invalid inputs, and for results that are too large."""
     _check_size(node, values)
     feeds = {name: value for name, value in zip(node.input, values, strict=True) if name and value is not None}
     try:

@@ -21,7 +21,7 @@ from compiler.te.tensor import Tensor, placeholder
 
 
 class UnsupportedError(InputError):
-    """A model with nodes that have no te form, listed in `problems`."""
+    """The error for a model with nodes that have no te form; `problems` lists them."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         super().__init__(_summary(name, problems))
@@ -29,7 +29,7 @@ class UnsupportedError(InputError):
 
 
 def _summary(name: str, problems: Sequence[Problem]) -> str:
-    """The unsupported nodes as a sentence, grouped by operator and reason."""
+    """Describe the unsupported nodes of model `name` in a sentence, grouped by operator and reason."""
     kinds: dict[tuple[str, str, str], list[str]] = {}
     for p in problems:
         kinds.setdefault((p.domain, p.operator, p.reason), []).append(p.node)
@@ -45,7 +45,8 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     """Import a model, a ModelProto or the path of a file, as a te function with the arrays of its weights.
 
     The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`; outputs
-    are the model's. Nodes that depend on weights and shapes only are folded by ONNX's reference evaluator.
+    are the model's. Small weights are embedded in the function. Nodes that depend on weights and shapes only are folded
+    by ONNX's reference evaluator.
     shapes: extents of symbolic dimensions by name, such as {"N": 1}; or full shapes by the names of inputs.
 
     Raises InputError for an invalid model or an unbound dimension; UnsupportedError, an InputError, that lists all
@@ -76,7 +77,7 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
 
 
 def _result(walk: Walk, value: GraphValue, name: str) -> Tensor | None:
-    """An output as a tensor; None if it was refused, with a problem noted."""
+    """Return an output's value as a tensor; None for a refused node's, and, with a new problem, for a non-tensor."""
     try:
         if value is None or isinstance(value, list):
             raise Refused("it is a sequence or an optional value")
@@ -87,7 +88,7 @@ def _result(walk: Walk, value: GraphValue, name: str) -> Tensor | None:
 
 
 def _placeholder_finder(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callable[[str], Tensor | None]:
-    """Map a value's name to a placeholder of its inferred static type, or None; inference is lazy."""
+    """Return a function from a value's name to a placeholder of its type, inferred lazily; None if not static."""
     types: dict[str, Any] = {}
 
     def find(name: str) -> Tensor | None:
@@ -103,7 +104,8 @@ def _placeholder_finder(model: ModelProto, bound: Mapping[str, tuple[int, ...]])
 
 
 def _inferred_types(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The inferred types of values by name, for the bound shapes of the inputs."""
+    """Infer the tensor type of each value by name, for the bound shapes of the inputs; none are known if that fails.
+    The mapping always has an entry "", so that it is not empty once computed."""
     static = ModelProto()
     static.CopyFrom(model)
     for value in static.graph.input:
@@ -118,7 +120,7 @@ def _inferred_types(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> 
 
 
 def _name_results(imported: Function, output_names: Sequence[str]) -> None:
-    """Name results after the model's outputs if they are computed and the name is free."""
+    """Name the function's results after the model's outputs, except for inputs, and for names that inputs have."""
     block = next(iter(imported.module.ops)).body.block
     returned = block.last_op
     assert returned is not None

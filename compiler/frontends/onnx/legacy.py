@@ -20,16 +20,16 @@ from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float
 
 LEGACY = "strata.legacy"
-"""The domain of nodes that the converter ignores."""
+"""The domain of legacy nodes, which the converter leaves unchanged."""
 BROADCASTING = ["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "PRelu", "Pow", "Sub", "Xor"]
-"""Operators whose second input is broadcast at the attribute `axis`; PRelu's along the channels."""
+"""Operators whose second input is aligned with the first's dimensions at the attribute `axis`; PRelu's at axis 1."""
 LEGACY_BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Scan": 9, "Upsample": 10}
-"""The opset below which an operator is legacy."""
+"""The opset from which each operator is current; in earlier ones it is legacy."""
 LIMIT = float(np.finfo(np.float32).max)
 
 
 def to_legacy_domain(model: ModelProto, version: int) -> ModelProto:
-    """A copy of the model with its legacy nodes in the domain `LEGACY`."""
+    """Copy a model of opset `version`, with its legacy nodes in the domain `LEGACY`."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for graph in _graphs(copy.graph):
@@ -48,7 +48,7 @@ def _move_to_legacy(node: NodeProto, version: int) -> None:
 
 
 def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and its subgraphs, recursively."""
+    """Yield a graph and, recursively, the subgraphs in its nodes' attributes."""
     yield graph
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
         for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
@@ -56,8 +56,8 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def flatten_hardmax(converted: ModelProto) -> ModelProto:
-    """Make each Hardmax of a converted model one of a matrix: before opset 13 it is over all dimensions from `axis` on,
-    and the converter leaves it unchanged."""
+    """Replace each Hardmax in place by Flatten, Hardmax of a matrix and Reshape; return the model. Before opset 13 it
+    is over all dimensions from `axis` on together, and the converter leaves it unchanged."""
     for graph in _graphs(converted.graph):
         _flatten_graph_hardmax(graph)
     return converted
@@ -85,7 +85,8 @@ def _is_legacy(node: NodeProto, version: int) -> bool:
 
 
 def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:
-    """A legacy node as a current one, and its inputs. Raises Refused."""
+    """Return a legacy node as a current one, with its inputs; attributes other than `mode` become inputs or are applied
+    to them. Raises Refused for Scan of opset 8."""
     current = NodeProto()
     current.CopyFrom(node)
     current.ClearField("domain")
@@ -101,7 +102,7 @@ def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[A
 
 
 def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Reshape the second input to the rank that numpy's broadcasting needs."""
+    """Append dimensions of extent 1 to the second input, so that numpy broadcasts it from dimension `axis` on."""
     first, second = values
     rank, shape = len(shape_of(first)), shape_of(second)
     axis = attributes.get("axis") if node.op_type != "PRelu" or shape == (1,) else 1
@@ -113,7 +114,7 @@ def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -
 
 
 def _clip(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """The bounds as inputs; None for a bound beyond the dtype's range."""
+    """Return Clip's inputs: the tensor and both bounds, None for an infinite bound or one beyond f32 for integers."""
     dtype = _dtype(values[0])
     bounds = [np.array(attributes.get(name, np.inf), np.float64) for name in ("min", "max")]
     within = [abs(float(bound)) < (DTYPES[dtype].infinite if is_float(dtype) else LIMIT) for bound in bounds]
@@ -127,7 +128,7 @@ def _pad(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list
 
 
 def _upsample(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """The scales as an input; opset 10's Resize has the same form."""
+    """Make the node an Upsample with the attribute `scales` as second input; also for Resize of opset 10."""
     node.op_type = "Upsample"
     return [values[0], np.array(attributes["scales"], np.float32)] if "scales" in attributes else values
 

@@ -21,7 +21,7 @@ OLDEST = 13
 
 
 def load(source: object) -> ModelProto:
-    """Load and check a model, a ModelProto or a path, with its external data. Raises InputError."""
+    """Load and check a model, a ModelProto or a path, and convert older ones to opset OLDEST. Raises InputError."""
     if isinstance(source, ModelProto):
         _check(source, source, "the model")
         return _convert(source, "the model")
@@ -41,7 +41,8 @@ def load(source: object) -> ModelProto:
 
 
 def _check(model: ModelProto, checked: ModelProto | str, what: str) -> None:
-    """Raise InputError for a model that ONNX's checker rejects."""
+    """Raise InputError for a model without graph or known opset, or if ONNX's checker rejects it; `checked`: it, or its
+    path for external data. `what`: the model in messages."""
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(f"{what} is not a model of ONNX: it has no graph, or states no opset")
     for stated in model.opset_import:
@@ -57,13 +58,13 @@ def _check(model: ModelProto, checked: ModelProto | str, what: str) -> None:
 
 
 def _first(error: BaseException) -> str:
-    """The first line of ONNX's message."""
+    """Return the first line of an error's message, or the name of its type if that is empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__
 
 
 def _convert(model: ModelProto, what: str) -> ModelProto:
-    """The model, converted to opset OLDEST if it is older. Raises InputError."""
+    """Convert a model to opset OLDEST if it is older; else return it. Raises InputError if ONNX cannot convert it."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model
@@ -76,7 +77,7 @@ def _convert(model: ModelProto, what: str) -> ModelProto:
 
 
 def opsets_of(model: ModelProto) -> dict[str, int]:
-    """The opset of each domain that a model imports."""
+    """Map each domain that a model imports to its opset; ONNX's own domain is ""."""
     return {domain_of(stated.domain): stated.version for stated in model.opset_import}
 
 
@@ -87,7 +88,7 @@ def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
 
 
 def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shapes of a model's inputs, by name.
+    """Return the static shape of each input of a model by name, with symbolic dimensions replaced by extents.
 
     shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or full shapes by the names of inputs.
     Raises InputError for an unbound dimension, an unknown name, or an invalid extent.
@@ -113,7 +114,7 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
 
 
 def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
-    """Raise InputError for names that the model lacks, and for invalid extents."""
+    """Check a caller's shapes. Raises InputError for unknown inputs or dimensions, and for extents below 1."""
     symbols = dict.fromkeys(
         str(size) for value in inputs for size in _declared_shape(value.name, value.type) if isinstance(size, str)
     )
@@ -129,7 +130,8 @@ def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
 
 
 def _declared_shape(name: str, type: TypeProto) -> list[int | str]:
-    """The extents of an input, symbolic ones by name. Raises InputError unless it is a tensor of static rank."""
+    """Return an input's extents; a symbolic one is its name, or `input.position` without one. Raises InputError unless
+    it is a tensor of static rank and of a dtype of te, with extents of at least 1."""
     if not type.HasField("tensor_type"):
         raise InputError(f"the input '{name}' is no tensor: sequences, optional and sparse ones have no te form")
     if type.tensor_type.elem_type not in DTYPE_OF:
@@ -150,7 +152,8 @@ def _declared_shape(name: str, type: TypeProto) -> list[int | str]:
 def _bind_shape(
     name: str, declared: list[int | str], stated: Sequence[int], symbols: dict[str, Any]
 ) -> list[int | str]:
-    """Check a caller's shape against the declared one, and bind the symbols in it. Raises InputError."""
+    """Check a caller's shape, `stated`, against the declared one, add its extents to `symbols`, and return it. Raises
+    InputError for another rank or extent, and for two extents of a symbol."""
     if len(stated) != len(declared):
         raise InputError(f"the input '{name}' has {len(declared)} dimensions, not those of {tuple(stated)}")
     for size, extent in zip(declared, stated, strict=True):

@@ -48,11 +48,11 @@ REASON_OF = {name: reason for reason, names in REASONS.items() for name in names
 WAY_OUT = "a plugin's `onnx_operator` or a function in the model's `functions` would do"
 UNWRITTEN = f"nobody has written its te form yet; {WAY_OUT}"
 RANDOM_OPERATORS = frozenset(REASONS[RANDOM])
-"""Operators that are never folded."""
+"""Operators with random results: they are not folded even if their inputs are constant."""
 
 
 def reason_of(domain: str, operator: str) -> str:
-    """The reason for which an operator has no te form."""
+    """Return the reason for which an operator of a domain has no te form."""
     if operator in REASON_OF:
         return REASON_OF[operator]
     if domain not in ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):

@@ -32,18 +32,18 @@ HANDLERS: dict[tuple[str, str], Handler] = {}
 
 
 def handler_of(domain: str, operator: str) -> Handler | None:
-    """The handler of an operator, the compiler's or a plugin's; None without one."""
+    """Return the handler of an operator, the compiler's or else a plugin's; None without one."""
     return HANDLERS.get((domain, operator)) or of_plugin(domain, operator)
 
 
 def of_plugin(domain: str, operator: str) -> Handler | None:
-    """A plugin's handler of an operator; None without one."""
+    """Return a plugin's handler of an operator, which reports its own errors as the plugin's; None without one."""
     part = plugins.parts("ONNX operator").get(plugins.onnx_name(operator, domain))
     return None if part is None else part.guarded
 
 
 def handles(*names: str, domain: str = "") -> Callable[[H], H]:
-    """A decorator that registers a handler for operators."""
+    """Return a decorator that registers a handler for the named operators of a domain."""
 
     def register(handler: H) -> H:
         for name in names:
@@ -55,13 +55,13 @@ def handles(*names: str, domain: str = "") -> Callable[[H], H]:
 
 
 def register_each(table: Mapping[str, Callable[..., Tensor]], make: Callable[[Callable[..., Tensor]], Handler]) -> None:
-    """Register operators that differ in one function only."""
+    """Register make(function) as the handler of each operator of a table from names to functions."""
     for name, function in table.items():
         handles(name)(make(function))
 
 
 def handler(function: Callable[..., Tensor], tensors: int = 1, **attributes: Any) -> Handler:
-    """A handler that calls a function with the first inputs as tensors, then attributes with their defaults."""
+    """Return a handler that calls a function with the first `tensors` inputs, then the attributes or their defaults."""
 
     def handler(node: Node) -> Tensor:
         inputs = [node.tensor(position) for position in range(tensors)]
@@ -71,7 +71,7 @@ def handler(function: Callable[..., Tensor], tensors: int = 1, **attributes: Any
 
 
 def register(family: str, handlers: Mapping[str, Handler]) -> None:
-    """Register handlers by operator name, as defined in module `family`."""
+    """Register handlers by operator name, and set their module to `family`."""
     for name, handler in handlers.items():
         handler.__module__ = family
         handles(name)(handler)
@@ -81,10 +81,10 @@ def register(family: str, handlers: Mapping[str, Handler]) -> None:
 class Node:
     """A node of a graph, the argument of handlers.
 
-    operator, name: the operator, and the name of its result tensors.
+    operator, name: the operator, and a name for its first result's tensor.
     opset: the version of the operator's domain.
-    values: the inputs, None for an omitted one; `make_tensor` makes a tensor of an array.
-    outputs: True for each output that is used.
+    values: the inputs, None for an omitted one; `make_tensor(array, name)` makes a tensor of a constant.
+    outputs: for each output, True if it has a name and so may be read.
     read: the names of attributes that the handler has read.
 
     >>> A = te.placeholder((4,), name="A")
@@ -103,20 +103,20 @@ class Node:
     read: set[str] = field(default_factory=set)
 
     def has(self, position: int) -> bool:
-        """True if an input is present."""
+        """Return whether the input at a position is present."""
         return position < len(self.values) and self.values[position] is not None
 
     def uses(self, position: int) -> bool:
-        """True if an output is used."""
+        """Return whether the output at a position has a name; a handler need not return others."""
         return position < len(self.outputs) and self.outputs[position]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, or the default; a float default is rounded to f32 like ONNX's attributes."""
+        """Return an attribute or the default, a float rounded to f32 as in ONNX's files; note that it is read."""
         self.read.add(name)
         return self.attributes.get(name, float(np.float32(default)) if isinstance(default, float) else default)
 
     def value(self, position: int) -> Value:
-        """An input. Raises Refused if it is omitted."""
+        """Return the input at a position, a tensor or an array. Raises Refused if it is omitted."""
         if not self.has(position):
             raise Refused(f"input {position} is not given")
         value = self.values[position]
@@ -124,34 +124,34 @@ class Node:
         return value
 
     def tensor(self, position: int) -> Tensor:
-        """An input as a tensor. Raises Refused if it is omitted, or of a dtype that te lacks."""
+        """Return the input at a position as a tensor. Raises Refused if it is omitted, or of a dtype that te lacks."""
         return self.as_tensor(self.value(position))
 
     def optional(self, position: int) -> Tensor | None:
-        """An input as a tensor; None if it is omitted."""
+        """Return the input at a position as a tensor; None if it is omitted."""
         return self.tensor(position) if self.has(position) else None
 
     def tensors(self) -> list[Tensor]:
-        """All inputs as tensors."""
+        """Return all inputs as tensors. Raises Refused if one is omitted."""
         return [self.tensor(position) for position in range(len(self.values))]
 
     def as_tensor(self, value: Value) -> Tensor:
-        """A value as a tensor. Raises Refused for a dtype that te lacks."""
+        """Return a value as a tensor. Raises Refused for an array without elements or of a dtype that te lacks."""
         return value if isinstance(value, Tensor) else self.make_tensor(value, f"{self.name}.c")
 
     def constant(self, position: int, what: str) -> Array:
-        """A constant input as an array; `what` names it. Raises Refused if it is not constant."""
+        """Return a constant input as an array. Raises Refused, with `what` as its name, if the model computes it."""
         value = self.value(position)
         if isinstance(value, Tensor):
             raise Refused(f"{what} is computed by the model: only data decide it")
         return value
 
     def integers(self, position: int, what: str) -> list[int]:
-        """The integers of a constant input, in row-major order. Raises Refused."""
+        """Return the elements of a constant input in row-major order. Raises Refused if the model computes it."""
         return [int(n) for n in self.constant(position, what).reshape(-1)]
 
     def number(self, position: int) -> float | int | None:
-        """A constant input of one element as a Python number, else None."""
+        """Return a constant input of one element as a Python bool, int or float; None for other inputs."""
         from compiler.frontends.onnx.types import dtype_of
 
         value = self.values[position]
@@ -162,7 +162,8 @@ class Node:
         return bool(scalar) if kind == "b" else float(scalar) if kind == "f" else int(scalar)
 
     def integer_list(self, name: str, position: int) -> list[int] | None:
-        """Integers that are an attribute in some opsets and an input in others; None without them."""
+        """Return the integers of the attribute `name`, or else of the constant input at a position; None without
+        either: newer opsets pass some attributes as inputs. Raises Refused if the model computes the input."""
         attribute = self.attribute(name)
         if attribute is not None:
             return list(attribute)
@@ -170,5 +171,5 @@ class Node:
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    """The shape of a value."""
+    """Return the shape of a tensor or an array."""
     return tuple(value.shape)

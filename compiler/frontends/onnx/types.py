@@ -31,10 +31,10 @@ _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 
 
 def type_name(element: int) -> str:
-    """ONNX's name of an element type: `float8e4m3fn`."""
+    """Return ONNX's name of an element type in lower case, such as `float8e4m3fn`; the number of an unknown one."""
     return str(TensorProto.DataType.Name(element)).lower() if element in TensorProto.DataType.values() else str(element)
 
 
 def dtype_of(array: NDArray[Any]) -> str | None:
-    """te's dtype of an array; None without one."""
+    """Return te's dtype of an array's elements; None for those that te lacks."""
     return _BY_NUMPY.get(np.dtype(array.dtype).name)

@@ -29,14 +29,14 @@ from compiler.types.elements import is_float
 assert operators.HANDLERS
 
 SMALL_FLOATS = 4
-"""The largest size of a constant float tensor that is embedded in the program rather than made an input."""
+"""The most elements of a constant float tensor that is embedded in the program rather than made an input."""
 SMALL_INTEGERS = 1024
 MAX_TRIPS = 256
 """The most iterations of an unrolled loop."""
 IGNORED_ATTRIBUTES = frozenset(
     ("kernel_shape", "storage_order", "momentum", "stash_type", "seed", "hidden_size", "saturate", "num_outputs")
 )
-"""Attributes that follow from shapes, or do not affect results."""
+"""Attributes that handlers need not read: they follow from shapes, or do not affect results."""
 MISMATCH_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of handlers for inputs and attributes that do not match."""
 MAX_NODES = 100_000
@@ -44,12 +44,12 @@ MAX_NODES = 100_000
 
 
 class Unknown:
-    """The value of an output of a refused node."""
+    """The type of UNKNOWN, the value of a refused node's output without a placeholder."""
 
 
 UNKNOWN = Unknown()
 GraphValue: TypeAlias = "Value | list[Any] | Unknown | None"
-"""The value of a name of a graph: a list for ONNX's sequences, None for an omitted one."""
+"""A value of a graph: a tensor or array, a list for ONNX's sequences, None for an omitted input."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Problem:
 
 @dataclass
 class Scope:
-    """The values of a graph or function by name, and the opsets of its nodes; a subgraph inherits its parent's."""
+    """The values of a graph or function by name, the opset of each domain, and a prefix of tensor names, "" in the main
+    graph; a subgraph also reads its parent's values."""
 
     opsets: Mapping[str, int]
     values: dict[str, GraphValue] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Scope:
     prefix: str = ""
 
     def find(self, name: str) -> GraphValue:
-        """The value of a name; None for an unknown name."""
+        """Return the value of a name, here or in an enclosing graph; None for an unknown name."""
         if name in self.values or self.parent is None:
             return self.values.get(name)
         return self.parent.find(name)
@@ -82,8 +83,9 @@ class Scope:
 class Walk:
     """The state of the walk over one model.
 
-    names: the names of inputs. constants: the arrays of constant inputs. find_placeholder: maps an output of a refused
-    node to a placeholder of its type, so that the nodes after it are checked too.
+    functions: the model's. names: the names in use. inputs, constants: the weights that became inputs, and their arrays
+    by name. find_placeholder: maps an output of a refused node to a placeholder of its type, or None, so that the nodes
+    after it are checked too.
     """
 
     functions: Functions
@@ -98,7 +100,7 @@ class Walk:
     _walked: int = 0
 
     def enter(self, graph: GraphProto, scope: Scope) -> None:
-        """Bind the initialisers of a graph and convert its nodes."""
+        """Bind the initialisers of a graph in a scope and convert its nodes; sparse ones are problems."""
         for stored in graph.initializer:
             array = numpy_helper.to_array(stored)
             self._labels[id(array)] = spelled(stored.name)
@@ -110,7 +112,7 @@ class Walk:
         self.walk(graph.node, scope)
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Convert nodes, and bind the values of their outputs."""
+        """Convert nodes, and bind their outputs' values in the scope. Raises TeError for more than MAX_NODES nodes."""
         for node in nodes:
             self._walked += 1
             if self._walked > MAX_NODES:
@@ -121,7 +123,8 @@ class Walk:
                     scope.values[name] = value
 
     def tensor(self, value: Value, hint: str) -> Tensor:
-        """A value as a tensor: a small array is embedded as a constant, others become inputs with constant arrays."""
+        """Return a value as a tensor, the same for the same array: a small array becomes a constant, others weights,
+        which are inputs. Raises Refused for an array without elements or of a dtype that te lacks."""
         if isinstance(value, Tensor):
             return value
         array = np.asarray(value)
@@ -144,7 +147,7 @@ class Walk:
         return weight
 
     def _results(self, node: NodeProto, scope: Scope) -> Sequence[GraphValue]:
-        """The values of a node's outputs; a refusal is recorded as a problem."""
+        """Convert a node and return its outputs' values; for a refused one note a problem, and return stand-ins."""
         values = [scope.find(name) if name else None for name in node.input]
         if any(value is UNKNOWN for value in values):
             self._note_unsupported(node, scope)
@@ -169,7 +172,7 @@ class Walk:
         self.problems.append(Problem(node.op_type, domain, f"{scope.prefix}{label}", reason))
 
     def _note_unsupported(self, node: NodeProto, scope: Scope) -> None:
-        """Record a node that depends on a refused one, if its operator has no te form at all."""
+        """Record a problem for a node with an UNKNOWN input, if its operator has neither a handler nor a body."""
         key = (domain_of(node.domain), node.op_type)
         if handler_of(*key) or key in self.functions or key in CONTROL or node.domain == LEGACY:
             return
@@ -237,7 +240,7 @@ class Walk:
         return spelled(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
 
     def _subgraph(self, graph: GraphProto, scope: Scope, inputs: Sequence[GraphValue], label: str) -> list[GraphValue]:
-        """Convert a subgraph for values of its inputs; return its outputs."""
+        """Convert a subgraph with these values for its inputs; return its outputs. `label` prefixes its names."""
         inner = replace(scope, values={}, parent=scope, prefix=f"{label}.")
         inner.values.update(zip((i.name for i in graph.input), inputs, strict=True))
         self.enter(graph, inner)
@@ -264,7 +267,8 @@ class Walk:
         return where(condition, first, second, name=label)
 
     def loop(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert Loop by unrolling. Raises Refused unless the trip count and conditions are constant."""
+        """Convert Loop by unrolling it; return its final state, then the stacked scan outputs. Raises Refused unless
+        trip count and conditions are constant, and for more than MAX_TRIPS iterations."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         bounds = [value for value in values[:2] if value is not None]
         if any(isinstance(value, Tensor) for value in bounds):
@@ -284,7 +288,8 @@ class Walk:
         return [*state, *(self._stack([row[n] for row in rows], label) for n in range(scans))]
 
     def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert Scan by unrolling it over the extent of its inputs."""
+        """Convert Scan by unrolling it over the scanned axis; return its final state, then the stacked outputs. Raises
+        Refused for more than MAX_TRIPS iterations."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         attributes: dict[str, Any] = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
         count = int(attributes["num_scan_inputs"])
@@ -308,7 +313,7 @@ class Walk:
         return [*state, *(self._stack(parts, label, axes[n]) for n, parts in enumerate(ordered))]
 
     def _stack(self, parts: Sequence[GraphValue], label: str, axis: int = 0) -> GraphValue:
-        """Stack the results of iterations along a new axis."""
+        """Stack an output of all iterations along a new axis; UNKNOWN if one is. Raises Refused without iterations."""
         if any(isinstance(part, Unknown) for part in parts):
             return UNKNOWN
         if not parts or any(part is None or isinstance(part, list) for part in parts):
@@ -327,12 +332,12 @@ CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope],
 
 
 def own_operators() -> list[str]:
-    """The names of the front end's own operators, with their domains."""
+    """Return the names of all operators with a handler of the compiler, each with its domain."""
     return [onnx_name(name, domain) for domain, name in (*operators.HANDLERS, *CONTROL)]
 
 
 def _element(value: Value, axis: int, index: int) -> Value:
-    """The slice of a value at an index of an axis, without that axis."""
+    """Return the slice of a value at an index of an axis; that axis is dropped."""
     if not isinstance(value, Tensor):
         return np.asarray(np.take(value, index, axis))
     axis %= value.rank
@@ -345,7 +350,7 @@ def _subgraphs(node: NodeProto) -> dict[str, GraphProto]:
 
 
 def _unread_attributes(node: NodeProto, argument: Node, opsets: Mapping[str, int]) -> list[str]:
-    """The attributes with a non-default value that the handler has not read."""
+    """Return the names of attributes with a non-default value that the handler has not read and that matter."""
     schema = schema_of(node, opsets)
     defaults = {} if schema is None else {name: a.default_value for name, a in schema.attributes.items()}
     default_values = {name: _python_value(default) for name, default in defaults.items() if default.name}
@@ -354,7 +359,7 @@ def _unread_attributes(node: NodeProto, argument: Node, opsets: Mapping[str, int
 
 
 def _python_value(attribute: AttributeProto) -> Any:
-    """The value of an attribute as a Python object."""
+    """Return an attribute's value as a Python object: bytes as text, repeated numbers as a list."""
     value = helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

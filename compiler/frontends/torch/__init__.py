@@ -34,5 +34,5 @@ def __getattr__(name: str) -> Any:
 
 
 def _missing(name: str, *args: object, **options: object) -> Any:
-    """Raise InputError: a substitute for the functions of this package without torch."""
+    """Raise InputError; this function replaces those of the package if torch is not installed."""
     raise InputError(f"{name} needs the package torch: pip install 'strata-compiler[torch]'")

@@ -27,7 +27,7 @@ from compiler.te.constant import constant
 from compiler.te.tensor import Tensor, placeholder
 
 Values: TypeAlias = dict[fx.Node, Results]
-"""The te tensors of converted nodes."""
+"""The result of each converted node: a te tensor, or a tuple for several."""
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 """A frame in torch's stack traces."""
 TORCH = str(Path(torch.__file__).parent)
@@ -35,7 +35,7 @@ assert operators.FAMILIES
 
 
 def row_of(node: fx.Node) -> Row:
-    """The table's row of a node's operator. Raises Unsupported."""
+    """Return the row of a node's operator, the table's or a plugin's. Raises Unsupported without one."""
     name = str(node.target)
     row = OPERATORS.get(name.removeprefix("aten.")) if name.startswith("aten.") else None
     part = plugins.parts("torch operator").get(name) if row is None else None
@@ -47,17 +47,17 @@ def row_of(node: fx.Node) -> Row:
 
 
 def own_operators() -> list[str]:
-    """The names of the front end's own operators, as in torch."""
+    """Return torch's names of the operators in the table, such as `aten.add.Tensor`; plugins' are not included."""
     return [f"aten.{name}" for name in OPERATORS]
 
 
 def operator_name(node: fx.Node) -> str:
-    """The operator's name as users know it."""
+    """Return the name of a node's operator for messages, such as `aten.add.Tensor` or the name of a function."""
     return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
 
 
 def remove_assertions(graph: fx.Graph, of_values: bool = False) -> None:
-    """Remove assertions on dtypes and devices, which are static; with `of_values` those on values, too."""
+    """Remove assertions on dtypes and devices from a graph; with `of_values` those on values, too. Remove dead code."""
     for node in reversed(graph.nodes):
         name = str(node.target)
         is_assertion = "aten._assert_tensor_metadata" in name or (of_values and "aten._assert_async" in name)
@@ -67,12 +67,12 @@ def remove_assertions(graph: fx.Graph, of_values: bool = False) -> None:
 
 
 def is_trivial(node: fx.Node) -> bool:
-    """True for a node without computation: it moves elements, is a constant, or selects one of several results."""
+    """Return whether a node computes nothing: it moves elements, is a constant, or selects one of several results."""
     return node.op != "call_function" or node.target is operator.getitem or row_of(node).trivial
 
 
 def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
-    """Convert a node whose arguments are converted. Raises Unsupported, with the reason."""
+    """Convert a node to te; `values` has the results of its arguments. Raises Unsupported, with the reason."""
     if node.op == "get_attr":
         return constant_of(node)
     if node.op != "call_function":
@@ -96,7 +96,7 @@ def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
 
 
 def _source_line(node: fx.Node) -> Span | None:
-    """The line of the model that a node comes from: the innermost frame outside torch."""
+    """Return the model's line that a node comes from: the innermost frame outside torch; None without one."""
     lines = FRAME.findall(node.meta.get("stack_trace") or "")
     frames = [(file, line) for file, line in lines if not file.startswith(TORCH)]
     if not frames:
@@ -143,7 +143,7 @@ def _shape(value: torch.Tensor) -> tuple[int, ...]:
 
 
 def _common(node: fx.Node) -> str:
-    """The dtype to which torch promotes the first two arguments."""
+    """Return the dtype to which torch promotes the first two arguments; f32 if the first is no tensor."""
     values = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
     operands = [a for a in values if isinstance(a, torch.Tensor | int | float)]
     if not operands or not isinstance(operands[0], torch.Tensor):
@@ -159,7 +159,7 @@ def _argument(node: fx.Node, values: Mapping[fx.Node, Results]) -> Any:
 
 
 def _python_value(arguments: Any) -> Any:
-    """Arguments as Python lists and mappings, symbolic integers as int."""
+    """Convert arguments recursively: sequences to lists, mappings to dictionaries, symbolic integers to int."""
     if isinstance(arguments, Mapping):
         return {name: _python_value(value) for name, value in arguments.items()}
     if isinstance(arguments, Sequence) and not isinstance(arguments, str):
@@ -168,7 +168,8 @@ def _python_value(arguments: Any) -> Any:
 
 
 def constant_of(node: fx.Node) -> Tensor:
-    """The tensor attribute of a graph's module, as a constant. Raises Unsupported."""
+    """Return the attribute of a graph's module that a node reads, as a te constant. Raises Unsupported unless it is a
+    tensor on the CPU of a dtype of te."""
     value = node.graph.owning_module
     for part in str(node.target).split("."):
         value = getattr(value, part)
@@ -181,12 +182,13 @@ def constant_of(node: fx.Node) -> Tensor:
 
 
 def te_name(name: str) -> str:
-    """A valid te name close to a name."""
+    """Spell a name as a te name: `x_` precedes reserved words and names that do not begin with a letter."""
     return spelled(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
 
 
 def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
-    """A placeholder for a node's value. Raises Unsupported."""
+    """Return a placeholder of the shape and dtype of a node's value, by default named after the node. Raises
+    Unsupported unless the value is a tensor on the CPU that te can express."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         raise Unsupported(f"the input '{node.name}' is no tensor")
@@ -197,7 +199,7 @@ def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
 
 
 def refusal_of(node: fx.Node) -> str | None:
-    """The reason for which a node stays with torch; None for a node with a te form."""
+    """Return the reason for which a node stays with torch; None for a node with a te form. It converts the node."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             source = node.args[0]
@@ -213,6 +215,6 @@ def refusal_of(node: fx.Node) -> str | None:
 
 
 def _placeholders(node: fx.Node) -> Values:
-    """Placeholders and constants for the inputs of a node."""
+    """Return placeholders for the tensor inputs of a node, constants for attributes of the module."""
     inputs = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
     return {n: constant_of(n) if n.op == "get_attr" else placeholder_of(n) for n in inputs}

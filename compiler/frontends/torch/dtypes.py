@@ -24,7 +24,7 @@ DTYPES: dict[torch.dtype, str] = {
 
 
 def dtype_of(dtype: torch.dtype) -> str:
-    """te's name of a dtype. Raises Unsupported."""
+    """Return te's name of a dtype. Raises Unsupported for one that te lacks."""
     name = DTYPES.get(dtype)
     if name is None:
         raise Unsupported(f"the dtype {dtype}".replace("torch.", ""))

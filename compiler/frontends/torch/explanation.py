@@ -63,7 +63,7 @@ def _seconds(model: Callable[..., Any], inputs: Sequence[Any]) -> float:
 
 
 def _cause(text: str) -> str:
-    """The cause in torch's message: the exception that it quotes, or else the first line."""
+    """Return the cause in torch's message: the text of the exception that it quotes, or else the first line."""
     quoted = re.search(r"got \w+\((['\"])(.*?)\1\)", text)
     return quoted[2] if quoted else _first_line(text)
 

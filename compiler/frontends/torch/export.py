@@ -65,7 +65,7 @@ def _export(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.Ex
 
 @contextmanager
 def _without_fast_path() -> Iterator[None]:
-    """Disable torch's fast path of encoder layers in the context, so that they are plain operators."""
+    """Disable torch's fast path of encoder layers in the context, so that their export has plain operators."""
     enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -75,7 +75,7 @@ def _without_fast_path() -> Iterator[None]:
 
 
 def _write_fault(signature: ExportGraphSignature) -> str | None:
-    """The refusal of a module that writes to an input or a buffer; None for other modules."""
+    """Return a sentence that refuses a module which writes to an input or a buffer; None for other modules."""
     for output in signature.output_specs:
         if output.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             kind = output.kind.name.lower().replace("_", " ")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from compiler.support.text import counted, duration
 
 NOISE = 1.05
-"""Ratio of times below which a difference is not reported."""
+"""The ratio to eager mode's time up to which graphs do not count as slower."""
 
 
 @dataclass
@@ -16,8 +16,9 @@ class GraphReport:
     """A graph captured by torch.
 
     compiled, total: the number of compiled nodes, and of all nodes that compute.
+    parts: the number of compiled parts.
     reasons: the number of uncompiled nodes by reason.
-    seconds_compiled, seconds: the time of one call, in kernels and in total.
+    seconds_compiled, seconds: the time of the last call, in compiled parts and in total.
     """
 
     compiled: int
@@ -30,7 +31,7 @@ class GraphReport:
 
 @dataclass
 class Report:
-    """The result of `explain`: the graphs of a call, the reasons of graph breaks, and the time in eager mode."""
+    """The result of `explain`: the graphs of a call, the reasons of graph breaks, and the call's time in eager mode."""
 
     graphs: list[GraphReport] = field(default_factory=list)
     breaks: list[str] = field(default_factory=list)
@@ -38,27 +39,27 @@ class Report:
 
     @property
     def nodes_share(self) -> float:
-        """The fraction of nodes that are compiled."""
+        """The fraction of computing nodes that are compiled; 1 without nodes."""
         return _share(sum(g.compiled for g in self.graphs), sum(g.total for g in self.graphs))
 
     @property
     def time_share(self) -> float:
-        """The fraction of the graphs' time spent in kernels."""
+        """The fraction of the graphs' time that compiled parts take; 1 without times."""
         return _share(sum(g.seconds_compiled for g in self.graphs), self.seconds)
 
     @property
     def unsupported(self) -> Counter[str]:
-        """The number of uncompiled nodes by operator and reason."""
+        """The number of uncompiled nodes of all graphs by reason, which names the operator."""
         return sum((g.reasons for g in self.graphs), Counter())
 
     @property
     def seconds(self) -> float:
-        """The time of all graphs, in kernels and in torch's operators."""
+        """The total seconds of all graphs, in compiled parts and in torch's operators."""
         return sum(g.seconds for g in self.graphs)
 
     @property
     def is_slower(self) -> bool:
-        """True if the graphs are slower than eager mode."""
+        """Whether the graphs take more than NOISE times the seconds of eager mode; False if that was not timed."""
         return self.seconds_eager is not None and self.seconds > NOISE * self.seconds_eager
 
     def __str__(self) -> str:

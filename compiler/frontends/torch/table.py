@@ -10,7 +10,7 @@ from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
 
 Results: TypeAlias = "Tensor | tuple[Tensor | None, ...]"
-"""The result of an operator: a tensor, or several; None for a result without a te form."""
+"""The result of an operator: a tensor, or a tuple of several, in which None is a result without a te form."""
 Operator: TypeAlias = Callable[..., Results]
 """Parameters: a Call, then the operator's arguments: tensors, numbers, lists of them."""
 F = TypeVar("F", bound=Operator)
@@ -22,11 +22,11 @@ class Unsupported(StrataError):
 
 @dataclass(frozen=True)
 class Call:
-    """A node of a graph.
+    """A node of a graph, the first argument of an operator's te form.
 
     name: the node's name, also of its tensor.
     shapes, dtypes: those of the results.
-    common: the dtype to which torch promotes the arguments.
+    common: the dtype to which torch promotes the first two arguments.
 
     >>> strata.frontends.Call("linear", ((4, 2),), ("f32",), "f32").shapes
     ((4, 2),)
@@ -50,7 +50,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """An operator: its te form, the module that defines it, and whether it only moves elements or is a constant."""
+    """An operator: the function that converts it, the module or plugin that defines this function, and `trivial`: True
+    if the operator only moves elements or is a constant."""
 
     convert: Operator
     family: str
@@ -62,7 +63,8 @@ OPERATORS: dict[str, Row] = {}
 
 
 def operator(*names: str, trivial: bool = False) -> Callable[[F], F]:
-    """A decorator that registers a function for operators; a name without an overload means `.default`."""
+    """Return a decorator that registers a te form for operators; a name without an overload means `.default`. trivial:
+    True if the operator only moves elements or is a constant."""
 
     def register(convert: F) -> F:
         for name in names:

@@ -15,7 +15,7 @@ aten = torch.ops.aten
 
 
 def _of_ranks(name: str) -> Iterator[Any]:
-    """The operators of images of one, two and three dimensions."""
+    """Yield aten's operators `{name}1d`, `{name}2d` and `{name}3d`."""
     return (getattr(aten, f"{name}{rank}d") for rank in (1, 2, 3))
 
 
@@ -27,7 +27,7 @@ COMPOSITE = (
     *(operator.vec for operator in _NEAREST),
     aten.upsample_bilinear2d.vec,
 )
-"""Composite operators that torch decomposes implicitly unless overridden; without decomposition they lack gradients."""
+"""Composite operators, which torch decomposes unless `keep_undecomposed` overrides it; they then lack gradients."""
 UNDECOMPOSED = (
     *COMPOSITE,
     aten.addcdiv.default,
@@ -48,18 +48,18 @@ UNDECOMPOSED = (
     aten.triu.default,
     aten.roll.default,
 )
-"""Operators whose te form is better than their decomposition."""
+"""Operators that are not decomposed: each has a te form of its own."""
 
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """The decompositions for torch.export."""
+    """Return the decomposition of each operator for torch.export."""
     return _adjusted(core_aten_decompositions())
 
 
 @cache
 def captured_decompositions() -> dict[Any, Callable[..., Any]]:
-    """The decompositions for graphs captured by torch.compile, which have no composite operators."""
+    """Return the decomposition of each operator for torch.compile; its graphs have no composite operators any more."""
     return _adjusted(_core_aten_decompositions_post_autograd())
 
 
@@ -72,7 +72,7 @@ def _adjusted(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[...
 
 @contextmanager
 def keep_undecomposed() -> Iterator[None]:
-    """Keep COMPOSITE operators in graphs traced in the context, which have no gradients."""
+    """Keep COMPOSITE operators whole in graphs that are traced in the context; such graphs have no gradients."""
     with _override_composite_implicit_decomp(dict.fromkeys(COMPOSITE, _no_decomposition)):
         yield
 
@@ -87,9 +87,10 @@ def _split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def _mask_of(mask: torch.Tensor | None, mask_type: int | None, q: torch.Tensor, heads: int) -> torch.Tensor | None:
-    """Convert a mask of torch's fast paths, true for masked scores or added, to scaled_dot_product_attention's form.
+    """Convert a mask of torch's fast paths to one of scaled_dot_product_attention: reshape it so that it broadcasts to
+    [B, H, M, N], and invert a bool mask, in which True means a masked score; None without a mask.
 
-    Type 0 is of queries and keys, 1 of the padding of each sequence, 2 of batch, heads, queries and keys.
+    Type 0 is of shape [M, N], queries and keys; 1 is [B, N], padding; others are [B, H, M, N] or [B * H, M, N].
     """
     if mask is None:
         return None
@@ -115,7 +116,7 @@ def _multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """torch's fast path of multi-head attention, in plain operators."""
+    """Decompose torch's fast path of multi-head attention, without the weights; NotImplemented if they are needed."""
     if need_weights:
         return NotImplemented
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
@@ -150,7 +151,7 @@ def _encoder_layer(
     mask: torch.Tensor | None = None,
     mask_type: int | None = None,
 ) -> torch.Tensor:
-    """torch's fast path of an encoder layer, in plain operators."""
+    """Decompose torch's fast path of an encoder layer to plain operators."""
     functional = torch.nn.functional
 
     def attention(x: torch.Tensor) -> torch.Tensor:

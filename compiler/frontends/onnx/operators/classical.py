@@ -48,7 +48,7 @@ def scaler(node: Node) -> Tensor:
 
 @handles("Det")
 def determinant(node: Node) -> Tensor:
-    """Determinants of matrices of up to MOST_ROWS rows, by Leibniz's formula."""
+    """Determinants of the matrices in the last two dimensions, by Leibniz's formula. Raises Refused above MOST_ROWS."""
     x = node.tensor(0)
     rows = x.shape[-1]
     if rows > MOST_ROWS:
@@ -57,7 +57,7 @@ def determinant(node: Node) -> Tensor:
 
 
 def _leibniz(x: Tensor, rows: int) -> Callable[..., Expr]:
-    """The sum of the signed products of elements, one of each row and column."""
+    """Return the function from a batch index to the sum of signed products of one element of each row and column."""
 
     def element(*i: Index) -> Expr:
         total: Expr = e.const(0.0, x.dtype)

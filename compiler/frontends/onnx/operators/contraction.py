@@ -17,13 +17,13 @@ from compiler.types.elements import is_float
 
 @handles("MatMul")
 def matmul(node: Node) -> Tensor:
-    """numpy's matmul."""
+    """The matrix product of the last two dimensions, with broadcast batches, as numpy's matmul."""
     return broadcast_matmul(node.tensor(0), node.tensor(1), node.name)
 
 
 @handles("Gemm")
 def gemm(node: Node) -> Tensor:
-    """alpha * A * B + beta * C."""
+    """alpha A B + beta C, with A and B transposed if `transA` and `transB` are set, and C broadcast."""
     a, b = node.tensor(0), node.tensor(1)
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
@@ -43,7 +43,7 @@ def gemm(node: Node) -> Tensor:
 
 
 def _number(value: float, dtype: str) -> float:
-    """A factor as a number of a dtype. Raises Refused for a fraction with integer matrices."""
+    """Convert a factor to a number of a dtype. Raises Refused for a fraction if the dtype is an integer one."""
     if is_float(dtype):
         return float(value)
     if value != int(value):
@@ -53,7 +53,7 @@ def _number(value: float, dtype: str) -> float:
 
 @handles("Einsum")
 def einsum(node: Node) -> Tensor:
-    """Sums of products by an equation, such as `bij,bjk->bik`."""
+    """Sum products of the inputs' elements over the labels that the result lacks, by an equation: `bij,bjk->bik`."""
     tensors = node.tensors()
     terms, output = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
     extents: dict[str, int] = {}
@@ -85,7 +85,8 @@ def einsum(node: Node) -> Tensor:
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """Parse an equation to the labels of each input and of the result; ellipsis dimensions get numbers, last 0."""
+    """Parse an equation to the labels of each input and of the result; the dimensions of an ellipsis are labelled
+    "1", "0" from the left."""
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = [_labels(term, rank) for term, rank in zip(left.split(","), ranks, strict=True)]
     if arrow:

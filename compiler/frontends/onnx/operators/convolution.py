@@ -15,7 +15,7 @@ TRANSPOSED = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose, 3: nn.conv3d_trans
 
 @dataclass(frozen=True)
 class Windows:
-    """The window attributes of a node; `pads` has all before, then all after."""
+    """The window attributes of a node, one entry a dimension; `pads` has all paddings before, then all after."""
 
     kernel: list[int]
     strides: list[int]
@@ -24,7 +24,7 @@ class Windows:
 
 
 def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool = False) -> Windows:
-    """The windows of a node over an image, with `auto_pad` resolved. Raises Refused."""
+    """Return a node's windows of shape `kernel` over an image, with `auto_pad` resolved to paddings. Raises Refused."""
     geometry = _stated_windows(node, image, kernel)
     auto_pad = node.attribute("auto_pad", "NOTSET")
     if auto_pad not in ("VALID", "NOTSET"):
@@ -37,7 +37,7 @@ def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool 
 
 
 def _stated_windows(node: Node, image: Sequence[int], kernel: Sequence[int]) -> Windows:
-    """The windows by a node's attributes, with zero padding if `auto_pad` is set. Raises Refused."""
+    """Return the windows by a node's attributes; paddings are 0 if absent or if `auto_pad` is set. Raises Refused."""
     rank = len(image)
     if not 1 <= rank <= 3:
         raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")
@@ -47,14 +47,15 @@ def _stated_windows(node: Node, image: Sequence[int], kernel: Sequence[int]) -> 
 
 
 def _split_padding(total: Sequence[int], auto_pad: str) -> list[int]:
-    """Split total padding into half before and half after; an odd element goes after for SAME_UPPER, else before."""
+    """Split each dimension's padding into half before and half after; an odd element goes after for SAME_UPPER, else
+    before. Return all before, then all after."""
     smaller, larger = [n // 2 for n in total], [n - n // 2 for n in total]
     return smaller + larger if auto_pad == "SAME_UPPER" else larger + smaller
 
 
 @handles("Conv")
 def conv(node: Node) -> Tensor:
-    """A convolution over one to three dimensions."""
+    """A convolution over one to three dimensions, plus the bias."""
     x, w = node.tensor(0), node.tensor(1)
     geometry = windows(node, x.shape[2:], w.shape[2:])
     convolve = CONVOLUTIONS[x.rank - 2]
@@ -64,7 +65,7 @@ def conv(node: Node) -> Tensor:
 
 @handles("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
-    """A transposed convolution; the padding may follow from the result's extents."""
+    """A transposed convolution plus the bias; `output_shape` or `auto_pad` determine the padding if present."""
     x, w = node.tensor(0), node.tensor(1)
     rank = x.rank - 2
     geometry = _stated_windows(node, x.shape[2:], w.shape[2:])
@@ -83,7 +84,7 @@ def conv_transpose(node: Node) -> Tensor:
 
 
 def _transposed(node: Node, x: Tensor, w: Tensor, over: Windows, pads: Sequence[int], extra: Sequence[int]) -> Tensor:
-    """A transposed convolution with padding of any sign; negative padding pads the result with zeros."""
+    """A transposed convolution with padding of any sign; negative padding surrounds the sums with zeros."""
     rank, groups = x.rank - 2, node.attribute("group", 1)
     operator = TRANSPOSED[rank]
     before, after = pads[:rank], pads[rank:]

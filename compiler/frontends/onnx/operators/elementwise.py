@@ -65,7 +65,7 @@ register(
 
 
 def operands(node: Node) -> tuple[Tensor, Tensor | float]:
-    """Two inputs; the second as a number if it is a constant scalar of no higher rank than the first."""
+    """Return the two inputs; the second as a number if it is a constant of one element that does not raise the rank."""
     number = node.number(1)
     left = node.tensor(0)
     fits = number is not None and not isinstance(number, bool) and len(node.value(1).shape) <= left.rank
@@ -99,20 +99,20 @@ register_each(
 
 @handles("Div")
 def div(node: Node) -> Tensor:
-    """A quotient; of integers truncated towards zero."""
+    """The quotient, elementwise with broadcasting; for integers truncated towards zero."""
     left, right = operands(node)
     return (nn.div if is_float(left.dtype) else nn.trunc_divide)(left, right, name=node.name)
 
 
 @handles("Mod")
 def mod(node: Node) -> Tensor:
-    """A remainder with the sign of the divisor, or with `fmod` that of the dividend."""
+    """The remainder, with the sign of the divisor, or with `fmod` of the dividend."""
     return (nn.fmod if node.attribute("fmod", 0) else nn.remainder)(*operands(node), name=node.name)
 
 
 @handles("Pow")
 def pow(node: Node) -> Tensor:
-    """A power, of the base's dtype."""
+    """Base to the power exponent, computed in a float dtype if either is a float, and cast to the base's dtype."""
     base, exponent = operands(node)
     if isinstance(exponent, Tensor) and exponent.dtype != base.dtype:
         if is_float(exponent.dtype) and not is_float(base.dtype):
@@ -130,7 +130,7 @@ def pow(node: Node) -> Tensor:
 
 @handles("BitShift")
 def bit_shift(node: Node) -> Tensor:
-    """A shift to the left or to the right."""
+    """Shift bits to the left or to the right, by the attribute `direction`."""
     shift = nn.left_shift if node.attribute("direction") == "LEFT" else nn.right_shift
     return shift(node.tensor(0), node.tensor(1), name=node.name)
 
@@ -144,7 +144,7 @@ register_each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _variadic)
 
 @handles("Mean")
 def mean(node: Node) -> Tensor:
-    """The elementwise mean of the inputs; in f32 for narrower floats."""
+    """The elementwise mean of the inputs, with broadcasting; in f32 for narrower floats."""
     dtype = node.tensor(0).dtype
     total, *others = (astype(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
     total = reduce(partial(nn.add, name=f"{node.name}.sum"), others, total)
@@ -153,7 +153,7 @@ def mean(node: Node) -> Tensor:
 
 @handles("Erf")
 def erf(node: Node) -> Tensor:
-    """The error function; of integers truncated towards zero."""
+    """The error function; for integers its value in f64, truncated towards zero."""
     x = node.tensor(0)
     if is_float(x.dtype):
         return nn.erf(x, name=node.name)
@@ -162,7 +162,7 @@ def erf(node: Node) -> Tensor:
 
 @handles("Identity", "Dropout")
 def identity(node: Node) -> list[Tensor]:
-    """The input; Dropout is the identity in inference, its mask is all true. Raises Refused for training mode."""
+    """The input, and if used Dropout's mask, all true. Raises Refused for training mode unless the ratio is 0."""
     x = node.tensor(0)
     is_training = node.operator == "Dropout" and node.has(2) and bool(node.constant(2, "'training_mode'").any())
     if is_training and not (node.has(1) and node.number(1) == 0):
@@ -174,7 +174,7 @@ def identity(node: Node) -> list[Tensor]:
 
 @handles("Cast", "CastLike")
 def cast(node: Node) -> Value:
-    """Convert to a dtype; CastLike takes it from the second input, and folds constants."""
+    """Convert to the dtype `to`, for CastLike to the second input's; CastLike of a constant yields a constant."""
     if node.operator == "CastLike":
         target = node.tensor(1).dtype
         operand = node.value(0)
@@ -191,7 +191,7 @@ def cast(node: Node) -> Value:
 
 @handles("Clip")
 def clip(node: Node) -> Tensor:
-    """min(max(x, low), high); either bound may be missing."""
+    """min(max(x, low), high); either bound may be omitted."""
     bounds: list[Tensor | float | None] = []
     for position in (1, 2):
         number = node.number(position) if node.has(position) else None
@@ -204,7 +204,7 @@ def clip(node: Node) -> Tensor:
 
 @handles("IsInf")
 def is_inf(node: Node) -> Tensor:
-    """True for infinite elements of the enabled signs."""
+    """An i1, true for infinite elements of the signs that `detect_positive` and `detect_negative` enable."""
     infinity = float("inf")
     signs = [
         s for s, name in ((infinity, "detect_positive"), (-infinity, "detect_negative")) if node.attribute(name, 1)
@@ -219,7 +219,7 @@ def is_inf(node: Node) -> Tensor:
 
 @handles("PRelu")
 def prelu(node: Node) -> Tensor:
-    """x if x >= 0 else slope * x."""
+    """x if x >= 0 else slope * x, with the slope broadcast."""
     x, slope = node.tensor(0), node.tensor(1)
     if is_float(x.dtype):
         return nn.prelu(x, slope, name=node.name)
@@ -228,7 +228,7 @@ def prelu(node: Node) -> Tensor:
 
 @handles("HardSwish")
 def hard_swish(node: Node) -> Tensor:
-    """x * min(max(x / 6 + 0.5, 0), 1), a form that does not overflow."""
+    """x * min(max(x / 6 + 0.5, 0), 1); unlike x * min(max(x + 3, 0), 6) / 6 it does not overflow."""
 
     def gated(x: Expr) -> Expr:
         return x * e.minimum(e.maximum(x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
@@ -268,6 +268,6 @@ def shrink(node: Node) -> Tensor:
 
 
 def broadcast(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """Broadcast a tensor with a shape, as numpy does."""
+    """Broadcast a tensor to the common shape of its own and another, as numpy does; return it if that is its own."""
     result_shape = broadcast_shape("broadcast", shape, x)
     return x if result_shape == x.shape else compute(result_shape, lambda *i: read_at(x, i), name)

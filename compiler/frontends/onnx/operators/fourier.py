@@ -14,12 +14,13 @@ from compiler.te.nn.common import accumulator, astype, check_float
 from compiler.te.tensor import Tensor, reduce_axis
 
 MAX_ROOTS = 1 << 22
-"""The most elements of the matrix."""
+"""The maximal number of elements of the matrix of roots."""
 
 
 @handles("DFT")
 def dft(node: Node) -> Tensor:
-    """The discrete Fourier transform along an axis, or its inverse; one-sided from or to real numbers."""
+    """The discrete Fourier transform along an axis, or its inverse; one-sided to real numbers if inverse, else from
+    them. The last dimension has the real and the imaginary part, or the real part only. Raises Refused."""
     x = check_float("DFT", node.tensor(0))
     axis = node.attribute("axis", 1) if node.opset < 20 else node.integers(2, "the axis")[0] if node.has(2) else -2
     axis, inverse = axis_of(node, axis, x.rank), bool(node.attribute("inverse", 0))
@@ -44,7 +45,8 @@ def dft(node: Node) -> Tensor:
 
 
 def _roots(used_extent: int, length: int, inverse: bool, one_sided: bool) -> Array:
-    """The factors [time, real or imaginary input, frequency, real or imaginary output] of a transform."""
+    """Return a transform's factors [input position, input part, output position, output part], parts real, imaginary.
+    `used_extent`: the number of input positions; `length`: of the two-sided transform."""
     count = length // 2 + 1 if one_sided and not inverse else length
     angle = 2 * np.pi * (np.outer(np.arange(used_extent), np.arange(count)) % length) / length
     real, imaginary = np.cos(angle), np.sin(angle) * (1 if inverse else -1)

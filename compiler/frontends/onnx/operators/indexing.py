@@ -16,7 +16,8 @@ from compiler.types.elements import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:
-    """Indices along an axis; constant ones are made non-negative. Raises Refused for a constant out of bounds."""
+    """Return an input as indices into `extent` elements; constant negative ones are wrapped, and out of bounds Refused
+    is raised."""
     indices = node.value(position)
     if not isinstance(indices, Tensor):
         array = np.asarray(indices)
@@ -27,13 +28,13 @@ def indices_of(node: Node, position: int, extent: int) -> Tensor:
 
 
 def _is_dynamic(node: Node) -> bool:
-    """True for indices that are not constant, and so may be negative."""
+    """Return whether input 1, the indices, is computed by the model; its negative elements must be wrapped."""
     return isinstance(node.value(1), Tensor)
 
 
 @handles("Gather")
 def gather(node: Node) -> Tensor:
-    """Elements at indices along an axis."""
+    """The slices of x at indices along an axis; the indices' dimensions replace the axis."""
     x, indices = node.tensor(0), node.value(1)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     if not isinstance(indices, Tensor) and np.size(indices) == 1:
@@ -48,7 +49,7 @@ def gather(node: Node) -> Tensor:
 
 @handles("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """Elements at one index each along an axis."""
+    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of the axis's component."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     indices, wrap = indices_of(node, 1, x.shape[axis]), _is_dynamic(node)
@@ -59,20 +60,20 @@ def gather_elements(node: Node) -> Tensor:
 
 @handles("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    """Slices at tuples of indices."""
+    """The slices of x at the tuples of indices in the last dimension of input 1."""
     return nn.gather_nd(node.tensor(0), node.tensor(1), node.attribute("batch_dims", 0), wrap=True, name=node.name)
 
 
 @handles("TopK")
 def top_k(node: Node) -> tuple[Tensor, Tensor]:
-    """The greatest or least elements along an axis, and their indices."""
+    """The k greatest or least elements along an axis in sorted order, and their indices."""
     count, axis = node.integers(1, "the count")[0], node.attribute("axis", -1)
     return nn.topk(node.tensor(0), count, axis, bool(node.attribute("largest", 1)), name=node.name)
 
 
 @handles("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """One value where the index along a new axis is the input's, another elsewhere."""
+    """values[1] where the index along a new axis of extent `depth` is the input or input + depth; else values[0]."""
     indices, values = node.tensor(0), node.tensor(2)
     depth = node.integers(1, "the depth")[0]
     axis = axis_of(node, node.attribute("axis", -1), indices.rank + 1)
@@ -91,7 +92,8 @@ def one_hot(node: Node) -> Tensor:
 
 @handles("Compress")
 def compress(node: Node) -> Tensor:
-    """The elements selected by a constant condition. Raises Refused if there are none."""
+    """The slices along an axis (default: elements of the flat tensor) for which a constant condition is true. Raises
+    Refused if there are none."""
     x = node.tensor(0)
     selected = [int(n) for n in np.flatnonzero(node.constant(1, "the condition"))]
     if not selected:

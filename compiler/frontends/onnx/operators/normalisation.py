@@ -23,7 +23,7 @@ register(
 
 @handles("Hardmax")
 def hardmax(node: Node) -> Tensor:
-    """1 at the first maximum along an axis, 0 elsewhere."""
+    """1 at the first maximum along an axis, 0 at all other elements."""
     x = node.tensor(0)
     axis = node.attribute("axis", -1) % x.rank
     top_index = nn.argmax(x, axis, keepdims=True, name=f"{node.name}.place")
@@ -37,7 +37,7 @@ def hardmax(node: Node) -> Tensor:
 
 @handles("BatchNormalization")
 def batch_norm(node: Node) -> list[Tensor]:
-    """Batch normalisation with fixed statistics, or the batch's in training mode, which update the running ones."""
+    """Batch normalisation with input statistics; in training mode the batch's, and also the updated running ones."""
     x, gamma, beta, mean, variance = (node.tensor(position) for position in range(5))
     eps = node.attribute("epsilon", 1e-5)
     if not node.attribute("training_mode", 0):
@@ -60,7 +60,7 @@ def _cast_to(x: Tensor, dtype: str) -> Tensor:
 
 @handles("GroupNormalization")
 def group_norm(node: Node) -> Tensor:
-    """Group normalisation; before opset 21 with a scale for each group."""
+    """Group normalisation; scale and bias have an element for each channel, or before opset 21 for each group."""
     x, gamma, beta = node.tensor(0), node.tensor(1), node.tensor(2)
     groups, eps = node.attribute("num_groups"), node.attribute("epsilon", 1e-5)
     if gamma.shape[0] != x.shape[1]:
@@ -71,7 +71,7 @@ def group_norm(node: Node) -> Tensor:
 
 @handles("LayerNormalization")
 def layer_norm(node: Node) -> list[Tensor]:
-    """Layer normalisation from an axis on; also the mean and the inverse deviation if they are used."""
+    """Layer normalisation over the dimensions from an axis on; if used also mean and 1 / sqrt(variance + eps)."""
     x = node.tensor(0)
     axis, eps = node.attribute("axis", -1) % x.rank, node.attribute("epsilon", 1e-5)
     axes = tuple(range(axis, x.rank))
@@ -94,7 +94,8 @@ def rms_norm(node: Node) -> Tensor:
 
 
 def _shaped(node: Node, position: int, x: Tensor, axes: tuple[int, ...]) -> Tensor | None:
-    """A scale or bias with the extents of the axes. Raises Refused if it varies along other axes."""
+    """Return an input, a scale or bias, broadcast to the extents of `axes` of x; None if it is omitted. Raises Refused
+    if it varies along other dimensions."""
     scale, extents = node.optional(position), tuple(x.shape[d] for d in axes)
     if scale is None or scale.shape == extents:
         return scale
@@ -107,7 +108,7 @@ def _shaped(node: Node, position: int, x: Tensor, axes: tuple[int, ...]) -> Tens
 
 @handles("LRN")
 def lrn(node: Node) -> Tensor:
-    """Division by a power of the sum of squares of neighbouring channels."""
+    """x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta."""
     length = node.attribute("size")
     alpha, beta, bias = (node.attribute(name, d) for name, d in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)))
     return nn.local_response_norm(node.tensor(0), length, alpha, beta, bias, (length - 1) // 2, name=node.name)

@@ -18,7 +18,7 @@ MEANS = {1: nn.avg_pool1d, 2: nn.avg_pool2d, 3: nn.avg_pool3d}
 
 
 def _pool_windows(node: Node, x: Tensor) -> tuple[Windows, bool]:
-    """The windows of a node, and its ceil_mode, which automatic padding disables."""
+    """Return the windows of a node over the image of x, and its ceil_mode; that is False with automatic padding."""
     automatic = node.attribute("auto_pad", "NOTSET") != "NOTSET"
     ceil = bool(node.attribute("ceil_mode", 0)) and not automatic
     return windows(node, x.shape[2:], node.attribute("kernel_shape")), ceil
@@ -26,7 +26,7 @@ def _pool_windows(node: Node, x: Tensor) -> tuple[Windows, bool]:
 
 @handles("MaxPool")
 def max_pool(node: Node) -> list[Tensor]:
-    """The maxima of windows, and their indices in the tensor."""
+    """The maximum of each window, and if used its index in the flat tensor."""
     x = node.tensor(0)
     geometry, ceil = _pool_windows(node, x)
     if not node.uses(1):
@@ -39,7 +39,8 @@ def max_pool(node: Node) -> list[Tensor]:
 
 
 def _flat_indices(x: Tensor, image_indices: Tensor, by_columns: bool, name: str) -> Tensor:
-    """Indices in images as indices in the tensor; with `by_columns`, column-major within an image."""
+    """Convert row-major indices in an image to indices in the flat tensor; with `by_columns`, to column-major ones
+    within each image."""
     image = x.shape[2:]
     size = prod(image)
 
@@ -62,7 +63,7 @@ def _flat_indices(x: Tensor, image_indices: Tensor, by_columns: bool, name: str)
 
 @handles("AveragePool")
 def average_pool(node: Node) -> Tensor:
-    """The means of windows, with or without the padding."""
+    """The mean of each window; `count_include_pad` counts the padding."""
     x = node.tensor(0)
     over, ceil = _pool_windows(node, x)
     include_pad = bool(node.attribute("count_include_pad", 0))
@@ -72,7 +73,7 @@ def average_pool(node: Node) -> Tensor:
 
 @handles("LpPool")
 def lp_pool(node: Node) -> Tensor:
-    """The p-norms of windows."""
+    """The p-norm of each window."""
     x = node.tensor(0)
     geometry, ceil = _pool_windows(node, x)
     p = node.attribute("p", 2)
@@ -84,7 +85,7 @@ register(__name__, {"GlobalAveragePool": handler(nn.global_avg_pool)})
 
 @handles("GlobalMaxPool")
 def global_max_pool(node: Node) -> Tensor:
-    """The maximum of each image."""
+    """The maximum of each channel's image; image dimensions keep extent 1."""
     x = node.tensor(0)
     if x.rank < 3:
         raise Refused("its input is no image")
@@ -93,5 +94,5 @@ def global_max_pool(node: Node) -> Tensor:
 
 @handles("GlobalLpPool")
 def global_lp_pool(node: Node) -> Tensor:
-    """The p-norm of each image."""
+    """The p-norm of each channel's image; image dimensions keep extent 1."""
     return nn.lp_pool(node.tensor(0), node.tensor(0).shape[2:], node.attribute("p", 2), name=node.name)

@@ -21,13 +21,13 @@ from compiler.types.elements import DTYPES, is_float, limits
 
 @dataclass(frozen=True)
 class Quant:
-    """A scale or zero point: per tensor, per index of an axis, or broadcast."""
+    """A scale or zero point of a result: of one element, a vector along `axis`, or of a shape that broadcasts."""
 
     tensor: Tensor
     axis: int
 
     def element(self, i: tuple[Index, ...], dtype: str = "f32") -> Expr:
-        """The parameter of an element of the result, cast to a dtype."""
+        """Return the parameter for the result's element at index i, cast to a dtype."""
         t = self.tensor
         if math.prod(t.shape) == 1:
             return e.cast(t[(0,) * t.rank], dtype)
@@ -35,7 +35,8 @@ class Quant:
 
 
 def _parameter(x: Tensor, parameter: Tensor, axis: int, block: int, i: tuple[Index, ...]) -> Expr:
-    """The scale or zero point of an element: per tensor, per index of an axis, or per block of an axis."""
+    """Return the scale or zero point of x's element at i: one per tensor, per index of an axis, or per `block` of
+    indices of an axis."""
     if parameter.rank == 0 or (parameter.shape == (1,) and x.rank != 1):
         return parameter[(0,) * parameter.rank]
     if parameter.rank == 1:
@@ -49,7 +50,7 @@ def _axis(node: Node, x: Tensor) -> int:
 
 @handles("QuantizeLinear")
 def quantize(node: Node) -> Tensor:
-    """round(x / scale) + zero point, saturated to the dtype."""
+    """round(x / scale) + zero point, saturated to the zero point's dtype, or to `output_dtype` (default: u8)."""
     x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
     type_id = node.attribute("output_dtype", 0)
     dtype = zero.dtype if zero is not None else DTYPE_OF.get(type_id, "") if type_id else "u8"
@@ -71,7 +72,7 @@ def quantize(node: Node) -> Tensor:
 
 @handles("DynamicQuantizeLinear")
 def dynamic_quantize(node: Node) -> list[Tensor]:
-    """Quantise to u8 by the range of the elements and 0; also the scale (1 for an empty range) and zero point."""
+    """Quantise to u8, with the range from min(x, 0) to max(x, 0) mapped to 0 to 255; also the scale and zero point."""
     x, name = node.tensor(0), node.name
     low, high = (limit(bound(x), 0.0) for limit, bound in ((nn.minimum, nn.min), (nn.maximum, nn.max)))
     step = nn.div(nn.sub(high, low), 255.0)
@@ -83,7 +84,7 @@ def dynamic_quantize(node: Node) -> list[Tensor]:
 
 @handles("DequantizeLinear")
 def dequantize(node: Node) -> Tensor:
-    """(x - zero point) * scale."""
+    """(x - zero point) * scale, by default of the scale's dtype."""
     x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
     axis, block = _axis(node, x), node.attribute("block_size", 0)
     dtype = DTYPE_OF.get(node.attribute("output_dtype", 0), scale.dtype)
@@ -98,7 +99,7 @@ def dequantize(node: Node) -> Tensor:
 
 
 def less_zero(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
-    """x minus its zero point, per tensor or along an axis, as i32."""
+    """Subtract a zero point, one per tensor or per index of an axis, from x, as i32; None for zero point 0."""
     if zero is None:
         return nn.cast(x, "i32", name=name)
     parameter = Quant(zero, axis)
@@ -107,7 +108,7 @@ def less_zero(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
 
 @handles("MatMulInteger")
 def matmul_integer(node: Node) -> Tensor:
-    """The product of integer matrices less their zero points, as i32."""
+    """(A - zero point of A) (B - zero point of B), as i32; zero points per tensor, per row of A or per column of B."""
     a = less_zero(node.tensor(0), node.optional(2), node.tensor(0).rank - 2, f"{node.name}.a")
     b = less_zero(node.tensor(1), node.optional(3), node.tensor(1).rank - 1, f"{node.name}.b")
     return broadcast_matmul(a, b, node.name)
@@ -115,7 +116,7 @@ def matmul_integer(node: Node) -> Tensor:
 
 @handles("ConvInteger")
 def conv_integer(node: Node) -> Tensor:
-    """The convolution of integers less their zero points, as i32."""
+    """The convolution of x minus its zero point with w minus its own, as i32."""
     return _convolve(node, node.tensor(0), node.optional(2), node.tensor(1), node.optional(3), node.name)
 
 
@@ -127,7 +128,7 @@ def _convolve(node: Node, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: T
 
 
 def _requantise(sums: Tensor, scales: tuple[Quant, Quant, Quant], zero: Quant, name: str) -> Tensor:
-    """Scale sums of products by left * right / result scale, add the zero point, saturate to its dtype."""
+    """round(sums * left scale * right scale / result scale) + zero point, saturated to the zero point's dtype."""
     dtype = zero.tensor.dtype
     low, high = limits(dtype)
     left, right, result_scale = scales
@@ -141,7 +142,8 @@ def _requantise(sums: Tensor, scales: tuple[Quant, Quant, Quant], zero: Quant, n
 
 @handles("QLinearMatMul")
 def qlinear_matmul(node: Node) -> Tensor:
-    """The product of quantised matrices, quantised; parameters of a and the result per row, of b per column."""
+    """The quantised product of quantised matrices; scales and zero points of a and the result may be per row, of b per
+    column."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = node.tensors()
     left, right = less_zero(a, a_zero, a.rank - 2, f"{node.name}.a"), less_zero(b, b_zero, b.rank - 1, f"{node.name}.b")
     sums = broadcast_matmul(left, right, f"{node.name}.sums")
@@ -153,7 +155,7 @@ def qlinear_matmul(node: Node) -> Tensor:
 
 @handles("QLinearConv")
 def qlinear_conv(node: Node) -> Tensor:
-    """The convolution of quantised tensors, quantised; parameters of the weight per channel."""
+    """The quantised convolution of quantised tensors; the weight's scale and zero point may be per output channel."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.tensor(position) for position in range(8))
     sums = _convolve(node, x, x_zero, w, w_zero, f"{node.name}.sums")
     bias = node.optional(8)

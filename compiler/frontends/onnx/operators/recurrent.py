@@ -14,15 +14,15 @@ from compiler.te import nn
 from compiler.te.tensor import Tensor
 
 DEFAULT_ACTIVATIONS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-"""The activations of each kind of layer, of one direction."""
+"""The default activations of each operator for one direction."""
 LENGTHS, PEEPHOLES = 4, 7
 States: TypeAlias = tuple[Tensor, ...]
-"""All states of a direction, then its final states."""
+"""A direction's states of all steps, [T, B, H], then its final states, [B, H]."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a recurrent layer, with access to its slices of the node's inputs."""
+    """Direction `number` of a recurrent layer on x, [T, B, I]; `reverse` runs from the last step to the first."""
 
     node: Node
     number: int
@@ -47,7 +47,7 @@ class Direction:
         return slice_tensor
 
     def weights(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """The input weights, the recurrent weights, and the biases of both or None."""
+        """The input weights, the recurrent weights, and the biases of both; None without biases."""
         w, r, both = self.required(1), self.required(2), self.part(3)
         if both is None:
             return w, r, None, None
@@ -56,7 +56,7 @@ class Direction:
 
     @property
     def name(self) -> str:
-        """The name of this direction's layer."""
+        """The name of this direction's tensors."""
         return f"{self.node.name}.{'backward' if self.reverse else 'forward'}"
 
 
@@ -82,7 +82,8 @@ LAYERS: dict[str, Callable[[Direction, Tensor | None], States]] = {"RNN": _rnn, 
 
 
 def _initial_state(direction: Direction, position: int) -> Tensor | None:
-    """An initial state [B, H] of this direction; with layout 1 the input is [B, directions, H]."""
+    """Return this direction's slice [B, H] of an initial state, an input [directions, B, H], or with layout 1
+    [B, directions, H]; None without that input."""
     if not direction.node.has(position) or not direction.node.attribute("layout", 0):
         return direction.part(position)
     states = direction.node.tensor(position)
@@ -92,7 +93,7 @@ def _initial_state(direction: Direction, position: int) -> Tensor | None:
 
 @handles("RNN", "GRU", "LSTM")
 def recurrent(node: Node) -> list[Tensor]:
-    """A recurrent layer of one direction or both."""
+    """A recurrent layer of one direction or both: the states of all steps, then the final states (two for LSTM)."""
     x, batch_first = node.tensor(0), bool(node.attribute("layout", 0))
     x = nn.transpose(x, (1, 0, 2)) if batch_first else x
     direction = node.attribute("direction", "forward")

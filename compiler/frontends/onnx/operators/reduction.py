@@ -12,7 +12,7 @@ from compiler.types.elements import is_float
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:
-    """A handler of after(reduce(before(x))), cast to x's dtype: roots and logarithms of integers are truncated."""
+    """Return a handler of after(reduce(before(x))) over the node's axes, cast to x's dtype: integers are truncated."""
 
     def handler(node: Node) -> Tensor:
         x, axes = node.tensor(0), node.integer_list("axes", 1)
@@ -31,12 +31,12 @@ def _identity(x: Tensor) -> Tensor:
 
 
 def _as_float(x: Tensor) -> Tensor:
-    """Integers as f64, for roots and logarithms."""
+    """Cast integers to f64, for roots and logarithms; return floats unchanged."""
     return x if is_float(x.dtype) else nn.cast(x, "f64")
 
 
 def _extreme(reduce: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A maximum or minimum, also of i1."""
+    """Return nn.max or nn.min extended to i1, by way of u8."""
 
     def build(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
         numbers = nn.cast(x, "u8") if x.dtype == "i1" else x
@@ -47,7 +47,7 @@ def _extreme(reduce: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _mean(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
-    """The mean; of integers truncated towards zero, as in onnxruntime."""
+    """The mean over axes; for integers truncated towards zero, as in onnxruntime."""
     if is_float(x.dtype):
         return nn.mean(x, axes, keep, name=name)
     return nn.trunc_divide(nn.sum(x, axes, keep, name=name), prod(x.shape[axis] for axis in axes), name=name)
@@ -82,7 +82,7 @@ register_each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _arg_reduction)
 
 @handles("CumSum", "CumProd")
 def scan(node: Node) -> Tensor:
-    """Prefix sums or products along an axis, or suffix ones in reverse."""
+    """Prefix sums or products along an axis; with `reverse` suffix ones."""
     axis = 0 if node.tensor(0).rank == 1 else node.integers(1, "the axis")[0]
     operator = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     exclusive, reverse = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))

@@ -9,7 +9,7 @@ from compiler.te.tensor import Tensor
 
 @handles("Resize")
 def resize(node: Node) -> Tensor:
-    """Resize some axes, by sizes or scales."""
+    """Resize some axes, by default all, by constant sizes or scales. Raises Refused without either."""
     x = node.tensor(0)
     axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
     roi = [float(n) for n in node.constant(1, "the region").reshape(-1)] if node.has(1) else []
@@ -41,7 +41,7 @@ def resize(node: Node) -> Tensor:
 
 @handles("Upsample")
 def upsample(node: Node) -> Tensor:
-    """Resize as before opset 11: by scales; nearest rounds down, or up for scales below 1."""
+    """Resize by scales as before opset 11: asymmetric coordinates; nearest rounds down, or up for scales below 1."""
     resized, mode = node.tensor(0), node.attribute("mode", "nearest")
     scales = [float(n) for n in node.constant(1, "the scales").reshape(-1)]
     for rounding in ("floor", "ceil"):
@@ -55,7 +55,7 @@ def upsample(node: Node) -> Tensor:
 
 @handles("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    """Sample an image at the coordinates in a grid."""
+    """Sample images at the normalised coordinates in a grid, as nn.grid_sample."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(given := node.attribute("mode", "linear"), given)
     padding, corners = node.attribute("padding_mode", "zeros"), bool(node.attribute("align_corners", 0))
     return nn.grid_sample(node.tensor(0), node.tensor(1), mode, padding, corners, name=node.name)

@@ -19,7 +19,7 @@ from compiler.types.elements import DTYPES
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """The axis as non-negative. Raises Refused for an axis out of range."""
+    """Return an axis as non-negative. Raises Refused for an axis out of range."""
     if not -rank <= axis < rank:
         raise Refused(f"axis {axis} is none of {rank}")
     return axis % rank
@@ -27,20 +27,20 @@ def axis_of(node: Node, axis: int, rank: int) -> int:
 
 @handles("Shape")
 def shape(node: Node) -> Array:
-    """The extents, or a range of them; a constant."""
+    """The input's extents from `start` to `end`, a constant vector of i64."""
     extents = shape_of(node.value(0))
     return np.array(extents[node.attribute("start", 0) : node.attribute("end", None)], np.int64)
 
 
 @handles("Size")
 def size(node: Node) -> Array:
-    """The number of elements; a constant."""
+    """The input's number of elements, a constant i64."""
     return np.array(math.prod(shape_of(node.value(0))), np.int64)
 
 
 @handles("Reshape")
 def reshape(node: Node) -> Tensor:
-    """Reshape in row-major order; extent 0 copies the input's, -1 is inferred."""
+    """Reshape in row-major order; extent 0 copies the input's extent of that dimension, -1 is inferred."""
     x, extents = node.tensor(0), node.integers(1, "the shape")
     if not node.attribute("allowzero", 0):
         extents = [x.shape[d] if n == 0 and d < x.rank else n for d, n in enumerate(extents)]
@@ -49,7 +49,7 @@ def reshape(node: Node) -> Tensor:
 
 @handles("Flatten")
 def flatten(node: Node) -> Tensor:
-    """Reshape to two dimensions: those before the axis, and those from it on."""
+    """Fuse the dimensions before the axis to one, and those from it on to another."""
     x, axis = node.tensor(0), node.attribute("axis", 1)
     axis = axis + x.rank if axis < 0 else axis
     return nn.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), name=node.name)
@@ -57,7 +57,7 @@ def flatten(node: Node) -> Tensor:
 
 @handles("Unsqueeze")
 def unsqueeze(node: Node) -> Tensor:
-    """Insert dimensions of extent 1 at the axes of the result."""
+    """Insert dimensions of extent 1, so that they are the listed axes of the result."""
     x, axes = node.tensor(0), node.integer_list("axes", 1) or []
     rank = x.rank + len(axes)
     new_dims = {axis_of(node, axis, rank) for axis in axes}
@@ -84,13 +84,14 @@ def concat(node: Node) -> Tensor:
 
 
 def empty_array(shape: Sequence[int], dtype: str) -> Array:
-    """A constant without elements."""
+    """Return an array of a shape with an extent 0, which te's tensors cannot have."""
     return np.zeros(shape, DTYPES[dtype].array)
 
 
 @handles("Split")
 def split(node: Node) -> list[Value]:
-    """Split along an axis into parts of stated extents, or of equal ones except for the last."""
+    """Split along an axis into parts of listed extents, or else of equal ones except for the last; a part without
+    elements is a constant."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     sizes = node.integer_list("split", 1)
@@ -117,7 +118,7 @@ def slice_axis(x: Tensor, axis: int, start: int, extent: int, name: str) -> Tens
 
 @handles("Slice")
 def slice(node: Node) -> Value:
-    """Slice some dimensions as Python does; a result without elements is a constant."""
+    """Slice the listed axes, by default the first ones, as Python does; a result without elements is a constant."""
     x = node.tensor(0)
     starts, stops = node.integers(1, "where it starts"), node.integers(2, "where it stops")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(len(starts)))
@@ -139,7 +140,7 @@ def slice(node: Node) -> Value:
 
 @handles("Expand")
 def expand(node: Node) -> Tensor:
-    """Broadcast with a shape."""
+    """Broadcast to the common shape of the input's and a constant one. Raises Refused for an extent below 1."""
     target = node.integers(1, "the shape")
     if any(n < 1 for n in target):
         raise Refused("its result has no elements")
@@ -156,7 +157,7 @@ def blocks(node: Node) -> Tensor | None:
 
 @handles("Trilu")
 def trilu(node: Node) -> Tensor:
-    """The upper or lower triangle of matrices, zero elsewhere."""
+    """The upper or lower triangle of each matrix from a diagonal on, zero elsewhere."""
     x, upper = node.tensor(0), bool(node.attribute("upper", 1))
     diagonal = node.value(1) if node.has(1) else np.zeros((), np.int64)
     if isinstance(diagonal, Tensor):
@@ -167,7 +168,7 @@ def trilu(node: Node) -> Tensor:
 
 
 def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
-    """A triangle with a data-dependent diagonal."""
+    """Trilu with a diagonal offset that the model computes."""
 
     def element(*i: Index) -> Expr:
         distance, limit = e.cast(i[-1] - i[-2], "i64"), e.cast(offset[()], "i64")
@@ -178,7 +179,7 @@ def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
 
 @handles("Pad")
 def pad(node: Node) -> Tensor:
-    """Pad with a value, or in another mode."""
+    """Pad the listed axes, by default all, with a constant value, or in another mode of nn.pad."""
     x = node.tensor(0)
     padding = node.integers(1, "the padding")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(x.rank))
@@ -193,7 +194,7 @@ def pad(node: Node) -> Tensor:
 
 @handles("Col2Im")
 def col2im(node: Node) -> Tensor:
-    """Sum columns of windows to an image."""
+    """Sum overlapping windows, the columns of the input, to images, as nn.fold."""
     size, kernel = node.integers(1, "the image's shape"), node.integers(2, "the window's shape")
     rank = len(size)
     strides, dilations = (node.attribute(name) or [1] * rank for name in ("strides", "dilations"))

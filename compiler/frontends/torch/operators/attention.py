@@ -20,7 +20,8 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(scale Q K' + mask) V for each head; a row masked completely is 0."""
+    """softmax(scale Q K' + mask) V for each head; a row with all scores masked is 0. Raises Unsupported for dropout,
+    for ranks below 3 or that differ, and for batches that would have to be broadcast."""
     check_default("dropout_p", dropout_p, 0.0)
     if query.rank < 3 or len({query.rank, key.rank, value.rank}) > 1:
         raise Unsupported(f"attention of tensors of {query.rank}, {key.rank} and {value.rank} dimensions")
@@ -33,12 +34,13 @@ def scaled_dot_product_attention(
 
 
 def _fold_batch(tensor: Tensor, name: str) -> Tensor:
-    """Fuse the leading dimensions of a tensor so that it has rank 4 at most."""
+    """Fuse the leading dimensions of a tensor to one so that it has rank 4; return a tensor of rank 4 or less."""
     return tensor if tensor.rank <= 4 else nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
 
 
 def _mask(call: Call, mask: Tensor, query: Tensor, rank: int) -> Tensor:
-    """The mask reshaped to the scores' rank, or to rank 2. Raises Unsupported."""
+    """Prepend dimensions of extent 1 to a mask, up to `rank`, or up to 2 if it has no batch; cast addends to the
+    query's dtype. Raises Unsupported for a mask with batch dimensions if the query has more than two."""
     if query.rank > 4 and mask.rank > 2:
         raise Unsupported("a mask of attention with more than two batch dimensions")
     typed = mask if mask.dtype == "i1" else to_dtype(mask, query.dtype, f"{call.name}.mask")
@@ -58,6 +60,6 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """scaled_dot_product_attention; the log-sum-exps that gradients need have no te form."""
+    """scaled_dot_product_attention, and None for the log-sum-exps, which only gradients need."""
     output = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
     return output, None

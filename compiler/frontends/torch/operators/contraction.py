@@ -19,7 +19,7 @@ from compiler.te.tensor import Tensor, reduce_axis
 
 
 def _register_products(name: str, biased_name: str, multiply: Callable[..., Tensor]) -> None:
-    """Register the product of two matrices, or of a batch of them, and beta bias + alpha x y."""
+    """Register x y as operator `name`, and beta bias + alpha x y as `biased_name`; `multiply` is the te product."""
 
     def product(call: Call, x: Tensor, y: Tensor) -> Tensor:
         sums = multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
@@ -52,7 +52,7 @@ def addmv(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha
 
 @operator("addbmm")
 def addbmm(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta bias + alpha times the sum of the products of a batch."""
+    """beta bias + alpha sum_b x[b] y[b] for batches of matrices."""
     b, k, acc_dtype = reduce_axis(x.shape[0], "b"), reduce_axis(x.shape[2], "k"), accumulator(x.dtype)
 
     def element(m: Index, n: Index) -> Reduce:
@@ -73,7 +73,8 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """Sum the product of three tensors, each expanded by dimensions of extent 1, over some dimensions."""
+    """Sum x y z over the dimensions `sumdim`, which are dropped; the product is elementwise with broadcasting, after
+    dimensions of extent 1 are inserted at the positions in each tensor's `expand` list."""
     inputs = [_expanded(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
     shape = np.broadcast_shapes(*(t.shape for t in inputs))
     acc_dtype = accumulator(x.dtype)
@@ -103,7 +104,7 @@ def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) ->
 
 @operator("matmul", "dot", "vdot", "mv")
 def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The product of the matrices in the last two dimensions, or of vectors, with broadcasting."""
+    """The product of the matrices in the last two dimensions, with broadcast batches; vectors are a row or a column."""
     left = nn.expand_dims(x, 0, f"{call.name}.row") if x.rank == 1 else x
     right = nn.expand_dims(y, -1, f"{call.name}.column") if y.rank == 1 else y
     if right.rank == 2 and left.rank > 2:

@@ -26,7 +26,8 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """A convolution, transposed convolution or depthwise convolution."""
+    """A convolution over one to three dimensions, or with `transposed` a transposed one, plus the bias. Raises
+    Unsupported for an image without a batch dimension."""
     rank = weight.rank - 2
     if x.rank != weight.rank:
         raise Unsupported("an image without a batch dimension")

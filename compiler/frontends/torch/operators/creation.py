@@ -16,7 +16,7 @@ from compiler.types.elements import is_float
 
 @operator("full", "full_like", "new_full", "fill.Scalar", "scalar_tensor", trivial=True)
 def full(call: Call, *arguments: Any, **named: object) -> Tensor:
-    """A tensor filled with the last argument."""
+    """A tensor of which all elements are the last positional argument."""
     return fill(call.shape, arguments[-1], call.dtype, call.name)
 
 
@@ -24,19 +24,19 @@ def full(call: Call, *arguments: Any, **named: object) -> Tensor:
     "zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like", "new_zeros", "new_empty", trivial=True
 )
 def zeros(call: Call, *arguments: object, **named: object) -> Tensor:
-    """Zeros, also for uninitialised tensors."""
+    """A tensor of zeros, also for the uninitialised tensors of `empty` operators."""
     return fill(call.shape, 0, call.dtype, call.name)
 
 
 @operator("ones", "ones_like", "new_ones", trivial=True)
 def ones(call: Call, *arguments: object, **named: object) -> Tensor:
-    """Ones."""
+    """A tensor of ones."""
     return fill(call.shape, 1, call.dtype, call.name)
 
 
 @operator("arange.start_step", trivial=True)
 def arange(call: Call, start: float, end: float, step: float = 1, **named: object) -> Tensor:
-    """start, start + step, and so on."""
+    """The vector start, start + step, ... below `end`."""
     calc_dtype = wide_dtype(call.dtype)
 
     def element(i: Index) -> Expr:
@@ -49,8 +49,8 @@ def arange(call: Call, start: float, end: float, step: float = 1, **named: objec
 
 @operator("linspace", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor", trivial=True)
 def linspace(call: Call, start: Operand, end: Operand, steps: int, **named: object) -> Tensor:
-    """Equidistant numbers, computed from the nearer end; as in eager torch, ends and step are first rounded to the
-    dtype, except for the step of integers."""
+    """The vector of `steps` equidistant numbers from start to end, each computed from the nearer end; as in eager
+    torch, ends and step are first rounded to the dtype, except for the step of integers."""
     step_dtype = call.dtype if is_float(call.dtype) else "f64"
     calc_dtype = wide_dtype(step_dtype)
 

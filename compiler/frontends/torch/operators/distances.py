@@ -20,12 +20,12 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
 
 MAX_BOUNDS = 256
-"""The most bounds for a search by comparison with all: beyond, torch's search is faster."""
+"""The most bounds with which each number is compared in a search: with more, torch's binary search is faster."""
 
 
 @operator("_cdist_forward")
 def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
-    """The p-norm of the difference of each row of x and each row of y."""
+    """The p-norm of x[..., i, :] - y[..., j, :] for each pair (i, j) of rows; batches broadcast."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
 
     def difference(*at: Index) -> Expr:
@@ -38,7 +38,7 @@ def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None =
 
 
 def _distance(call: Call, differences: Tensor, p: float) -> Tensor:
-    """The p-norm of rows; for p = 0 the number of non-zero elements, NaN for a row with a NaN."""
+    """The p-norm over the last dimension; for p = 0 the number of non-zero elements, NaN for a row with a NaN."""
     if p != 0:
         return vector_norm(call, differences, p, [-1])
     inner = Call(f"{call.name}.counted", (differences.shape,), (differences.dtype,), differences.dtype)
@@ -48,7 +48,7 @@ def _distance(call: Call, differences: Tensor, p: float) -> Tensor:
 
 @operator("_pdist_forward")
 def pdist(call: Call, x: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm of the difference of each pair of rows."""
+    """The p-norm of x[i] - x[j] for each pair i < j of a matrix's rows, as a vector in the order of (i, j)."""
     pairs = np.triu_indices(x.shape[0], 1)
     left, right = (
         nn.gather(x, constant(np.ascontiguousarray(rows), "i64", f"{call.name}.rows{n}"), 0, name=f"{call.name}.row{n}")
@@ -60,14 +60,15 @@ def pdist(call: Call, x: Tensor, p: float = 2.0) -> Tensor:
 
 @operator("dist")
 def dist(call: Call, x: Tensor, y: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of the difference of two tensors."""
+    """The p-norm of x - y over all elements, with broadcasting."""
     shape, calc_dtype = np.broadcast_shapes(x.shape, y.shape), wide_dtype(call.dtype)
     differences = Call(f"{call.name}.differences", (shape,), (calc_dtype,), calc_dtype)
     return vector_norm(call, pointwise(differences, lambda a, b: a - b, x, y), p)
 
 
 def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right: bool) -> Tensor:
-    """The number of bounds below each number (or not above, with `right`); NaN is above all."""
+    """Count for each element of x the values bound(index, k), k < count, below it, or with `right` those not above it;
+    NaN is above all. Raises Unsupported for more than MAX_BOUNDS."""
     if count > MAX_BOUNDS:
         raise Unsupported(f"a search among {count} bounds; up to {MAX_BOUNDS} are compared")
     k = reduce_axis(count, "k")
@@ -82,7 +83,7 @@ def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right
 
 @operator("bucketize.Tensor")
 def bucketize(call: Call, x: Tensor, bounds: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bin of each number among sorted bounds."""
+    """The number of sorted bounds below each element of x; with `right`, of those not above it."""
     typed_bounds = to_dtype(bounds, x.dtype, f"{call.name}.bounds")
     return _search(call, x, lambda i, k: typed_bounds[k], bounds.shape[0], right)
 
@@ -98,7 +99,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The insertion index of each number into sorted bounds, for each row."""
+    """The number of bounds below each element of x, or not above it for the right side. Bounds are a vector, or rows
+    for the rows of x; they are sorted, or `sorter` has the indices that sort them."""
     values = x if isinstance(x, Tensor) else fill((), x, bounds.dtype, f"{call.name}.value")
     ordered = bounds if sorter is None else nn.take_along_axis(bounds, sorter, -1, name=f"{call.name}.sorted")
     ordered = to_dtype(ordered, values.dtype, f"{call.name}.bounds")
@@ -110,7 +112,8 @@ def searchsorted(
 def histogram(
     call: Call, x: Tensor, edges: Tensor, *, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The number of elements, or their weight, in each bin; the last bin includes its upper edge."""
+    """The count of elements, or sum of weights, in each bin, and the edges; the last bin includes its upper edge. With
+    `density` counts are divided by their sum and by the bin's width."""
     counts = _binned(call, x, lambda b: edges[b], edges.shape[0] - 1, weight)
     if not density:
         return to_dtype(counts, call.dtype, call.name), edges
@@ -133,13 +136,13 @@ def histogram_of_count(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """A histogram of equal bins, in a range or between the extremes."""
+    """`histogram` for `bins` bins of equal width, in a range or between the minimum and the maximum of x."""
     return histogram(call, x, _edges(call, x, bins, range, 0.5), weight=weight, density=density)
 
 
 @operator("histc")
 def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """The number of elements in each of equal bins, in a range or between the extremes."""
+    """The number of elements in each of equal bins from min to max, or if these are equal, between x's extremes."""
     if not is_float(x.dtype):
         raise Unsupported("a histogram of integers")
     edges = _edges(call, x, bins, None if min == max else (min, max), 1.0)
@@ -147,7 +150,8 @@ def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0
 
 
 def _edges(call: Call, x: Tensor, bins: int, limits: Sequence[float] | None, margin: float) -> Tensor:
-    """Edges of equal bins, computed from both ends as in torch's linspace; equal extremes get a margin on each side."""
+    """The edges of equal bins between limits, or x's extremes, computed from the nearer end as in torch's linspace;
+    equal ends are moved apart by a margin each."""
     if limits is None:
         flat = flatten(x, f"{call.name}.flat")
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")

@@ -23,12 +23,12 @@ Operand: TypeAlias = Tensor | float
 
 
 def wide_dtype(dtype: str) -> str:
-    """The dtype in which elements of a dtype are computed: f32 for narrower floats, i8 for i1, else itself."""
+    """Return the dtype of computations on elements of a dtype: f32 for narrower floats, i8 for i1, else itself."""
     return accumulator(dtype) if is_float(dtype) else "i8" if dtype == "i1" else dtype
 
 
 def read(operand: Operand, index: Indices, dtype: str) -> Expr:
-    """Read an operand at an index of a shape to which it broadcasts, in a dtype."""
+    """Read an operand at an index of a shape to which it broadcasts, and cast it to a dtype; a number is a constant."""
     if not isinstance(operand, Tensor):
         return number(operand, dtype)
     value = literal(operand)
@@ -38,8 +38,8 @@ def read(operand: Operand, index: Indices, dtype: str) -> Expr:
 
 
 def number(value: object, dtype: str) -> Const:
-    """A number as a constant of a dtype; floats truncate to integers, and round to 16 bits by way of f32, as in
-    torch."""
+    """Convert a number to a constant of a dtype: floats truncate to integers, and round to 16 bits by way of f32.
+    Raises Unsupported for complex numbers, and for infinity and NaN as integers."""
     if not isinstance(value, int | float):
         raise Unsupported(f"{value!r} is not a real number")
     if dtype == "i1":
@@ -52,27 +52,27 @@ def number(value: object, dtype: str) -> Const:
 
 
 def zero_of(tensor: Tensor) -> int:
-    """The zero of a tensor's dtype."""
+    """Return zero as a number of a tensor's dtype: False for i1, else 0."""
     return False if tensor.dtype == "i1" else 0
 
 
 def literal(tensor: Tensor) -> float | None:
-    """The number that all elements of a tensor are, rounded to its dtype; None for other tensors."""
+    """Return the number that a tensor is filled with by a compute, rounded to its dtype; None for other tensors."""
     source = tensor.source
     body = source.bodies[0] if isinstance(source, Compute) and not source.reduce else None
     return round_to(body.value, tensor.dtype) if isinstance(body, Const) else None
 
 
 def round_to(value: float, dtype: str) -> float:
-    """A number rounded to a 16-bit float dtype by way of f32, as in torch; unchanged for other dtypes."""
+    """Round a number to a 16-bit float dtype by way of f32, as torch does; return it unchanged for other dtypes."""
     is_narrow = is_float(dtype) and width(dtype) == 16
     return rounded(rounded(value, "f32"), dtype) if is_narrow else value
 
 
 def promote(operand: Operand, dtype: str, name: str, exact: bool = False) -> Operand:
-    """Convert an operand to the common dtype as torch's elementwise loops do.
+    """Round an operand to the common dtype, as torch's elementwise loops do; only f16 and bf16 have an effect.
 
-    With `exact`, numbers and tensors without dimensions are not converted.
+    With `exact`, numbers and tensors without dimensions are returned unchanged.
     """
     if not isinstance(operand, Tensor):
         return operand if exact else round_to(operand, dtype)
@@ -83,7 +83,7 @@ def promote(operand: Operand, dtype: str, name: str, exact: bool = False) -> Ope
 def pointwise(
     call: Call, formula: Callable[..., Scalar], *operands: Operand, dtype: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Apply a formula to operands cast to a dtype (default the result's), and round once to the result's dtype."""
+    """Apply a formula to broadcast operands cast to wide_dtype(dtype or the result's); cast to the result's dtype."""
     calc_dtype = wide_dtype(dtype or call.dtype)
 
     def element(*at: Index) -> Expr:
@@ -94,46 +94,46 @@ def pointwise(
 
 
 def to_dtype(tensor: Tensor, dtype: str, name: str) -> Tensor:
-    """A tensor converted to a dtype; itself if it has that dtype."""
+    """Cast a tensor to a dtype; return it unchanged if it has that dtype."""
     if tensor.dtype == dtype:
         return tensor
     return compute(tensor.shape, lambda *at: e.cast(read(tensor, at, tensor.dtype), dtype), name)
 
 
 def reshape(tensor: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """A tensor reshaped; itself if it has that shape."""
+    """Reshape a tensor in row-major order; return it unchanged if it has that shape."""
     return tensor if tensor.shape == shape else nn.reshape(tensor, shape, name)
 
 
 def flatten(tensor: Tensor, name: str) -> Tensor:
-    """A tensor reshaped to a vector; a vector itself."""
+    """Reshape a tensor to a vector; return a vector unchanged."""
     return reshape(tensor, (math.prod(tensor.shape),), name)
 
 
 def result(call: Call, tensor: Tensor, position: int = 0) -> Tensor:
-    """A tensor as result number `position` of a call: reshaped and converted."""
+    """Reshape and cast a tensor to the shape and dtype of result number `position` of a call."""
     name = f"{call.name}.{position}"
     return to_dtype(reshape(tensor, call.shapes[position], f"{name}.shaped"), call.dtypes[position], name)
 
 
 def per_dim(values: Sequence[int] | int, rank: int) -> tuple[int, ...]:
-    """One integer for each dimension; a single one is repeated."""
+    """Return one integer for each of `rank` dimensions; a single one is repeated."""
     listed = (values,) if isinstance(values, int) else tuple(values)
     return listed if len(listed) == rank else listed * rank
 
 
 def fill(shape: Sequence[int], value: float, dtype: str, name: str) -> Tensor:
-    """A tensor of equal elements."""
+    """Compute a tensor of which all elements are one value, converted to the dtype."""
     element = number(value, dtype)
     return compute(tuple(shape), lambda *at: element, name)
 
 
 def dimension(axis: int, rank: int) -> int:
-    """A dimension as non-negative; 0 for rank 0."""
+    """Return a dimension as non-negative: negative ones count from the end; 0 for rank 0."""
     return axis % rank if rank else 0
 
 
 def dimensions(axes: int | Sequence[int] | None, rank: int) -> list[int]:
-    """Distinct dimensions, non-negative and sorted; all of them for None or an empty list."""
+    """Return distinct dimensions, non-negative and sorted; all dimensions for None or an empty list."""
     listed = [axes] if isinstance(axes, int) else list(axes or range(rank))
     return sorted({dimension(axis, rank) for axis in listed}) if rank else []

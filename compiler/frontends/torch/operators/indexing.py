@@ -18,18 +18,18 @@ from compiler.te.tensor import TableRead, Tensor, reduce_axis
 from compiler.types.elements import INDICES
 
 MAX_BAG_ROWS = 256
-"""The most rows of all bags together, each compared with the ends of each bag: beyond, torch's loop is faster."""
+"""The most rows of all bags together, each compared with the ends of each bag: with more, torch's loop is faster."""
 
 
 @operator("embedding")
 def embedding(call: Call, weight: Tensor, indices: Tensor, *options: object) -> Tensor:
-    """A row of the weight for each index."""
+    """The weight's row at each index, along a new last dimension."""
     return nn.embedding(indices, weight, name=call.name)
 
 
 @operator("index_select")
 def index_select(call: Call, x: Tensor, dim: int, indices: Tensor) -> Tensor:
-    """The positions of a dimension listed in a vector."""
+    """The slices of x at a vector of indices along a dimension; x itself without dimensions."""
     if not x.rank:
         return x
     return nn.gather(x, indices, dimension(dim, x.rank), name=call.name)
@@ -37,7 +37,7 @@ def index_select(call: Call, x: Tensor, dim: int, indices: Tensor) -> Tensor:
 
 @operator("gather")
 def gather(call: Call, x: Tensor, dim: int, indices: Tensor, sparse_grad: bool = False) -> Tensor:
-    """Elements at one index each along a dimension."""
+    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of i[dim]."""
     axis = dimension(dim, x.rank)
 
     def element(*i: Index) -> TableRead:
@@ -52,7 +52,7 @@ _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 @operator("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(call: Call, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """Sample an image at the coordinates in a grid."""
+    """Sample images [N, C, (D,) H, W] at the normalised coordinates in a grid [N, (D,) H, W, 2 or 3]."""
     return nn.grid_sample(x, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding], align_corners, name=call.name)
 
 
@@ -69,7 +69,8 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor | None, ...]:
-    """The sum, mean or maximum of the rows of each bag; results for gradients have no te form."""
+    """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, and None for results of gradients. Bag
+    b is indices[offsets[b] : offsets[b + 1]] without `padding_idx`. Raises Unsupported above MAX_BAG_ROWS."""
     count, bags = indices.shape[0], call.shape[0]
     if count > MAX_BAG_ROWS:
         raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")
@@ -101,7 +102,7 @@ def embedding_bag(
 
 
 def wrap_indices(indices: Tensor, size: int, name: str) -> Tensor:
-    """The indices, negative ones plus the extent, as i64."""
+    """Cast indices to i64, with the extent `size` added to negative ones."""
 
     def element(*i: Index) -> Expr:
         value = e.cast(read(indices, i, indices.dtype), "i64")
@@ -112,7 +113,8 @@ def wrap_indices(indices: Tensor, size: int, name: str) -> Tensor:
 
 @operator("index.Tensor")
 def index(call: Call, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """Elements at index tensors, which broadcast; their axes replace the first indexed one, or lead if not adjacent."""
+    """Elements at index tensors, which broadcast and whose dimensions replace the indexed ones, or come first if these
+    are not adjacent; None keeps a dimension. Raises Unsupported for masks."""
     padded_indices = [*indices, *[None] * (x.rank - len(indices))]
     by_dimension = {d: t for d, t in enumerate(padded_indices) if t is not None}
     if any(t.dtype not in INDICES for t in by_dimension.values()):

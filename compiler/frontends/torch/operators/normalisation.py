@@ -17,7 +17,7 @@ from compiler.te.tensor import Tensor
 
 
 def _register_softmax(build: Callable[..., Tensor], of_scalar: int, *names: str) -> None:
-    """Register softmax, or its logarithm, along a dimension; a constant for a tensor without dimensions."""
+    """Register operators for a softmax `build`(x, axis, name); a tensor without dimensions yields `of_scalar`."""
 
     def convert(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
         if not x.rank:
@@ -33,7 +33,7 @@ _register_softmax(nn.log_softmax, 0, "_log_softmax", "log_softmax.int")
 
 @operator("_safe_softmax")
 def safe_softmax(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
-    """Softmax; 0 for rows of -inf."""
+    """Softmax along a dimension; 0 for a row in which all elements are -inf."""
     typed = to_dtype(x, call.dtype, f"{call.name}.wide")
     return softmax_over(typed, dimension(dim, x.rank), call.name, guarded=True)
 
@@ -48,7 +48,8 @@ def batch_norm(
     variance: Tensor,
     *options: float,
 ) -> tuple[Tensor | None, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel, with fixed statistics only."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel of dimension 1, and None for the statistics to
+    save; all results are None in training mode, which has no te form here."""
     if len(options) == 3 and options[0]:
         return None, None, None
     return batch_norm_as(call.dtype, x, 1, mean, variance, weight, bias, options[-1], call.name), None, None
@@ -58,7 +59,7 @@ def batch_norm(
 def instance_norm(
     call: Call, x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias with each channel's statistics; also mean and 1 / sqrt."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias, statistics for each channel; also mean and 1 / sqrt."""
     return _normalise(call, x, [d for d in range(x.rank) if d != 1], eps, (weight, bias, slice(1, 2)))
 
 
@@ -74,7 +75,8 @@ def batch_norm_training(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor | None, ...]:
-    """batch_norm with the batch's statistics; also these, and the updated running ones."""
+    """batch_norm with the batch's mean and variance: the result, the mean, 1 / sqrt(variance + eps), and the updated
+    running mean and variance; without `training` batch_norm, and the running ones unchanged."""
     if not training:
         return (*batch_norm(call, x, weight, bias, mean, variance, momentum, eps), mean, variance)
     normalised, batch_mean, inverse_deviation = instance_norm(call, x, weight, bias, training, momentum, eps)
@@ -98,9 +100,9 @@ def _normalise(
     affine: tuple[Tensor | None, Tensor | None, slice],
     source_index: Callable[[tuple[Index, ...]], tuple[Index, ...]] = lambda i: i,
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over dimensions; also mean and 1 / sqrt.
+    """(x - mean) / sqrt(variance + eps) * weight + bias with statistics over `dims` of x; also mean and 1 / sqrt.
 
-    affine: weight, bias and their dimensions. source_index: maps an index of the result to one of x.
+    affine: weight, bias, and the result's dimensions that index both. source_index: maps an index of the result to x's.
     """
     weight, bias, affine_dims = affine
     statistics, calc_dtype = moments(x, dims, call.name), wide_dtype(x.dtype)
@@ -119,7 +121,7 @@ def _normalise(
 def layer_norm(
     call: Call, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions; also mean and 1 / sqrt."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last len(shape) dimensions; also mean and 1 / sqrt."""
     first = x.rank - len(shape)
     return _normalise(call, x, range(first, x.rank), eps, (weight, bias, slice(first, None)))
 

@@ -11,13 +11,13 @@ from compiler.te.tensor import Tensor
 from compiler.types.elements import is_float
 
 MAX_SORTED = 256
-"""The longest axis sorted by comparing all pairs: beyond, torch's sort is faster."""
+"""The largest extent of a sorted axis: all pairs are compared, and for more elements torch's sort is faster."""
 MAX_SCANNED = 4096
-"""The longest axis of a cumulative sum: beyond, torch's loop is faster."""
+"""The largest extent of a cumulative sum's axis: for more elements torch's loop is faster."""
 
 
 def _register_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
-    """Register prefix sums or products along a dimension."""
+    """Register an operator for prefix sums or products along a dimension, `scan`; up to MAX_SCANNED elements."""
 
     def convert(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
         if not x.rank:
@@ -48,7 +48,7 @@ def _topk(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tenso
 def topk(
     call: Call, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The greatest or least elements along a dimension, and their indices."""
+    """The k greatest or least elements along a dimension in sorted order, and their indices."""
     return _topk(call, x, k, dim, largest)
 
 
@@ -63,7 +63,7 @@ def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False
 
 
 def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
-    """The last element along a dimension."""
+    """The last slice along a dimension, in the shape of result number `position`."""
     ends = [n - 1 if d == axis else 0 for d, n in enumerate(x.shape)]
     last = nn.slice(x, ends, list(x.shape), name=f"{call.name}.{position}.last")
     return reshape(last, call.shapes[position], call.name)
@@ -71,7 +71,7 @@ def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
 
 @operator("median.dim")
 def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along a dimension, or a NaN if there is one, and its index."""
+    """The lower median along a dimension and its index; those of a NaN for a row with one."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -86,7 +86,7 @@ def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tupl
 
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
-    """The lower median of all elements, or a NaN if there is one."""
+    """The lower median of all elements; NaN if an element is NaN."""
     both = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
     return median_along(both, flatten(x, f"{call.name}.flat"), 0)[0]
 

@@ -22,7 +22,7 @@ def _function(name: str) -> Callable[[Expr], Expr]:
 
 
 def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A rounding function that leaves integers unchanged."""
+    """Return a formula that applies another to floats and leaves integers unchanged."""
     return lambda x: formula(x) if is_float(x.dtype) else x
 
 
@@ -65,14 +65,14 @@ def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
 
 @operator("hardtanh", "clamp")
 def clamp(call: Call, x: Tensor, low: float | None = None, high: float | None = None, **named: float | None) -> Tensor:
-    """min(max(x, low), high) with numbers."""
+    """min(max(x, low), high) with numbers as bounds; None for no bound."""
     low, high = named.get("min", named.get("min_val", low)), named.get("max", named.get("max_val", high))
     return clamp_tensor(call, x, low, high)
 
 
 @operator("clamp.Tensor")
 def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """min(max(x, min), max) with tensors."""
+    """min(max(x, min), max) with tensors as bounds, broadcast; None for no bound."""
     bounds = [bound for bound in (min, max) if bound is not None]
 
     def formula(v: Expr, *bound_values: Expr) -> Expr:
@@ -85,7 +85,7 @@ def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand
 
 @operator("elu")
 def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
-    """x if x > 0 else alpha (exp(x) - 1)."""
+    """scale (x if x > 0 else alpha (exp(input_scale x) - 1))."""
     return pointwise(call, lambda v: formulas.elu(v, alpha, scale, input_scale), x)
 
 
@@ -114,7 +114,8 @@ def _binary(
     exact: Sequence[int] = (),
     dtype: str | None = None,
 ) -> Tensor:
-    """A formula of two operands in a dtype (default the result's); `exact` lists operands that are not converted."""
+    """Apply a formula to two operands rounded to a dtype (default: the result's), except for numbers and tensors
+    without dimensions at the positions `exact`."""
     common = dtype or call.dtype
     operands = (promote(operand, common, f"{call.name}.{n}", n in exact) for n, operand in enumerate((x, y)))
     return pointwise(call, formula, *operands, dtype=common)
@@ -136,13 +137,13 @@ def sub(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
 
 @operator("mul.Tensor", "mul.Scalar")
 def mul(call: Call, x: Operand, y: Operand) -> Tensor:
-    """x y."""
+    """x * y, elementwise."""
     return _binary(call, lambda a, b: a * b, x, y, exact=(0, 1))
 
 
 @operator("div.Tensor", "div.Scalar")
 def div(call: Call, x: Operand, y: Operand) -> Tensor:
-    """x / y."""
+    """x / y, elementwise."""
     if isinstance(y, int | float) and y and math.frexp(y)[0] == 0.5:  # a power of two: its reciprocal is exact
         return pointwise(call, lambda a: a * (1.0 / y), x)
     return _binary(call, lambda a, b: a / b, x, y, exact=(1,))
@@ -156,7 +157,7 @@ def addcdiv(call: Call, x: Tensor, y: Tensor, z: Tensor, value: float = 1) -> Te
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
 def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
-    """x / y, rounded down or towards zero."""
+    """x / y, rounded down ("floor") or towards zero ("trunc"), or not rounded (None)."""
     if rounding_mode is None:
         return div(call, x, y)
     _check_divisor(call, y)
@@ -180,7 +181,7 @@ def _check_divisor(call: Call, y: Operand) -> None:
 
 @operator("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
 def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
-    """The remainder with the divisor's sign; a zero has the dividend's sign."""
+    """The remainder of x / y with the sign of y; a float zero has the sign of x."""
     _check_divisor(call, y)
 
     def formula(a: Expr, b: Expr) -> Expr:
@@ -192,14 +193,14 @@ def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
 
 @operator("fmod.Tensor", "fmod.Scalar")
 def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
-    """The remainder with the dividend's sign."""
+    """The remainder of x / y with the sign of x."""
     _check_divisor(call, y)
     return _binary(call, e.fmod if is_float(call.dtype) else e.truncmod, x, y)
 
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def pow(call: Call, x: Operand, y: Operand) -> Tensor:
-    """x to the power y."""
+    """x to the power y, by products for integers y from 0 to 8. Raises Unsupported for integers to a negative power."""
     if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8 and call.dtype != "i1":
         return pointwise(call, lambda a: _power(a, int(y)), x)
     if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:
@@ -228,7 +229,7 @@ def _hypot(a: Expr, b: Expr) -> Expr:
 
 
 def _unless_nan(a: Expr, b: Expr, joint: Expr) -> Expr:
-    """`joint`, or the other operand if one is NaN."""
+    """Select b if a is NaN, a if b is NaN, else `joint`."""
     if not is_float(a.dtype):
         return joint
     return e.select(e.not_equal(a, a), b, e.select(e.not_equal(b, b), a, joint))
@@ -249,7 +250,7 @@ _EXACT: dict[tuple[str, ...], Callable[[Expr, Expr], Scalar]] = {
     ("__rshift__.Scalar", "__rshift__.Tensor"): lambda a, b: a >> b,
     ("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar"): lambda a, b: a >> b,
 }
-"""Operators whose operands are not converted to the common dtype."""
+"""Operators whose operands are not rounded to the common dtype first."""
 
 
 def _register_binary(names: Sequence[str], formula: Callable[..., Scalar], apply: Callable[..., Tensor]) -> None:
@@ -296,7 +297,7 @@ def logical_not(call: Call, x: Tensor) -> Tensor:
 
 
 def _register_bitwise(logical_name: str, bitwise_name: str, formula: Callable[[Expr, Expr], Expr]) -> None:
-    """Register a logical operator, of operands as i1, and its bitwise form."""
+    """Register a logical operator, with operands converted to i1, and its bitwise form, the same for i1."""
 
     def logical(call: Call, x: Operand, y: Operand) -> Tensor:
         return _logical(call, formula, x, y)
@@ -315,7 +316,7 @@ _register_bitwise("logical_xor", "bitwise_xor", lambda a, b: a ^ b)
 
 @operator("bitwise_not")
 def bitwise_not(call: Call, x: Tensor) -> Tensor:
-    """The bitwise complement; not x for an i1."""
+    """The bitwise complement of integers; the negation of i1."""
     return logical_not(call, x) if call.dtype == "i1" else pointwise(call, lambda a: ~a, x)
 
 
@@ -335,7 +336,7 @@ def isinf(call: Call, x: Tensor) -> Tensor:
 
 @operator("where.self")
 def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
-    """x if the condition is true, else y."""
+    """x if the condition is true, else y, elementwise with broadcasting."""
 
     def element(*at: Index) -> Expr:
         truth = read(condition, at, "i1")
@@ -346,13 +347,13 @@ def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
 
 @operator("_to_copy", "to.dtype")
 def to_copy(call: Call, x: Tensor, *options: object, **named: object) -> Tensor:
-    """x converted to a dtype."""
+    """x cast to the call's dtype."""
     return to_dtype(x, call.dtype, call.name)
 
 
 @operator("copy")
 def copy(call: Call, x: Tensor, source: Operand, non_blocking: bool = False) -> Tensor:
-    """The source, broadcast and converted."""
+    """The source, broadcast to the call's shape and cast to its dtype."""
     dtype = _dtype_of(source, call.dtype)
     return compute(call.shape, lambda *i: e.cast(read(source, i, dtype), call.dtype), call.name)
 

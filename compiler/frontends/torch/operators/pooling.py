@@ -15,7 +15,7 @@ _AVG = {1: nn.avg_pool1d, 2: nn.avg_pool2d, 3: nn.avg_pool3d}
 
 
 def _batched(call: Call, x: Tensor, rank: int) -> Tensor:
-    """The image, with a batch dimension of extent 1 if it has none."""
+    """Return images with a batch dimension; if x has none, of extent 1. `rank`: the number of spatial dimensions."""
     return x if x.rank == rank + 2 else nn.expand_dims(x, 0, f"{call.name}.batch")
 
 
@@ -71,7 +71,7 @@ for _rank in (1, 2, 3):
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
-    """The means of windows, one for each element of the result."""
+    """The mean of a window for each element of a result of spatial extents `size`; windows cover the image."""
     rank = len(size)
     if all(n == 1 for n in size):
         return result(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
@@ -80,7 +80,8 @@ def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
 
 @operator("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor, ...]:
-    """The maxima of windows, one for each element of the result, and their indices in the image."""
+    """The maximum of a window for each element of a result of spatial extents `size`, and its row-major index in the
+    image; windows cover the image."""
     images = _batched(call, x, len(size))
     values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
     _, indices = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")

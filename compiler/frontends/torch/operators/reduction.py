@@ -29,7 +29,7 @@ def _reduce(
     value: Callable[[Expr], Expr] = lambda v: v,
     label: str = "reduced",
 ) -> Tensor:
-    """Reduce value(element) over dimensions in a dtype."""
+    """Reduce value(element), computed in a dtype, over dimensions; `keep` keeps them with extent 1."""
     if not x.rank:
         return pointwise(Call(f"{call.name}.{label}", ((),), (dtype,), dtype), value, x)
     name = f"{call.name}.{label}"
@@ -37,7 +37,7 @@ def _reduce(
 
 
 def _register_reduction(combine: e.Reduction, *names: str) -> None:
-    """Register a reduction over dimensions; None for all."""
+    """Register operators for a reduction over dimensions, by default all."""
 
     def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
         return _reduce_to_result(call, combine, x, dim, keepdim)
@@ -58,7 +58,7 @@ _register_reduction(e.min, "amin", "min")
 
 @operator("mean.dim", "mean")
 def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-    """The mean over dimensions."""
+    """The mean over dimensions; None or an empty list for all."""
     dims = dimensions(dim, x.rank)
     total = _reduce(call, e.sum, x, dims, keepdim, wide_dtype(call.dtype))
     inverse_count = 1.0 / math.prod(x.shape[d] for d in dims)
@@ -73,7 +73,7 @@ def _arg_extreme(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int,
 
 
 def _register_extreme(side: str, combine: e.Reduction, select: Callable[..., Tensor]) -> None:
-    """Register the greatest or least element along a dimension with its first index, and argmax or argmin."""
+    """Register `{side}.dim`, the extreme along a dimension and its first index, and `arg{side}`, the index only."""
 
     def extreme(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         return _reduce_to_result(call, combine, x, [dim], keepdim), _arg_extreme(call, select, x, dim, keepdim)
@@ -93,7 +93,7 @@ _register_extreme("min", e.min, nn.argmin)
 
 
 def _register_truth(name: str, combine: e.Reduction) -> None:
-    """Register `any` or `all` over dimensions: elements that are not zero."""
+    """Register `any` or `all` over dimensions, by default all: elements other than zero are true."""
 
     def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         truths = to_dtype(x, "i1", f"{call.name}.truth")
@@ -108,7 +108,8 @@ _register_truth("all", e.min)
 
 
 def _moments(call: Call, x: Tensor, dims: Sequence[int], correction: float | None) -> tuple[Tensor, Tensor]:
-    """Variance and mean over dimensions, kept with extent 1. Raises Unsupported."""
+    """Return variance, with divisor count - correction (default 1), and mean over dimensions, kept with extent 1.
+    Raises Unsupported for a divisor that is not positive."""
     correction = 1.0 if correction is None else correction
     count, calc_dtype = math.prod(x.shape[d] for d in dims), wide_dtype(x.dtype)
     if count <= correction:
@@ -121,7 +122,7 @@ def _moments(call: Call, x: Tensor, dims: Sequence[int], correction: float | Non
 
 @operator("var.correction")
 def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
-    """The variance over dimensions."""
+    """The variance over dimensions, by default all, with divisor count - correction (default 1)."""
     return result(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
 
 
@@ -129,7 +130,7 @@ def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None
 def var_mean(
     call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean over dimensions."""
+    """The variance, as in `var`, and the mean over dimensions, by default all."""
     variance, mean_value = _moments(call, x, dimensions(dim, x.rank), correction)
     return result(call, variance), result(call, mean_value, 1)
 
@@ -138,7 +139,7 @@ def var_mean(
 def vector_norm(
     call: Call, x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, dtype: object = None
 ) -> Tensor:
-    """The norm over dimensions, of any order."""
+    """(sum |x|^ord)^(1/ord) over dimensions, by default all; for +-inf max or min |x|, for 0 the non-zero count."""
     dims, calc_dtype = dimensions(dim, x.rank), wide_dtype(call.dtype)
     if ord == 2:
         total = _reduce(call, e.sum, x, dims, keepdim, calc_dtype, lambda v: v * v)

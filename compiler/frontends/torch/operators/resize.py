@@ -32,14 +32,15 @@ def _register_nearest(name: str, exact: bool) -> None:
 
 
 def step(x: Tensor, size: int, d: int, scale: float | None) -> float:
-    """The distance of source coordinates, rounded to f32 except for f64 tensors."""
+    """Return the distance of adjacent output pixels in pixels of x along dimension d: the extents' ratio, or 1 / scale,
+    rounded to f32 except for f64 tensors."""
     ratio = x.shape[d] / size if scale is None else 1 / scale
     return ratio if x.dtype == "f64" else float(np.float32(ratio))
 
 
 def nearest_pixels(x: Tensor, size: int, d: int, distance: float, exact: bool) -> tuple[list[int], list[Fraction]]:
-    """The nearest source pixel of each output pixel, by index or by centre (`exact`), rounded as in torch's CPU
-    loops."""
+    """Return the nearest source pixel along dimension d of each of `size` output pixels, by index or by centre
+    (`exact`), rounded as in torch's CPU loops, and candidate slopes of an affine access; `distance` is from `step`."""
     coordinates: Any = np.arange(size)
     if exact:
         centre = (coordinates + 0.5) * distance - 0.5
@@ -58,7 +59,7 @@ for _rank in (1, 2, 3):
 
 @operator("upsample_bilinear2d.vec")
 def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: bool, scales: Scales = None) -> Tensor:
-    """Bilinear interpolation."""
+    """Bilinear interpolation of images [N, C, H, W] to the call's extents; scales replace the ratios of extents."""
     sizes = call.shape[2:]
     ratios = [m / n if s is None else s for n, m, s in zip(x.shape[2:], sizes, scales or (None, None), strict=True)]
     if align_corners or all(n * ratio == m for n, m, ratio in zip(x.shape[2:], sizes, ratios, strict=True)):
@@ -68,12 +69,12 @@ def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: b
 
 @operator("upsample_bilinear2d")
 def bilinear_sized(call: Call, x: Tensor, size: Sequence[int], align_corners: bool, *scales: float | None) -> Tensor:
-    """Bilinear interpolation."""
+    """`bilinear`, with scales as separate arguments."""
     return bilinear(call, x, size, align_corners, scales)
 
 
 def _register_pad(name: str, mode: str) -> None:
-    """Register padding by mirrored or repeated elements; the last dimension's widths come first."""
+    """Register `{name}1d` to `{name}3d` for a mode of nn.pad; torch lists the last dimension's widths first."""
 
     def convert(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
         widths = [(0, 0)] * x.rank

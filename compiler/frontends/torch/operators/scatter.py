@@ -36,16 +36,16 @@ from compiler.te.tensor import TableRead, Tensor, reduce_axis
 from compiler.types.elements import INDICES, is_float, limits
 
 MAX_WRITES = 256
-"""The most candidate writes compared for each element: beyond, torch's loop is faster."""
+"""The most candidate writes compared for each element: with more, torch's loop is faster."""
 Position: TypeAlias = Sequence[Index]
 
 
 @dataclass(frozen=True)
 class Writes:
-    """The candidate writes to an element.
+    """The candidate writes to each element of a tensor, numbered by an axis k.
 
-    count: their number. targets: an i1, true if write k is to that element. value: the value of write k. table: the
-    value of the write whose number a tensor has.
+    count: their number. targets: maps an element's index and k to an i1, true if write k is to that element. value:
+    maps both to the value of write k. table: reads the value of the write whose number a tensor has for each element.
     """
 
     count: int
@@ -55,7 +55,8 @@ class Writes:
 
 
 def _write(call: Call, x: Tensor, writes: Writes, reduce: str | None, include_self: bool = True) -> Tensor:
-    """Write values to a tensor, or combine them with its elements."""
+    """Compute x after writes that replace its elements (None), or are combined by `reduce` ("sum", "mean", "prod",
+    "amax", "amin"), with `include_self` also with x's element. Raises Unsupported for more than MAX_WRITES."""
     if writes.count > MAX_WRITES:
         raise Unsupported(f"a scatter of {writes.count} elements for each place; up to {MAX_WRITES} are compared")
     k = reduce_axis(writes.count, "k")
@@ -91,7 +92,7 @@ def _write(call: Call, x: Tensor, writes: Writes, reduce: str | None, include_se
 
 
 def _overwrite(call: Call, x: Tensor, writes: Writes, k: Axis) -> Tensor:
-    """The value of the last write to each element, or the element itself without one."""
+    """Compute the value of the last write to each element of x; the element itself without a write."""
 
     def last_write(*i: Index) -> Reduce:
         return e.max(e.select(writes.targets(i, k), e.cast(k, "i64"), e.const(-1, "i64")), axis=k)
@@ -115,7 +116,8 @@ def _combine(reduce: str, a: Expr, b: Expr) -> Expr:
 
 
 def _window_and_writes(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand) -> tuple[Tensor, Writes]:
-    """The window of a tensor that scatter writes to, and the writes: each value has its own index along `dim`."""
+    """Return the part of x in which scatter writes, x[:n] for each extent n of `index` and all of x along `dim`, and
+    the writes to it: each value has its own index along `dim`."""
     d = dimension(dim, x.rank)
     window = tuple(x.shape[d] if n == d else size for n, size in enumerate(index.shape))
     window_tensor = x if window == x.shape else nn.slice(x, [0] * x.rank, list(window), name=f"{call.name}.window")
@@ -124,7 +126,7 @@ def _window_and_writes(call: Call, x: Tensor, dim: int, index: Tensor, source: O
 
 
 def _writes_along(d: int, count: int, index: Callable[[Position, Axis], Expr], values: Tensor) -> Writes:
-    """The writes of values along a dimension, at an index each; in other dimensions positions are equal."""
+    """Describe the writes along dimension d: value k goes to index(i, k); other coordinates stay the same."""
     return Writes(
         count,
         lambda i, k: e.equal(e.cast(index(i, k), "i64"), e.cast(i[d], "i64")),
@@ -155,7 +157,7 @@ def _scatter(
 
 
 def _with_rank(x: Tensor, name: str) -> Tensor:
-    """A tensor; one without dimensions as a vector."""
+    """Reshape a tensor without dimensions to a vector; return others unchanged."""
     return x if x.rank else nn.reshape(x, (1,), name)
 
 
@@ -164,13 +166,13 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 @operator("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
 def scatter(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str | None = None) -> Tensor:
-    """Write, add or multiply values along a dimension, each at its own index; the last of several writes wins."""
+    """x with source[i] written at i with i[dim] replaced by index[i], or added or multiplied; the last write counts."""
     return _scatter(call, x, dim, index, source, None if reduce is None else _REDUCTIONS[reduce])
 
 
 @operator("scatter_add")
 def scatter_add(call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Add values along a dimension, each at its own index."""
+    """x with source[i] added at i with i[dim] replaced by index[i]."""
     return _scatter(call, x, dim, index, source, "sum")
 
 
@@ -178,7 +180,7 @@ def scatter_add(call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor) 
 def scatter_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Combine values along a dimension, each at its own index."""
+    """x with source[i] combined by `reduce` at i with i[dim] replaced by index[i], or also with x (`include_self`)."""
     return _scatter(call, x, dim, index, source, reduce, include_self)
 
 
@@ -186,7 +188,7 @@ def scatter_reduce(
 def index_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Combine slices along a dimension with those of a source, at the indices of a vector."""
+    """scatter_reduce of slices along a dimension: the source's slice k is combined at x's slice index[k]."""
     if not x.rank:
         return _scatter(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
@@ -198,7 +200,8 @@ def index_reduce(
 def index_put(
     call: Call, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """Write or add values at index tensors, which broadcast; the last of several writes wins."""
+    """x with values written (the last one counts), or with `accumulate` added, at index tensors, which broadcast; None
+    keeps a dimension. One mask takes a single value; raises Unsupported for other masks."""
     index_tensors = {d: t for d, t in enumerate(indices) if t is not None}
     if any(t.dtype not in INDICES for t in index_tensors.values()):
         return _masked_fill(call, x, index_tensors, values, accumulate)
@@ -231,7 +234,8 @@ def _flat_index(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 
 def _masked_fill(call: Call, x: Tensor, masks: dict[int, Tensor], values: Tensor, accumulate: bool) -> Tensor:
-    """Write a number wherever a mask is true. Raises Unsupported for other writes by masks."""
+    """x with a single value written where the mask over some of x's dimensions is true. Raises Unsupported for several
+    masks or values, and for accumulation."""
     if len(masks) != 1 or math.prod(values.shape) != 1 or accumulate:
         raise Unsupported("an index by truth values: what is written where depends on them")
     first, mask = next(iter(masks.items()))
@@ -245,7 +249,7 @@ def _masked_fill(call: Call, x: Tensor, masks: dict[int, Tensor], values: Tensor
 
 @operator("put")
 def put(call: Call, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Write or add values at indices of the flat tensor."""
+    """x with values written, or with `accumulate` added, at row-major indices into the flat tensor."""
     flat = nn.reshape(x, (-1,), f"{call.name}.flat")
     inner = Call(f"{call.name}.written", (flat.shape,), call.dtypes, call.common)
     indices, values = (nn.reshape(t, (-1,), f"{call.name}.{label}") for t, label in ((index, "at"), (source, "values")))
@@ -254,7 +258,7 @@ def put(call: Call, x: Tensor, index: Tensor, source: Tensor, accumulate: bool =
 
 @operator("diagonal_scatter")
 def diagonal_scatter(call: Call, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The tensor with a diagonal replaced by a source."""
+    """x with a diagonal of two dimensions replaced by a source, whose last dimension runs along it."""
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
 
     def element(*i: Index) -> Expr:
@@ -279,7 +283,7 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    """The sum of the gradients of the windows whose maximum the element is."""
+    """The gradient of max_pool2d for x: sum the gradients of the windows whose index in `indices` is the element's."""
     window, steps, pads, dilations = (per_dim(v or kernel, 2) for v in (kernel, stride, padding, dilation))
     taps = [reduce_axis(size, f"k{d}") for d, size in enumerate(window)]
     width, windows = x.shape[-1], gradient.shape[-2:]

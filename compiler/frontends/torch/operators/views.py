@@ -20,7 +20,7 @@ End: TypeAlias = int | None
 
 @operator("view", "reshape", "_unsafe_view", "squeeze.dims", "squeeze.dim", "squeeze", "unsqueeze", trivial=True)
 def view(call: Call, x: Tensor, *given: object) -> Tensor:
-    """Reshape in row-major order."""
+    """Reshape to the call's shape, in row-major order."""
     return reshape(x, call.shape, call.name)
 
 
@@ -49,13 +49,13 @@ def t(call: Call, x: Tensor) -> Tensor:
 
 @operator("expand", trivial=True)
 def expand(call: Call, x: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
-    """Broadcast dimensions of extent 1."""
+    """Broadcast to the call's shape: repeat dimensions of extent 1, and add leading ones."""
     return x if x.shape == call.shape else nn.broadcast_to(x, call.shape, call.name)
 
 
 @operator("select.int", trivial=True)
 def select(call: Call, x: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at an index of a dimension, without it."""
+    """The slice at an index of a dimension, which is dropped; a negative index counts from the end."""
     axis = dimension(dim, x.rank)
     position = index % x.shape[axis]
     return compute(call.shape, lambda *i: x[(*i[:axis], position, *i[axis:])], call.name)
@@ -63,7 +63,7 @@ def select(call: Call, x: Tensor, dim: int, index: int) -> Tensor:
 
 @operator("slice.Tensor", trivial=True)
 def slice(call: Call, x: Tensor, dim: int = 0, start: End = None, end: End = None, step: int = 1) -> Tensor:
-    """The positions of a dimension from start to end by a step."""
+    """Slice one dimension as Python's start:end:step does."""
     axis = dimension(dim, x.rank)
     positions = range(x.shape[axis])[start:end:step]
     if x.shape == call.shape:
@@ -87,20 +87,20 @@ def _split(call: Call, x: Tensor, sizes: Sequence[int], axis: int) -> tuple[Tens
 
 @operator("split_with_sizes", trivial=True)
 def split_with_sizes(call: Call, x: Tensor, sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Split a dimension into parts of stated sizes."""
+    """Split a dimension into adjacent parts of the listed sizes."""
     return _split(call, x, sizes, dimension(dim, x.rank))
 
 
 @operator("split.Tensor", trivial=True)
 def split(call: Call, x: Tensor, size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split a dimension into parts of one size."""
+    """Split a dimension into adjacent parts of one size; the last may be smaller."""
     axis = dimension(dim, x.rank)
     return _split(call, x, [shape[axis] for shape in call.shapes], axis)
 
 
 @operator("unbind.int", trivial=True)
 def unbind(call: Call, x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices of a dimension, without it."""
+    """Split into the slices along a dimension, which is dropped."""
     axis = dimension(dim, x.rank)
     parts = _split(call, x, [1] * x.shape[axis], axis)
     return tuple(nn.squeeze(part, axis, f"{part.name}.one") for part in parts)
@@ -108,7 +108,7 @@ def unbind(call: Call, x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @operator("cat")
 def cat(call: Call, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Concatenate tensors along a dimension."""
+    """Concatenate tensors along a dimension; tensors of another rank, which are empty, are skipped."""
     parts = [to_dtype(t, call.dtype, f"{call.name}.{n}") for n, t in enumerate(tensors) if t.rank == len(call.shape)]
     return nn.concat(parts, dimension(dim, len(call.shape)), call.name)
 
@@ -122,20 +122,20 @@ def stack(call: Call, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @operator("flip", trivial=True)
 def flip(call: Call, x: Tensor, dims: Sequence[int]) -> Tensor:
-    """Reverse dimensions."""
+    """Reverse the order of elements along dimensions."""
     return nn.flip(x, [dimension(d, x.rank) for d in dims], call.name) if dims and x.rank else x
 
 
 @operator("repeat")
 def repeat(call: Call, x: Tensor, repeats: Sequence[int]) -> Tensor:
-    """Repeat the tensor along each dimension."""
+    """Tile the tensor `repeats` times along each dimension, with leading dimensions of extent 1 added as needed."""
     expanded = nn.reshape(x, (1,) * (len(repeats) - x.rank) + x.shape, f"{call.name}.raised")
     return nn.tile(expanded, list(repeats), call.name)
 
 
 @operator("roll")
 def roll(call: Call, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
-    """Rotate positions along dimensions."""
+    """Rotate elements by shifts along dimensions. Raises Unsupported without dimensions: a roll of the flat tensor."""
     if not dims:
         raise Unsupported("a roll over all elements")
     shift_of = [0] * x.rank
@@ -148,7 +148,7 @@ def roll(call: Call, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ())
 
 @operator("constant_pad_nd")
 def constant_pad_nd(call: Call, x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
-    """Pad with a number; negative widths crop."""
+    """Pad with a number; negative widths crop. In `pad` the last dimension's two widths come first."""
     low_padding = [0] * x.rank
     for n in range(len(pad) // 2):
         low_padding[x.rank - 1 - n] = pad[2 * n]
@@ -162,7 +162,7 @@ def constant_pad_nd(call: Call, x: Tensor, pad: Sequence[int], value: float = 0)
 
 @operator("diagonal", trivial=True)
 def diagonal(call: Call, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements on a diagonal of two dimensions."""
+    """The elements on a diagonal of two dimensions, along a new last dimension; both are dropped."""
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
 
     def element(*i: Index) -> Expr:
@@ -175,7 +175,7 @@ def diagonal(call: Call, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 
 
 @operator("unfold")
 def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
-    """Windows of a dimension, their elements in a new last dimension."""
+    """Windows of `size` elements of a dimension, `step` apart; their elements are in a new last dimension."""
     axis = dimension(dim, x.rank)
 
     def element(*i: Index) -> Expr:
@@ -186,19 +186,19 @@ def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
 
 @operator("tril")
 def tril(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of each matrix, zero elsewhere."""
+    """The elements on and below a diagonal of each matrix, zero elsewhere."""
     return nn.tril(x, diagonal, call.name)
 
 
 @operator("triu")
 def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of each matrix, zero elsewhere."""
+    """The elements on and above a diagonal of each matrix, zero elsewhere."""
     return nn.triu(x, diagonal, call.name)
 
 
 @operator("select_scatter")
 def select_scatter(call: Call, x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
-    """The tensor with the slice at an index of a dimension replaced by a source."""
+    """x with the slice at an index of a dimension replaced by a source of that slice's shape."""
     axis = dimension(dim, x.rank)
     position = index % x.shape[axis]
 
@@ -213,7 +213,7 @@ def select_scatter(call: Call, x: Tensor, source: Tensor, dim: int, index: int) 
 def slice_scatter(
     call: Call, x: Tensor, source: Tensor, dim: int = 0, start: End = None, end: End = None, step: int = 1
 ) -> Tensor:
-    """The tensor with a slice of a dimension replaced by a source."""
+    """x with the slice start:end:step of a dimension replaced by a source; x itself if the slice is empty."""
     axis = dimension(dim, x.rank)
     positions = range(x.shape[axis])[start:end:step]
     if not positions:
