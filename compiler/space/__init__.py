@@ -5,8 +5,8 @@ template.py      from hand-written scripts with open choices to sketches
 recording.py     from functions of a Schedule to such scripts
 includes.py      scripts that include recipes by name
 sketch.py        a script with open choices, and the programs that its candidates make
-trace.py         numbers that represent those of all candidates at once
-structures.py    the traced runs of a sketch, by the answers of their guards
+trace.py         traced numbers: each represents its value in all candidates at once
+structures.py    the traced runs of a sketch, found by the answers of their guards
 cpu_features.py  features on a CPU, and reasons not to build a candidate
 gpu_features.py  the same on a GPU, and an estimate of the time
 extractor.py     the feature extractor of a machine

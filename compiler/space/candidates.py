@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Candidate = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 LATER = "later"
-"""The reason of candidates whose features a space defers: it computes some of them for each later request."""
+"""The reason of candidates whose features a space has not computed yet; each later request computes some of them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Space(Protocol):
         """The number of options of each choice, a tuple a sketch."""
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
-        """The features of candidates of one sketch, their positions (n, choices)."""
+        """The features of candidates of one sketch, whose positions are (n, choices); a space may defer some."""
 
     def script(self, candidate: Candidate) -> str:
         """A candidate's transform script, all decisions made."""
@@ -65,7 +65,7 @@ class Pool:
         return Pool(self.candidates + other.candidates, np.concatenate([self.values, other.values]))
 
     def subset(self, keep: Sequence[int] | NDArray[np.int64]) -> Pool:
-        """The candidates at some positions."""
+        """A pool of the candidates at some positions, with their features."""
         return Pool(tuple(self.candidates[i] for i in keep), self.values[np.asarray(keep, dtype=np.int64)])
 
 
@@ -79,7 +79,7 @@ class FilteredCandidates:
 
 
 def defaults_of(space: Space) -> tuple[Candidate, ...]:
-    """The candidates that a space names to be measured first, if any."""
+    """The candidates that a space names to be measured first; empty if it names none."""
     return tuple(getattr(space, "defaults", ()))
 
 
@@ -102,7 +102,7 @@ def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[
 
 
 def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
-    """All candidates that differ from one in exactly one choice."""
+    """All candidates of its sketch that differ from a candidate in exactly one choice."""
     sketch, positions = candidate
     for choice, size in enumerate(sizes[sketch]):
         for option in range(size):
@@ -111,12 +111,12 @@ def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterat
 
 
 def distance(left: Candidate, right: Candidate) -> int | None:
-    """The number of choices in which two candidates of one sketch differ; None for two sketches."""
+    """The number of choices in which two candidates of one sketch differ; None for candidates of two sketches."""
     return sum(a != b for a, b in zip(left[1], right[1], strict=True)) if left[0] == right[0] else None
 
 
 def filter_candidates(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
-    """The features of candidates, requested sketch by sketch, and the candidates by whether they are feasible."""
+    """Request the features of candidates, sketch by sketch; split these into feasible, refused and deferred ones."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
         by_sketch[sketch].append(positions)
@@ -141,7 +141,8 @@ def filter_candidates(space: Space, candidates: Iterable[Candidate]) -> Filtered
 
 
 def filter_all(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
-    """`filter_candidates`, then requests for a few deferred candidates at a time, until none is left or one is empty.
+    """Filter candidates, requesting deferred ones again a few at a time, until none is left or a whole request is
+    deferred.
 
     >>> A = te.placeholder((64,), name="A")
     >>> task = SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])

@@ -28,14 +28,14 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 
 BLOCKS = 2
-"""How many blocks have features of their own."""
+"""The number of blocks with separate features, those with the most work."""
 DEPTHS = 5
-"""How many loops around a register tile have features of their own."""
+"""The number of loops around a register tile with separate features, the innermost ones."""
 REASONS = ("", "registers", "cache", "waste", "code", "script", LATER)
-"""Why a candidate is not built: its tile spills, its temporaries in loops exceed L2, most of its work is
+"""The reasons not to build a candidate: its tile spills, its temporaries in loops exceed L2, most of its work is
 padding, unrolled loops fill the instruction cache, its script does not apply; or the space defers it."""
 SLACK = 1
-"""Registers beyond the machine's that a tile may ask for: one spill an iteration costs nothing measurable."""
+"""Registers beyond the machine's that a tile may use: one spill an iteration costs nothing measurable."""
 MOST_WASTE = 3.0
 MOST_INSTRUCTIONS = 1024
 
@@ -104,12 +104,12 @@ class BlockView:
 
     @property
     def vector(self) -> Loop | None:
-        """The loop whose iterations are lanes."""
+        """The vectorized loop, whose iterations are lanes; None without one."""
         return next((loop for loop in self.loops if loop.kind == "vectorized"), None)
 
     @cached_property
     def count(self) -> Number:
-        """Execution count; a partial register tile counts as a full one, a partial larger tile does not."""
+        """The number of executions; a partial register tile counts as a full one, a partial larger tile does not."""
         bound = [form.variables() for form in self.block.bindings]
         total: Number = float_product(l.extent for l in self.loops if not any(l.number in b for b in bound))
         for position, (axis, numbers) in enumerate(zip(self.block.axes, bound, strict=True)):
@@ -130,7 +130,7 @@ class BlockView:
 
 
 def float_product(numbers: Iterable[Number]) -> Number:
-    """The product, as a float: work and traffic exceed 64 bits."""
+    """The product as a float, since work and traffic exceed 64 bits; traced if a factor is."""
     total: Number = 1.0
     for number in numbers:
         total = total * (number / 1)
@@ -175,14 +175,14 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 @dataclass(frozen=True)
 class ExtractedFeatures:
-    """The features of a program, and for each reason not to build it, in the order of REASONS, 1 if it applies."""
+    """The features of a program; and for the reasons not to build it, REASONS from 1 on, 1 if it applies, else 0."""
 
     features: list[Number]
     infeasible: list[Number]
 
 
 def extract(program: Program, useful: float, machine: Machine) -> ExtractedFeatures:
-    """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
+    """Extract the features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
     statements = list(view.statements.values())
     heavy = sorted((s for s in statements if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
@@ -232,7 +232,7 @@ def _of_program(program: Program, statements: Sequence[BlockView], useful: float
 
 
 def float_sum(numbers: Iterable[Number]) -> Number:
-    """The sum, as a float."""
+    """The sum as a float; traced if a summand is."""
     total: Number = 0.0
     for number in numbers:
         total = total + number
@@ -240,7 +240,7 @@ def float_sum(numbers: Iterable[Number]) -> Number:
 
 
 def _strided(s: BlockView) -> int:
-    """How many accesses of a vectorized block are gathers or scatters."""
+    """The number of accesses of a vectorized block that are gathers or scatters; 0 for another block."""
     vector = s.vector
     return sum(t.stride(vector.number) == 2 for t in s.touches) if vector is not None else 0
 
@@ -290,7 +290,7 @@ def _vectors(touch: Touch, s: BlockView) -> Number:
 
 def registers(s: BlockView) -> Number:
     """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
-    one for operands that are broadcast or read once."""
+    one for operands that are broadcast or read once. 1 if the block is not vectorized."""
     written = [_vectors(t, s) for t in s.touches if t.is_write]
     vector = s.vector
     if vector is None or not written:

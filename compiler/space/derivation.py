@@ -1,6 +1,6 @@
 """From rules to sketches: the preferred derivation, and every derivation with one deviation from it.
 
-A derivation applies the rules in order, each to the blocks that are left, in the order of the program. Where a rule
+A derivation applies the rules in order, each to the blocks not scheduled yet, in the order of the program. If a rule
 offers alternatives, or is optional, the derivation decides. The preferred one takes the first alternative everywhere;
 each other one deviates in one decision. So there are as many sketches as alternatives, not as their combinations.
 """
@@ -25,8 +25,8 @@ from compiler.types.machines import Gpu, Machine
 
 @dataclass(frozen=True)
 class Derived:
-    """The sketches of a program, the preferred one first. `dropped`: alternatives that were refused, with the
-    reason. `unused`: rules of plugins whose alternatives were all refused.
+    """The sketches of a program, the preferred one first. `dropped`: alternatives that were refused, with the reason.
+    `unused`: a message for each plugin rule whose alternatives were all refused.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -51,8 +51,8 @@ class Derived:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A derivation in progress: its draft, the names of its decisions, the number of the current rule, and the
-    blocks that this rule has not visited yet."""
+    """A derivation in progress: its draft, the names of its decisions, the index of the current rule, and the labels of
+    the blocks that this rule has not visited yet."""
 
     draft: Draft
     names: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Derivation:
 
     @property
     def name(self) -> str:
-        """The decisions, in words."""
+        """The names of the decisions, joined; the name of the sketch."""
         return "; ".join(self.names)
 
 
@@ -110,7 +110,7 @@ def preferred(
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
-    """The program as `build` compiles it without a schedule: a candidate, and the baseline of the others."""
+    """Make the sketch without choices of the program as `build` compiles it by default; the baseline of the others."""
     return Sketch.of("as written", schedule.program, in_default_order(schedule, machine))
 
 
@@ -137,7 +137,7 @@ IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
-    """All complete derivations from a draft, the preferred one first; refusals are added to `dropped`."""
+    """Make all complete derivations from a draft, the preferred one first; refusals are added to `dropped`."""
     return _Follower(rules, dropped).all_from(draft)
 
 
@@ -158,12 +158,12 @@ class _Follower:
         return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
 
     def all_from(self, draft: Draft) -> list[Derivation]:
-        """All complete derivations from a draft, the preferred one first."""
+        """Make all complete derivations from a draft, the preferred one first."""
         preferred, deviations = self.follow(Derivation(draft, unseen=draft.left))
         return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
-        """Complete a derivation by first alternatives; also returns a stage after each other alternative."""
+        """Complete a derivation by first alternatives. If `deviate`, also return a stage for each other alternative."""
         deviations: list[Derivation] = []
         while stage.rule < len(self.rules):
             if not stage.unseen:
@@ -199,7 +199,7 @@ class _Follower:
         return stages
 
     def _tried(self, draft: Draft, rule: Rule, alternative: Alternative, label: str) -> Draft | None:
-        """The draft after an alternative; None if it is refused."""
+        """Apply an alternative to a fork of a draft; None if a step is refused, which is recorded in `dropped`."""
         after = draft.fork()
         try:
             scheduled_labels = alternative.apply(after)
@@ -216,12 +216,12 @@ class _Follower:
 
 
 def _is_foreign(rule: Rule) -> bool:
-    """Whether a rule is not one of the compiler's."""
+    """Whether a rule comes from a plugin or a user, not from the compiler."""
     return not str(getattr(rule, "__module__", "")).startswith("compiler.recipes.")
 
 
 def _check(rule: Rule, fault: str) -> None:
-    """Raise InputError for a fault of what a rule gives."""
+    """Raise InputError for a fault in the result of a rule; an empty `fault` is none."""
     if fault:
         raise InputError(f"search rule {getattr(rule, '__name__', rule)}: {fault}")
 

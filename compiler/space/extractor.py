@@ -22,9 +22,9 @@ AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which function
 class FeatureExtractor:
     """The feature extractor of a target.
 
-    width: the number of features. reasons: the reasons not to build a program. extract: the features and reasons of a
-    program with so many useful operations. seconds: the estimated times (n,) of candidates of a program by the values
-    (n, features) of their features, if these include an estimate.
+    width: the number of features. reasons: the names of the reasons not to build a program. extract: (program, its
+    operations without padding) -> features and reasons. seconds: (program, these operations, values (n, features)) ->
+    the estimated seconds (n,) of candidates; None if the features include no estimate.
     """
 
     width: int
@@ -51,5 +51,5 @@ EXTRACTORS: Mapping[str, Callable[[AnyMachine], FeatureExtractor]] = {"cpu": _of
 
 
 def extractor_for(machine: Machine | Gpu) -> FeatureExtractor:
-    """The feature extractor of a machine."""
+    """The feature extractor of a machine's family, for this machine."""
     return EXTRACTORS[machine.family](machine)

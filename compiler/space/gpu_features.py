@@ -41,11 +41,11 @@ from compiler.types.machines import Gpu
 ESTIMATE = 0
 """The feature that is the estimated time, relative to perfect kernels."""
 KERNELS = 2
-"""How many kernels have features of their own."""
+"""The number of kernels with separate features, those with the most time."""
 REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script", LATER)
-"""Why a candidate is not built: a block has too many threads, a thread too many registers, a block too much shared
-memory; most of the work is padding, unrolled loops fill the instruction cache, its script does not apply; or the space
-defers it."""
+"""The reasons not to build a candidate: a block has too many threads, a thread too many registers, a block too much
+shared memory; most of the work is padding, unrolled loops fill the instruction cache, its script does not apply; or the
+space defers it."""
 ADDRESSES = 20
 """Registers of a thread besides its tile: indices, pointers, loads that compilers hoist."""
 MOST_WASTE = 3.0
@@ -58,7 +58,7 @@ thread."""
 WORD = 4
 """Bytes of a register."""
 LAUNCH = 3e-6
-"""Seconds of a launch."""
+"""The fixed cost of a launch, in seconds."""
 BARRIER = 40.0
 """Cycles that a block waits at a barrier and for the first loads after it."""
 LATENCY = 4
@@ -68,11 +68,11 @@ SCHEDULERS = 4
 SHARED_BYTES = 128
 """Bytes that a multiprocessor moves to or from shared memory in a cycle."""
 L2 = 2.5
-"""How many times faster than memory L2 is."""
+"""The bandwidth of L2 relative to that of memory."""
 BESIDE = 0.15
 """The share of the shorter times that does not overlap with the longest."""
 AHEAD = 0.05
-"""The same if operands are prefetched a round ahead."""
+"""This share instead of BESIDE if operands are prefetched a round ahead."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class KernelCost:
     """The cost of a kernel, a nest at the top of a program.
 
     registers: of a thread. shared: bytes of a block. operations, products: outside and on tensor cores. rounds: cycles
-    of access to shared memory. l2_bytes: bytes from L2. compulsory_bytes: bytes from memory at least. barriers:
-    of a block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
+    of access to shared memory, of the grid. l2_bytes: bytes from L2. compulsory_bytes: the fewest bytes
+    from memory. barriers: of a block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
     """
 
     blocks: Number
@@ -121,16 +121,16 @@ class KernelCost:
 
     @cached_property
     def warps(self) -> Number:
-        """Warps that run at once on a multiprocessor."""
+        """The resident warps of a multiprocessor."""
         return self.busy * -(-self.threads // self.gpu.warp)
 
     @cached_property
     def idle(self) -> Number:
-        """The threads of whole warps over the threads of a block."""
+        """The threads of a block rounded up to whole warps, divided by the threads of the block."""
         return -(-self.threads // self.gpu.warp) * self.gpu.warp / traced_max(1, self.threads)
 
     def _wave(self, of_grid: Number) -> Number:
-        """The share of one multiprocessor in one wave, of a number for the whole grid."""
+        """The part of a number of the whole grid that falls to one multiprocessor in one wave."""
         return of_grid / traced_max(1, self.blocks) * self.busy
 
     @cached_property
@@ -160,7 +160,7 @@ class KernelCost:
 
     @cached_property
     def seconds(self) -> Number:
-        """The estimated time of a launch."""
+        """The estimated seconds of a launch of the kernel."""
         terms = (self.arithmetic, self.on_chip, self.off_chip)
         longest = traced_max(*terms)
         beside = AHEAD if self.is_pipelined else BESIDE
@@ -168,7 +168,7 @@ class KernelCost:
 
 
 def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
-    """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
+    """Extract the features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
     kernels = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
@@ -186,13 +186,13 @@ def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
-    """The estimated seconds of a scheduled program, to rank candidates where nothing can be measured."""
+    """Estimate the seconds of a scheduled program, to rank candidates where nothing can be measured."""
     view = ProgramView(program)
     return float(float_sum(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
-    """The seconds of a perfect kernel: all units busy, each argument moved once."""
+    """The seconds of a perfect kernel: all units busy, each argument moved once, one launch."""
     moved = sum(float(float_product(b.shape)) * element_bytes(b.element) for b in program.arguments)
     is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
     peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
@@ -252,7 +252,7 @@ def _repeated(s: BlockView) -> list[Loop]:
 
 
 def _is_product(s: BlockView) -> bool:
-    """Whether a statement runs on tensor cores."""
+    """Whether a statement is a reduction on tensor cores."""
     names = [loop.intrinsic for loop in s.loops]
     return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
 
@@ -263,8 +263,8 @@ def _tile(s: BlockView) -> Number:
 
 
 def _loads(touch: Touch, s: BlockView) -> Number:
-    """The number of accesses of all threads. Unrolled loops that its index does not depend on do not repeat it; a
-    reduction stores each result once."""
+    """The number of executions of an access by all threads. Unrolled loops that its index does not depend on do not
+    repeat it; a reduction stores each result once."""
     invariant = [loop for loop in _repeated(s) if loop.number not in touch.loops]
     if touch.is_write and s.block.combiners:
         invariant = [loop for loop in s.loops if loop.number not in touch.loops and loop.kind != "thread_x"]
@@ -309,7 +309,7 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 
 def _registers(s: BlockView, program: Program) -> Number:
     """The registers of a thread for a statement's tile: its results, and operands that several of them share. Of a
-    fragment, which a warp holds together, a thread counts its part."""
+    fragment, which a warp holds together, a thread counts its part. 1 without a reduction."""
     loops, copies = _repeated(s), 1.0
     if _is_product(s):
         loops, copies = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD

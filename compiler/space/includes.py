@@ -40,7 +40,7 @@ from compiler.types.machines import Gpu, Machine, host
 
 _ARCH, _THREADS = "arch", "threads"
 _SOURCES = "compiler.recipes."
-"""The room whose modules are a recipe's sources."""
+"""The prefix of the names of modules that count as a recipe's sources."""
 
 
 class Includer:
@@ -89,7 +89,7 @@ class Includer:
 
 
 def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
-    """The machine of a script's facts, this one without any, and the threads. Raises ScheduleError."""
+    """The machine and the threads by a script's facts; without facts this machine and 1. Raises ScheduleError."""
     stated = dict(facts.data) if isinstance(facts, DictionaryAttr) else {}
     arch = stated.get(_ARCH)
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
@@ -118,7 +118,7 @@ def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
 
 
 def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
-    """The recipe of a name. Raises ScheduleError."""
+    """Look up a recipe by its name. Raises ScheduleError if the machine's family has no such recipe."""
     rules = {rule.__name__: rule for rule in RULES_OF[machine.family]}
     if recipe not in rules:
         raise ScheduleError(unknown("recipe", recipe, list(rules), "; a plugin that has it is not loaded"), "include")
@@ -126,7 +126,7 @@ def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
 
 
 def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
-    """One of the alternatives of a recipe for a block, the first without a name. Raises ScheduleError."""
+    """The alternative of a recipe for a block, by its name or, without a name, the first. Raises ScheduleError."""
     names = []
     for alternative in rule(draft, label):
         if way in ("", alternative.name):
@@ -140,7 +140,7 @@ def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
 
 
 def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe: str) -> Iterator[Operation]:
-    """Copies of a recipe's steps with other sizes, by the names of its choices. Raises ScheduleError."""
+    """Copy a recipe's steps, with the decisions `sizes` by name of the choice. Raises ScheduleError for others."""
     names = choice_names(ops)
     missing = [name for name in sizes if name not in names.values()]
     if missing:
@@ -183,7 +183,8 @@ def _candidates(choice: Operation) -> list[int]:
 def with_includes(
     script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1
 ) -> ModuleOp:
-    """A script with `sched.include` for the steps of recipes; the same one if other steps use handles from a recipe."""
+    """Replace the steps of each inclusion in a script by one `sched.include`. Returns the script itself if there are no
+    inclusions, or if other steps use handles of a recipe."""
     sequence, ops = script_of(script), _ops(script)
     inside = {first_op for inclusion in inclusions for first_op in inclusion.places}
     recipe_handles = {result for first_op in inside for result in ops[first_op].results}
@@ -206,7 +207,7 @@ def with_includes(
 
 
 def _used(ops: Sequence[Operation]) -> list[Operation]:
-    """The steps that change the schedule, or give handles that such steps use."""
+    """The steps that change the schedule, or define handles that such steps use."""
     used: list[Operation] = []
     for op in reversed(ops):
         if not applies(op, *GIVERS) or any(result in step.operands for step in used for result in op.results):
@@ -215,7 +216,7 @@ def _used(ops: Sequence[Operation]) -> list[Operation]:
 
 
 class _Writer:
-    """Writes a script with includes."""
+    """Writes a script with includes into `body`; `values` maps handles of the original script to the new one's."""
 
     def __init__(self, body: Block, values: dict[SSAValue, SSAValue], machine: Machine | Gpu) -> None:
         self.body, self.values, self.machine = body, values, machine
@@ -223,16 +224,16 @@ class _Writer:
         self.blocks: dict[str, SSAValue] = {}
 
     def add(self, op: Operation) -> None:
-        """Add an op before the end."""
+        """Insert an op before the final yield."""
         assert self.body.last_op is not None
         self.body.insert_op_before(op, self.body.last_op)
 
     def copy(self, op: Operation) -> None:
-        """Add a copy of a step."""
+        """Add a copy of a step, its operands mapped by `values`."""
         self.add(op.clone(self.values))
 
     def include(self, inclusion: Inclusion, steps: Sequence[Operation]) -> None:
-        """Add the op for the steps of a recipe, and one for the handle of its block."""
+        """Add a `sched.include` for the steps of a recipe, after a `get_block` for its block if there is none yet."""
         block = self.blocks.get(inclusion.block)
         if block is None:
             get_block = PRIMITIVES["get_block"]
@@ -252,7 +253,7 @@ class _Writer:
 
 @cache
 def version_of(rule: Rule) -> str:
-    """The hash of a recipe's sources: its module, and the modules of recipes that it imports."""
+    """A hash of a recipe's sources, 8 hex digits: of its module, and of the modules of recipes that it imports."""
     modules: dict[str, ModuleType] = {}
     waiting = [sys.modules[unwrap(rule).__module__]]
     while waiting:
@@ -267,5 +268,5 @@ def version_of(rule: Rule) -> str:
 
 
 def _ops(script: ModuleOp | NamedSequenceOp) -> list[Operation]:
-    """The steps of a script."""
+    """The steps of a script, without the final yield."""
     return [op for op in script_of(script).body.block.ops if not isinstance(op, YieldOp)]

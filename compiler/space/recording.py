@@ -18,7 +18,7 @@ from compiler.support.errors import ScheduleError
 ONCE = "an `if` on a choice is decided once, when the template is written; make a template for each way instead"
 """The advice for a template whose steps depend on a choice."""
 COMPARED = 3
-"""How many templates of different draws are compared."""
+"""The number of templates, recorded with different random decisions, that are compared."""
 DRAWS = 8
 """The most calls of a function, with different random decisions, to find draws without a refused step."""
 
@@ -52,10 +52,11 @@ class _Template(Schedule):
 
 
 def recorded(function: Callable[[Schedule], object], schedule: Schedule) -> ModuleOp:
-    """The template that a function of a `Schedule` writes: its calls, choices without their random decisions.
+    """Record the calls of a function of a `Schedule` as a template; choices without a stated decision are open.
 
-    The calls must not depend on these decisions: an `if` is decided once, in Python. Raises ScheduleError if every draw
-    has a refused step, if two draws write different steps, and for a choice that no step uses.
+    The calls must not depend on the random decisions of open choices: an `if` is decided once, in Python. Raises
+    ScheduleError if every draw has a refused step, if two draws write different steps, and for a choice that no step
+    uses.
     """
     scripts: list[ModuleOp] = []
     for seed in range(DRAWS):

@@ -32,7 +32,7 @@ Positions = Sequence[int]
 
 @dataclass(frozen=True)
 class OpenChoice:
-    """An open choice: its place among the ops of the script, and its options, each the integers of its results."""
+    """An open choice: its position among the ops of the script, and its options, each the integers of its results."""
 
     position: int
     options: tuple[tuple[int, ...], ...]
@@ -46,8 +46,8 @@ class OpenChoice:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A script with open choices for a program, and those choices in order; `recorded_positions` are those with which
-    it was written, `inclusions` the steps of recipes."""
+    """A script with open choices for a program, and those choices in order; `recorded_positions` are the decisions of
+    the recorded schedule, `inclusions` the steps of recipes."""
 
     name: str
     program: Program
@@ -58,8 +58,7 @@ class Sketch:
 
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
-        """The sketch of a schedule: its script with all decisions removed, except at the places `closed` among its
-        ops."""
+        """Make the sketch of a schedule: its script without decisions, except those of ops at positions `closed`."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
         options = {
@@ -86,7 +85,7 @@ class Sketch:
         return list(_sequence(self.script).body.block.ops)
 
     def decided(self, positions: Positions) -> ModuleOp:
-        """The script with every choice decided."""
+        """The script with every choice decided, by positions in its options."""
         script = self.script.clone()
         ops = list(_sequence(script).body.block.ops)
         for choice, position in zip(self.choices, positions, strict=True):
@@ -100,11 +99,11 @@ class Sketch:
         return script
 
     def text(self, positions: Positions) -> str:
-        """The script with every choice decided, as text."""
+        """The text of `decided(positions)`."""
         return str(self.decided(positions))
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """The integers that each row of positions chooses, a column for each result of each choice."""
+        """Map positions (n, choices) to the integers that they choose (n, results), a column for each result."""
         columns = []
         for number, choice in enumerate(self.choices):
             table = np.asarray(choice.options, np.int64)
@@ -129,7 +128,7 @@ class Sketch:
         return replayed_state(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
-        """The plan of a choice: traced sizes as its results, or the loop that the witness chooses."""
+        """Plan a choice: its results are traced sizes, or for a choice of a loop that of the witness."""
         choice = self.choices[number]
         table = np.asarray(choice.options, np.int64)
         numbers: list[Number] = [
@@ -143,16 +142,16 @@ class Sketch:
 
 
 PlanStep = Callable[[State, int, SchedOp], Plan]
-"""A function that plans an op of a script, at a place among its ops."""
+"""A function that plans an op of a script, from the state before and its position among the ops."""
 
 
 def planned_step(state: State, place: int, op: SchedOp) -> Plan:
-    """The plan of the op's own primitive. Raises ScheduleError for a refusal."""
+    """Plan an op by its own primitive. Raises ScheduleError for a refusal."""
     return primitive_of(op).planned(state, op)
 
 
 def replayed_state(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
-    """The state after the ops of a script; their legality is not checked."""
+    """Replay the ops of a script on a program, without checks of legality, and return the final state."""
     state = State(program, random.Random(0), empty_script()[1])
     body = ops[0].parent
     assert body is not None
@@ -189,7 +188,7 @@ def _name(op: Operation) -> str:
 
 
 def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """The options of each choice of a schedule's script, by its place."""
+    """The options of each choice of a schedule's script, by its position among the ops."""
     ops = enumerate(_sequence(recorded.script).body.block.ops)
     return {position: _options_of(recorded, op) for position, op in ops if applies(op, *CHOICES)}
 

@@ -25,10 +25,10 @@ from compiler.support.errors import ScheduleError
 from compiler.types.machines import Gpu, Machine
 
 CHUNK = 16384
-"""How many candidates are evaluated at a time: their columns stay in the cache."""
+"""The number of candidates that are evaluated at a time: their columns stay in the cache."""
 
 FEW = 4
-"""The most candidates of a request whose features are never deferred."""
+"""The maximum number of candidates in a request whose features are never deferred."""
 FREE, PER = 8, 800
 """A larger request traces another structure only while there are fewer than FREE, and one for each PER candidates
 requested so far: tracing one takes some tens of milliseconds. The features of the other candidates are deferred."""
@@ -61,7 +61,7 @@ class SketchSpace:
 
     `defaults` are the decisions with which the sketches were recorded: of the preferred sketch, then the program as it
     is written, the baseline of the others. `estimated`: candidates are not measured but ranked by an estimate, one of
-    their features. `names`: the user's names of the parts of a canonical form.
+    their features. `names`: maps canonical names to the user's; None without a canonical form.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SketchSpace:
 
     @cached_property
     def defaults(self) -> tuple[Candidate, ...]:
-        """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
+        """The recorded candidate of each sketch: of the preferred one, of the program as written, of the others."""
         recorded = tuple((number, sketch.recorded_positions) for number, sketch in enumerate(self.sketches))
         return recorded[:1] + recorded[1:][-1:] + recorded[1:-1]
 
@@ -100,26 +100,26 @@ class SketchSpace:
 
     @property
     def structures(self) -> int:
-        """How many structures have been traced so far."""
+        """The number of structures traced so far."""
         return sum(len(traced.structures) for traced in self._traced)
 
     def script(self, candidate: Candidate) -> str:
-        """A candidate's script, all decisions made."""
+        """The text of a candidate's script, all decisions made."""
         number, positions = candidate
         return self.sketches[number].text(positions)
 
     def short(self, candidate: Candidate) -> ModuleOp:
-        """A candidate's script with the recipes by name."""
+        """A candidate's script with `sched.include` for the steps of recipes."""
         number, positions = candidate
         sketch = self.sketches[number]
         return with_includes(sketch.decided(positions), sketch.inclusions, self.machine, self.threads)
 
     def script_with_includes(self, candidate: Candidate) -> str:
-        """The text of such a script, as records have it."""
+        """The text of `short(candidate)`; records store scripts in this form."""
         return str(self.short(candidate))
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
-        """The features of candidates of one sketch, their positions (n, choices)."""
+        """The features of candidates of one sketch, whose positions are (n, choices); some may be deferred."""
         traced = self._traced[sketch]
         self._asked += len(positions)
         values = np.zeros((len(positions), self._extractor.width), np.float32)
@@ -159,8 +159,8 @@ class SketchSpace:
         return not traced.structures or self.structures < FREE + self._asked // PER
 
     def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
-        """The traced run of one candidate. Caches of analyses are cleared before and after: they may hold traced
-        numbers with another witness, and their guards would not be recorded again."""
+        """Trace the program of one candidate. Caches of analyses are cleared before and after: they may hold traced
+        numbers with another witness, whose guards would not be recorded again."""
         graph = traced.graph
         graph.begin()
         statements.forget()

@@ -2,7 +2,7 @@
 
 After the same answers to its guards so far, the traced code meets the same guard next. So runs share a path up to their
 first different answer, and each guard is evaluated once for all candidates that reach it. A cache in the traced code
-may skip guards: runs that do not fit the tree lie apart, and are compared one by one.
+may skip guards: runs that do not fit the tree are in a list, and are compared one by one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Structure:
 
 @dataclass
 class _Question:
-    """A node of the tree: a guard, and by answer the next guard, the run that ends there, or None without a run."""
+    """A node of the tree: a guard, and for each answer the next guard, the run that ends there, or None without."""
 
     guard: int
     after: dict[bool, _Question | Structure | None]
@@ -61,7 +61,8 @@ class Runs:
     def sorted(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """The rows of candidates by the structure that is valid for them; None for rows without one."""
+        """Group rows of candidates by the structure that is valid for them: yield each structure with its rows, and
+        None with rows for which no run is valid."""
         stack = [(self._first[True], rows)]
         while stack:
             node, node_rows = stack.pop()
@@ -82,7 +83,7 @@ class Runs:
     def _asked(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """The rows by the runs that lie apart; None for those without one."""
+        """Group rows by the runs outside the tree, as `sorted` does."""
         for structure in self._apart:
             agree = np.ones(len(rows), np.bool_)
             for guard, answer in structure.guards:

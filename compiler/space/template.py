@@ -19,13 +19,13 @@ from compiler.space.sketch import Sketch
 from compiler.types.machines import Gpu, Machine
 
 MOST = 32
-"""How many sketches a template makes at most: one with several `sched.auto` multiplies."""
+"""The maximum number of sketches of a template: each `sched.auto` multiplies them."""
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """A template in progress: the draft, its handles by those of the template (in `draft.kept`, at the same place as
-    in `values`), the names so far, and the places of the ops whose decisions the template states."""
+    """A template in progress: its draft; the template's handles so far, `draft.kept` has the draft's at the same
+    positions; the names of decisions; and the positions of ops whose decisions the template states."""
 
     draft: Draft
     values: tuple[SSAValue, ...]
@@ -40,11 +40,11 @@ def from_template(
     machine: Machine | Gpu,
     threads: int = 1,
 ) -> Derived:
-    """The sketches of a program under a template; the last one is the program as it is written.
+    """Make the sketches of a program from a template; the last one is the program as written.
 
-    Decisions of the template stay; its open choices are open in the sketches. At `sched.auto` the rules schedule that
-    block, with a sketch for each derivation. Raises ScheduleError for a step that does not apply,
-    whatever its choices, and for an open choice that no step uses.
+    Decisions of the template stay, its open choices stay open. At `sched.auto` the rules schedule that block, with a
+    sketch for each derivation, at most MOST. Raises ScheduleError for a step that does not apply, whatever its choices,
+    and for an open choice that no step uses.
     """
     sequence = script_of(script)
     fresh = schedule.fork()[0]
@@ -68,7 +68,7 @@ def from_template(
 
 
 def _applied(branch: _Branch, op: Operation) -> _Branch:
-    """A branch after one op of the template."""
+    """Apply one op of the template to a branch."""
     draft, closed, first = branch.draft, branch.closed, branch.draft.schedule.length
     handles = draft.schedule.step(op, dict(zip(branch.values, draft.kept, strict=True)))
     if isinstance(op, IncludeOp):
@@ -80,14 +80,14 @@ def _applied(branch: _Branch, op: Operation) -> _Branch:
 
 
 def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
-    """The places of the choices whose sizes an include states, among its steps, which begin at `first`."""
+    """The positions of the choices whose sizes an include states, among its steps, which begin at op `first`."""
     steps = list(script_of(schedule.script).body.block.ops)[first : schedule.length]
     sizes, names = {} if op.sizes is None else op.sizes.data, choice_names(steps)
     return frozenset(position for position, step in enumerate(steps, first) if names.get(step) in sizes)
 
 
 def _derived(branch: _Branch, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Branch]:
-    """The branches after the rules have scheduled a block, one for each derivation."""
+    """Schedule the block of a `sched.auto` by the rules: a branch for each derivation."""
     handles = dict(zip(branch.values, branch.draft.kept, strict=True))
     label = branch.draft.schedule.label(handles[op.operands[0]])
     ends = derivations(replace(branch.draft.fork(), left=(label,)), rules, dropped)

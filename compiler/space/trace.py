@@ -29,7 +29,7 @@ Array: TypeAlias = NDArray[Any]  # of int64 or float64
 
 @dataclass(frozen=True)
 class TraceNode:
-    """One operation of the graph on earlier nodes; or a constant, its `value`, or an input, whose column that is."""
+    """A node of the graph: an operation on earlier nodes `args`, a constant `value`, or the input of column `value`."""
 
     name: str
     args: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class TraceGraph:
         self.guards, self._answered = [], {}
 
     def input(self, column: int, witness: int, low: int, high: int) -> Number:
-        """The integer in a column of the candidates, within bounds that hold for all of them."""
+        """Make the number of an input column: the witness's value, and bounds of all candidates; an int if equal."""
         if low == high:
             return low
         return Traced(self, self._number(TraceNode("input", (), column)), witness, low, high)
@@ -84,15 +84,15 @@ class TraceGraph:
         return number
 
     def number_of(self, value: Number) -> int:
-        """The node of a number."""
+        """The index of the node of a number; a constant gets a node if it has none."""
         return value.node if isinstance(value, Traced) else self._number(TraceNode("constant", (), value))
 
     def apply(self, name: str, *operands: Number) -> int:
-        """The node of an operation."""
+        """The index of the node of an operation on numbers, added if it is new."""
         return self._number(TraceNode(name, tuple(self.number_of(operand) for operand in operands)))
 
     def answer(self, node: int, of_witness: bool) -> bool:
-        """The witness's answer to a condition, recorded as a guard."""
+        """Record the witness's answer to a condition as a guard, once a run, and return it."""
         if node not in self._answered:
             self._answered[node] = of_witness
             self.guards.append((node, of_witness))
@@ -212,7 +212,7 @@ class Traced:
         return self._apply("truediv", other, self, *_bounds("truediv", other, self))
 
     def _factor_without(self, divisor: Number) -> Number | None:
-        """The quotient by a divisor that is a factor of this product; None for any other number."""
+        """The quotient by a divisor that is a factor of this product, without a division; None for another number."""
         node = self.graph.nodes[self.node]
         if not isinstance(divisor, Traced):
             return self if divisor == 1 else self._scaled_down(node, divisor)
@@ -227,7 +227,7 @@ class Traced:
         return Traced(self.graph, cofactor, self.value // divisor.value, self.low // divisor.high, self.high)
 
     def _scaled_down(self, node: TraceNode, divisor: int) -> Number | None:
-        """The quotient of a product with a constant by a divisor of that constant; None for any other number."""
+        """The exact quotient of a product with a constant by a divisor of that constant; None for another number."""
         if node.name != "mul" or self.graph.nodes[node.args[1]].name != "constant":
             return None
         factor = int(self.graph.nodes[node.args[1]].value)
@@ -343,12 +343,12 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
 
 
 def traced_min(*values: Number) -> Number:
-    """The minimum of some numbers, without a guard."""
+    """The minimum of some numbers, for all candidates, without a guard."""
     return _joined("least", values)
 
 
 def traced_max(*values: Number) -> Number:
-    """The maximum of some numbers, without a guard."""
+    """The maximum of some numbers, for all candidates, without a guard."""
     return _joined("greatest", values)
 
 
