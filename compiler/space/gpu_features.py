@@ -81,7 +81,8 @@ class KernelCost:
 
     registers: of a thread. shared: bytes of a block. operations, products: outside and on tensor cores. rounds: cycles
     of access to shared memory, of the grid. l2_bytes: bytes from L2. compulsory_bytes: the fewest bytes
-    from memory. barriers: of a block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
+    from memory. barriers: of a block. tile: independent results of a thread. is_pipelined: whether operands are
+    prefetched.
     """
 
     blocks: Number
