@@ -40,7 +40,7 @@ class DecomposeReductionsPass(ModulePass):
 
 
 def decompose_reductions(program: Program) -> Program:
-    """Return the program with the init of every reduction as a separate nest; sums by whole warps stay. Raises
+    """Return the program with the init of every reduction as a separate nest; reductions by whole warps stay. Raises
     LoweringError for a reduction whose write is indexed by a reduce axis."""
     inits: dict[object, list[Node]] = {}
     decomposed: set[str] = set()

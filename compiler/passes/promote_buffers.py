@@ -58,7 +58,7 @@ class _AccessCache:
         self._cache: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
 
     def of(self, op: Operation) -> LowAccess | None:
-        """Return the access of an op; None if it has none, which its name tells faster than its class."""
+        """Return the access of an op, or None. Most ops are arithmetic: the name is a cheaper test than the class."""
         if not op.name.startswith(("memref.", "vector.")):
             return None
         operands, cached = tuple(op.operands), self._cache.get(op)

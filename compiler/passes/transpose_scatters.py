@@ -36,7 +36,7 @@ from compiler.passes.touches import accessed_buffers
 
 _INDEX = IndexType()
 MAX_ROWS = 32
-"""The most scatters of a tile: its vectors are in registers at the same time."""
+"""The most scatters of a tile, whose vectors are all in registers at once."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def arena(size: int) -> NDArray[np.uint8]:
 def prefault_arena(estimated_size: int) -> Allocate:
     """Allocate an arena of an estimated size, and fault its pages in on a daemon thread while the caller goes on: the
     system clears each page at its first access, half a second for hundreds of megabytes. Return a function from the
-    actual size to this arena, or to a new one if the estimate is far off."""
+    actual size to this arena, or to a new one if it is below half of the estimate or above 9/8."""
     if estimated_size < LARGE_PAGE:
         return arena
     memory = arena(estimated_size + estimated_size // SPARE)

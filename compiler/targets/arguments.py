@@ -64,7 +64,7 @@ def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) ->
 
 def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
     """Return whether no written array overlaps another one; sizes are in bytes, starts are addresses. In the order of
-    starts, a written array must begin behind the ends of all arrays before it, a read one behind the ends of the
+    starts, a written array must begin after the ends of all arrays before it, a read one after the ends of the
     written ones."""
     end: NativeValue = 0
     end_of_written: NativeValue = 0
@@ -119,7 +119,7 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
     """Return `value` as a numpy array, copied if it is not contiguous, aligned and in native byte order. Raises
-    TargetError for a value that is no such array of the argument's shape and dtype."""
+    TargetError for a value that is no array, and for another shape or dtype."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)

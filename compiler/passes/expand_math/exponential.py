@@ -70,7 +70,7 @@ def exp(x: Real) -> Real:
 
 
 def exp_in_range(x: Real, normal: bool = False) -> Real:
-    """e^x for an x without overflow or complete underflow; `normal` if the result is not subnormal either."""
+    """e^x for an x without overflow or complete underflow; `normal` asserts that the result is not subnormal."""
     reduced = _reduce(x)
     return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n_bits, normal)
 

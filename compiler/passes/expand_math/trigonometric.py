@@ -40,12 +40,12 @@ _COS = {
 
 
 def sin(x: Real, library: Library) -> Real:
-    """The sine; `library` builds a call of the C library's sine."""
+    """The sine; `library` builds a call of the C library's sine, for large f64 angles."""
     return _sine_of_quadrant(x, 0, library)
 
 
 def cos(x: Real, library: Library) -> Real:
-    """The cosine, which is the sine of the next quadrant."""
+    """The cosine: the sine of the next quadrant; `library` builds a call of the C library's cosine."""
     return _sine_of_quadrant(x, 1, library)
 
 

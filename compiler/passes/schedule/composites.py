@@ -81,7 +81,7 @@ class BindThreadsPass(SchedulingPass):
 
 @dataclass(frozen=True, kw_only=True)
 class FusePass(SchedulingPass):
-    """Fuse an elementwise consumer into a loop of its producer: `fuse{block=D at=C.m}`; as reverse-compute-at."""
+    """Fuse an elementwise consumer into a loop of its producer: `fuse{block=D at=C.m}`, like reverse-compute-at."""
 
     name = "fuse"
     block: str

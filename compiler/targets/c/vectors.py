@@ -22,7 +22,7 @@ from compiler.targets.clike.operations import ARITHMETIC, expression
 from compiler.targets.clike.statements import SourceWriter
 
 DYNAMIC = -(1 << 63)
-"""The marker of a position that is an SSA value."""
+"""The entry in `static_position` for a position that is an SSA value."""
 _REDUCTIONS: Mapping[str, tuple[str, str]] = {
     "add": ("+", ""),
     "mul": ("*", ""),

@@ -94,7 +94,7 @@ class CWriter(VectorStatements):
         return super().name(value, default)
 
     def type_of(self, value: SSAValue) -> str:
-        """Spell the type of a variable with a value."""
+        """Spell the type of a value. Raises LoweringError for a buffer."""
         if isinstance(value.type, MemRefType):
             raise self.language.lacks("a buffer that is carried or chosen")
         return self.language.spelled(value.type)
@@ -157,7 +157,7 @@ class CWriter(VectorStatements):
         self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
 
     def value(self, op: Operation, text: CExpr) -> None:
-        """Bind the result of an op: a quotient of indices with several uses as a variable, other indices in place."""
+        """Bind the result of an op as the base class does, but an index quotient with several uses as a variable."""
         if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
             self.declared(op.results[0], text.code)
         else:

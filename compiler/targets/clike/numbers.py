@@ -27,7 +27,7 @@ _CALLEES = {
     "ceil_quotient": ("quotient", "remainder"),
     "unsigned_ceil_quotient": ("unsigned_quotient", "unsigned_remainder"),
 }
-"""The functions that a function calls."""
+"""The functions of NUMBERS that a function calls."""
 
 
 def with_callees(names: Collection[str]) -> list[str]:

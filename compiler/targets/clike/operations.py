@@ -100,7 +100,7 @@ _SPECIAL = {
     math.AbsIOp: "absolute",
     math.IPowIOp: "integer_power",
 }
-"""Helpers on the type of the result."""
+"""The helpers of ops, defined for the type of the result."""
 
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}

@@ -38,7 +38,7 @@ class SourceWriter(ABC):
 
     @abstractmethod
     def type_of(self, value: SSAValue) -> str:
-        """Spell the type of a variable with a value."""
+        """Spell the type of a value."""
 
     def text(self, value: SSAValue) -> CExpr:
         """Return the expression of a value."""
@@ -66,7 +66,7 @@ class SourceWriter(ABC):
         self.lines.append(f"{'  ' * self.depth}{text}")
 
     def is_named(self, value: SSAValue) -> bool:
-        """Return whether a value is a variable."""
+        """Return whether the expression of a value is a variable."""
         text = self.texts.get(value)
         return text is not None and text.code in self.taken
 

@@ -40,8 +40,8 @@ class Binding(NamedTuple):
 
 
 class Binder:
-    """Binder for a native function, whose last `outputs` arguments are results; with 0 outputs it writes to all.
-    `fixed` are the arrays of further arguments, by their positions among all."""
+    """Checks of the arrays of calls to a native function, whose last `outputs` arguments are results; with 0 outputs it
+    writes to all. `fixed` are the arrays of further arguments, by their positions among all."""
 
     def __init__(self, name: str, arguments: Sequence[Argument], outputs: int, fixed: Mapping[int, Array]) -> None:
         self._name = name

@@ -46,11 +46,11 @@ class Ceiling(Protocol):
     what: str
 
     def probe(self, seconds: float) -> ProbeReading:
-        """Measure units per second over about `seconds`."""
+        """Measure operations or bytes per second over about `seconds`."""
 
 
 def plausible_share(share: float | None) -> float | None:
-    """Return the reached share of a ceiling; None if it rounds to more than 100%: the probe was wrong."""
+    """Return the reached share of a ceiling; None for None, and above 100% (rounded): then the probe was wrong."""
     return None if share is None or round(share, 2) > 1 else share
 
 
@@ -68,7 +68,7 @@ class _ProbeLoop:
         raise NotImplementedError
 
     def probe(self, seconds: float) -> ProbeReading:
-        """Measure units per second over about `seconds`."""
+        """Measure operations or bytes per second over about `seconds`, from MIN_SECONDS to MAX_SECONDS."""
         length = min(max(seconds, MIN_SECONDS), MAX_SECONDS)
         result = sample_undisturbed(lambda repeat: self._sample(max(MIN_SECONDS, length / 2**repeat)))
         self._speed = 1 / result.sample.present

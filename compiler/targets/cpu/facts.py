@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 RUN_ONCE = "run once"
-"""The verdict of a group that runs once, when the kernel is made."""
+"""The verdict of a group that runs once, when the kernel is built."""
 RUN_AS_FALLBACK = "run where the guard of its other form fails"
 """The verdict of a group that runs only if the guard of its other form fails; it is compiled as written."""
 

@@ -61,7 +61,7 @@ class Instruction:
 
     @cached_property
     def memory(self) -> str | None:
-        """Its memory operand, without decorations such as `{%k1}`."""
+        """Its memory operand, without decorations such as `{%k1}`; None without one."""
         return next((o.partition("{")[0].strip() for o in self.operands if _is_memory(o)), None)
 
     @cached_property
@@ -101,7 +101,7 @@ class Instruction:
 
     @property
     def target(self) -> str | None:
-        """The target of a jump or a direct call."""
+        """The target of a jump or a direct call; None for other instructions."""
         has_target = bool({"branch", "call"} & self.kinds) and bool(self.operands)
         return None if not has_target or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
 

@@ -76,7 +76,7 @@ ANY_ARRAY = replace(
 
 
 def kind_of(cls: type) -> ArrayKind | None:
-    """Return the array kind of a class; None if the fast path does not handle it."""
+    """Return the array kind of the class of numpy's arrays or torch's tensors; None for other classes."""
     if cls is np.ndarray:
         return NUMPY
     library = imported_torch()

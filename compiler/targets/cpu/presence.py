@@ -97,7 +97,7 @@ class Disturbance:
 
     @property
     def matters(self) -> bool:
-        """Whether to report it beside the results."""
+        """Whether to report it: its share is at least REPORTED_SHARE, or a disturbed sample is in use."""
         return self.share >= REPORTED_SHARE or self.used > 0
 
     def __str__(self) -> str:
@@ -174,16 +174,16 @@ AwayClock = Callable[[float], float]
 
 
 def _thread_away_clock() -> AwayClock:
-    """Measure wall time minus CPU time of the calling thread; 0 if the CPU clock is too coarse."""
+    """Start a clock of the calling thread's wall time minus CPU time; it shows 0 if the CPU clock is too coarse."""
     start = time.thread_time()
     return lambda seconds: seconds - (time.thread_time() - start) if _has_fine_clock() else 0.0
 
 
 def _process_away_clock() -> AwayClock:
-    """Measure the longest run queue wait of a thread of the process. A sleeping thread does not wait, so uneven work is
-    no disturbance. The CPU time of the process is no measure: serial work leaves threads without any, and idle threads
-    that spin hide what others lack. Without these figures from the system only involuntary switches reveal a
-    disturbance."""
+    """Start a clock of the longest run queue wait of a thread of the process. A sleeping thread does not wait, so
+    uneven work is no disturbance. The CPU time of the process is no measure: serial work leaves threads without any,
+    and idle threads that spin hide what others lack. Without these figures from the system only involuntary switches
+    reveal a disturbance."""
     before = _run_queue_waits()
     return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _run_queue_waits().items()), default=0.0)
 

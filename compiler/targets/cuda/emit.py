@@ -59,7 +59,7 @@ class CudaSource:
 
 
 def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
-    """Write the kernels that a host function launches. Raises LoweringError for an op without a spelling."""
+    """Write the kernels that a host function launches. Raises LoweringError for an op that CUDA C++ lacks."""
     program = read_host_function(module, host)
     positions = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
     kernel_texts: dict[str, str] = {}

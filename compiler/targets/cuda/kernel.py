@@ -153,7 +153,7 @@ class CudaKernel:
 def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """Write a host function and its kernels. Raises LoweringError for an op without a spelling, TargetError for
+    """Write a host function and its kernels. Raises LoweringError for an op that CUDA C++ lacks, TargetError for
     features that the architecture lacks, and for launches that it does not take."""
     source = emit(module, host)
     source.check(arch)

@@ -19,7 +19,7 @@ INTEGERS = {
 }
 _PAIRS = {"__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}
 _OPAQUE = {8: "uint2", 16: "uint4"}
-"""Types of so many bytes for loads and stores of vectors that CUDA C++ has no type for."""
+"""Types by their bytes, for loads and stores of vectors that CUDA C++ has no type for."""
 
 
 def spelled(type_: Attribute) -> str:

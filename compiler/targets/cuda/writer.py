@@ -88,7 +88,7 @@ class CudaWriter(SourceWriter):
             self.texts[op.memref] = CExpr(name)
 
     def type_of(self, value: SSAValue) -> str:
-        """Spell the type of a variable with a value; an index in `wide` has 64 bits."""
+        """Spell the type of a value; an index in `wide` has 64 bits."""
         if isinstance(value.type, IndexType):
             return "long long" if value in self.wide else "int"
         return spelled(value.type)

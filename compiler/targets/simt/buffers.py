@@ -157,8 +157,8 @@ class CheckedBuffer:
         return active & ~out_of_bounds
 
     def _count(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Count memory transactions of an access: sectors of global memory, rounds of shared memory's banks. A vector
-        is one access; in shared memory so is each quarter or half of a warp that moves 128 bytes."""
+        """Count memory transactions of an access: sectors of global memory, rounds of shared memory's banks. A warp's
+        op is one access; in shared memory each part of the warp that moves up to 128 bytes is one."""
         if not access.is_counted or self.space == "local":
             return
         lanes = flat.shape[1] if flat.ndim == 2 else 1

@@ -236,7 +236,7 @@ class ThreadLanes(Threads):
         self.values[op.token] = np.asarray(0)
 
     def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
-        """Group copies: all copies are waited for together."""
+        """Set the token of a group to 0: `wait` completes all copies, whatever their group."""
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:

@@ -20,7 +20,7 @@ Number = TypeVar("Number", int, Values)
 @dataclass
 class Threads:
     """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
-    have the same.
+    have the same value.
 
     block_index: along x, y, z. moment: the number of the interval between two barriers. full_mask: of all threads.
     """
