@@ -316,8 +316,8 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """A schedule with its verdict if it is proved, or agrees in a run; else the program as written. `make(judge_steps)`
-    makes the schedule. Its steps are judged only if it is not proved as a whole. Raises what `make` does."""
+    """A schedule with its verdict if it is proved, or agrees in a run; else as written, with the verdict. `make(judge)`
+    makes it, None for as written; its steps are checked only without a proof of the whole. Raises what `make` does."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)

@@ -37,7 +37,7 @@ def judged_verdict(
 
 
 def result_difference(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
-    """A sentence about a difference of a schedule's results from its original's on random inputs; None without one."""
+    """A sentence about a difference between a schedule's results and its original's on random inputs; None if equal."""
     subject = Subject(str(original.module), original.name, policy, threads)
     case: ReferenceCase = reference(subject).cases[0]
     module = schedule.module.clone()

@@ -56,14 +56,14 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def replaceable(main: Main) -> dict[str, Pairs]:
-    """For each function the pairs of an input and an output that may be one array in all its calls.
+    """Map each function to the pairs of an input and an output that may be one array in all its calls.
 
     The input must be a temporary that no later step reads, directly or by a view, and that the call reads once. The
     output must be a temporary of the same shape and type.
 
     A view has fixed memory, and cannot be the input. If it is the output, the input moves into its memory, so that the
     input must have no views itself. The same holds for a result of main of a call that a guard skips; there the only
-    input is the value that the result has if the call is skipped.
+    possible input is the value that the result has if the call is skipped.
 
         call @f(%a, %b)  call @g(%b, %c)  // temporaries a, b, c of one shape: b may be computed into a, c into b
     """

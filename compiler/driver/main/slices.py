@@ -58,8 +58,8 @@ class _Copied:
 
 
 class _Slices:
-    """The places of the parts of concatenations. These are joined from the last to the first, so that one inside
-    another is joined after it."""
+    """The buffers and offsets at which the parts of concatenations are. `join` takes concatenations from the last to
+    the first, so that one inside another is joined after it."""
 
     def __init__(self, main: Main, buffers: Mapping[str, Buffer]) -> None:
         self._main, self._buffers = main, buffers
@@ -71,7 +71,8 @@ class _Slices:
         self._gone: set[int] = set()
 
     def join(self, number: int, call: BufferCall, parts: Sequence[Slot]) -> None:
-        """Place the parts of a concatenation and remove its step, if it is within another or a part can be a slice."""
+        """Make the parts of a concatenation slices or copies, and remove its step; nothing if no part can be a slice
+        and it is not within another one."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)
         pieces = [(call.inputs[part.input], part.start * width) for part in parts]
@@ -91,7 +92,7 @@ class _Slices:
         return name in self._temporaries and name not in self._places
 
     def _place(self, number: int, within: _Place, pieces: Sequence[tuple[str, int]]) -> None:
-        """Place parts at offsets from a place; parts that cannot become slices are copied."""
+        """Make parts slices at offsets, in bytes, from the place `within`; parts that cannot be slices are copied."""
         for name, offset in pieces:
             slot = (within[0], within[1] + offset)
             if self._is_free(name):

@@ -176,7 +176,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """The partitions of a program in one form of the whole, by the forms of its groups.
+    """The partitions of a program, one for each combination of its groups' forms; the whole is in one form.
 
     written: makes the partition with all groups as written. offered: the groups with other forms; None if there are
     none. program: a main that calls the groups, even a single one; None if it is no te program. programs: the other
@@ -309,7 +309,7 @@ class FormChoice:
         return next(form for form in reversed(timed) if form in self.forms.names)
 
     def is_undecided(self, database: Database) -> bool:
-        """Whether a form was not timed yet."""
+        """Whether a database lacks a form's time."""
         return not {record.form for record in database.forms(self.key)}.issuperset(self.forms.names)
 
 

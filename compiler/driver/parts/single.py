@@ -27,7 +27,7 @@ class SingleGroup:
 
     group: the canonical form, with inputs and results in canonical order. arguments, results: the position in the
     function of each canonical input and result. written_buffers: the arguments of the loops as written: inputs, then
-    results. constants: the constant inputs by position, with their elements if the function states them.
+    results. constants: the constant inputs by position, with their elements, None if the function does not state them.
     """
 
     group: Group

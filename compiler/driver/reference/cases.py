@@ -244,8 +244,8 @@ def compile_strict(module: ModuleOp, name: str | None, threads: int | None = Non
 
 
 def _tile(schedule: Schedule, label: str) -> None:
-    """Tile the two innermost spatial loops of a reduction whose last loop is spatial; leave others unchanged, and those
-    whose tiling is refused."""
+    """Tile the two innermost spatial loops of a reduction whose last loop is spatial, by ROWS and COLUMNS, and make the
+    outermost loop parallel; leave other blocks unchanged, and those whose tiling is refused."""
     block = schedule.program.blocks[label]
     loops = schedule.get_loops(schedule.get_block(label))
     numbers = [loop.number for loop in schedule.program.enclosing(label)]

@@ -57,7 +57,7 @@ class Subject:
         return read(find_function(self.module, self.name))
 
     def __getstate__(self) -> dict[str, object]:
-        """The stated fields, without derived ones."""
+        """The fields to pickle, without the cached `module` and `program`."""
         return {field: getattr(self, field) for field in self.__dataclass_fields__}
 
 

@@ -44,7 +44,7 @@ class CompileJob:
 
     @property
     def symbol(self) -> str:
-        """The symbol of its function, by the key alone: programs with other names of it have the same machine code."""
+        """The symbol of its function, from the key alone: programs that name it differently share the machine code."""
         return f"{UNIT}.{sha256(repr(self.key).encode()).hexdigest()[:32]}"
 
 

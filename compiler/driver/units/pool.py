@@ -229,7 +229,7 @@ def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
 
 
 class _Helper:
-    """Another process, and the thread that sends it the calls of queued works."""
+    """Another process, and the thread that sends it the calls of the queue `works`."""
 
     def __init__(self, work: _Work[Any]) -> None:
         self._pool = WorkerPool(Calls(), 1, task="compile")

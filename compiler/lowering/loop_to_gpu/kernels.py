@@ -50,7 +50,7 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 
 
 def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
-    """Return the shape of a kernel: along each dimension the largest extent of a loop bound to it. Raises LoweringError
+    """Return a kernel's launch: along each dimension the largest extent of a loop bound to it. Raises LoweringError
     for block loops inside other loops, for blocks of a stage on different threads, and for loops that a kernel cannot
     have."""
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
@@ -89,7 +89,8 @@ def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: int) -> No
 
 
 def _check_stage(program: Program, loop: Loop) -> None:
-    """Raise LoweringError for blocks of a stage on different threads: a stage has no barrier inside."""
+    """Raise LoweringError for a stage without blocks, with a shared buffer inside, or with blocks on different threads:
+    a stage has no barrier inside."""
     shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
     if shared:
         raise LoweringError(

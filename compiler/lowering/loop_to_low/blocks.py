@@ -64,9 +64,9 @@ def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
 
 
 def deferred_conditions(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that a vectorized reduction need not test: the mask of its accumulator, outside of the
-    innermost loop, applies them. Requires that neither the accumulator's index nor the condition depends on that loop.
-    """
+    """Return the conditions of `guard` that a vectorized reduction need not test: the mask of its accumulator, outside
+    of the innermost loop, applies them. Neither the accumulator's index nor the conditions depend on that loop. None
+    for any other block."""
     if (
         not guard
         or not _is_separate_reduction(block)
@@ -234,7 +234,7 @@ class Emitter(Accessor):
 
     def _combine_jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
         """Combine the accumulators of all targets with the yielded values by the block's region, one lane after the
-        other if a target is the same in all lanes; return the new accumulators."""
+        other if no target's index varies with the lane; return the new accumulators."""
         accumulators = [self._read(access) for access in self.block.writes]
         if self.context.lane is None or any(self._varies(self._element(access).index) for access in self.block.writes):
             return self._apply_region(joint, accumulators, yielded)
@@ -247,7 +247,7 @@ class Emitter(Accessor):
         return accumulators
 
     def _lane_values(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[Sequence[SSAValue]]:
-        """Return for each lane its scalar of every yielded value; masked lanes have the identity."""
+        """Extract the scalars of the yielded values, as result[lane][value]; a masked lane has the identities."""
         vectors = [
             self._with_identity(value, identity_value)
             for value, identity_value in zip(yielded, joint.identities, strict=True)

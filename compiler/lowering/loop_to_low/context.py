@@ -91,7 +91,7 @@ class Context:
         return self.values.get(loop.number, lin.variable(loop.number))
 
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
-        """Map the axes of a block to forms over loops; `values`, by default of unrolled loops, replace variables."""
+        """Map a block's axes to forms over loops; `values`, by default of unrolled loops, replace loop variables."""
         loop_values = self.values if values is None else values
         return {n: self._substitute(form, loop_values) for n, form in enumerate(block.bindings)}
 
@@ -112,7 +112,7 @@ class Context:
         return lin.substitute(form, values, self.scopes.ranges)
 
     def is_bound(self, form: Linear) -> bool:
-        """Return whether all variables of a form are bound in the scopes, the lane included."""
+        """Return whether each variable of a form is bound in a scope or is the lane variable."""
         return all(v == self.lane or v in self.scopes.bound for v in form.variables())
 
     def has_lanes(self, form: Linear) -> bool:
@@ -143,7 +143,7 @@ class Context:
         )
 
     def is_implied(self, condition: Condition) -> bool:
-        """Return whether a fact implies a condition f >= 0: f - fact is never negative."""
+        """Return whether a fact g >= 0 implies an inequality f >= 0: f - g is never negative. False for f = 0."""
         return not condition.equal and any(
             Condition(condition.form - fact.form).always(self.scopes.ranges) for facts in self.facts for fact in facts
         )

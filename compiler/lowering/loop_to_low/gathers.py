@@ -123,7 +123,7 @@ class _Gather(Accessor):
         ]
 
     def _clamp(self, dims: dict[int, SSAValue]) -> _TableIndex:
-        """Return scalar index values, 0 for values out of bounds: one unsigned comparison finds negative ones too."""
+        """Clamp scalar index values by dimension: 0 replaces one out of bounds. An unsigned comparison finds all."""
         assert isinstance(self.table.type, MemRefType)
         values: dict[int, SSAValue] = {}
         inside: SSAValue | None = None

@@ -183,7 +183,7 @@ class BlockLanes:
         return vector_
 
     def _mask(self, tests: Sequence[Condition]) -> SSAValue | None:
-        """Return the lanes in which all conditions hold; None for all lanes."""
+        """Emit the mask of the lanes in which all `tests` hold; None without tests."""
         mask: SSAValue | None = None
         level = 0
         for test in tests:

@@ -83,7 +83,8 @@ def _alloc(context: Context, buffer: Buffer) -> None:
 
 
 def _emit_guarded(context: Context, node: Loop | Computed) -> None:
-    """Emit a loop or block under the conditions that all its blocks share and whose variables are bound."""
+    """Emit a loop or block, in an scf.if on the conditions that all its blocks share and whose variables are bound;
+    emit nothing if one always fails."""
     testable = [c for c in context.shared_untested(node) if context.is_bound(c.form) and not context.has_lanes(c.form)]
     if any(c.never(context.scopes.ranges) for c in testable):
         return

@@ -72,7 +72,7 @@ def private_parts(program: Program) -> dict[str, PrivatePart]:
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
-    """Return whether a buffer of scope local or fragment is allocated outside a thread loop that accesses it."""
+    """Return whether a buffer of scope local or fragment is allocated outside a thread loop whose blocks access it."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
     if alloc.buffer.scope not in ("local", "fragment"):
         return False

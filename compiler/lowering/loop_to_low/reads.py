@@ -25,7 +25,7 @@ class Reader(BlockLanes):
     """The reads of one block."""
 
     def _read(self, access: Access) -> SSAValue:
-        """Read an access: a scalar, or a vector if it differs between lanes."""
+        """Read an access: a scalar, or a vector if it varies with the lane; `otherwise` where its conditions fail."""
         element, otherwise = self._element(access), access.otherwise
         tests = self.context.conditions(access.where, self.axes)
         if otherwise is not None and any(test.never(self.scopes.ranges) for test in tests):
@@ -55,7 +55,7 @@ class Reader(BlockLanes):
     def _either(
         self, tests: Sequence[Condition], is_vector: bool, load: Callable[[], SSAValue], otherwise: Attribute | None
     ) -> SSAValue:
-        """Read under conditions without lanes by scf.if; `otherwise` if they fail."""
+        """Emit `load` in an scf.if on `tests`, which are the same in all lanes, and `otherwise` in its else region."""
         truth = self.context.all_of(tests)
         with self.scopes.region() as body:
             value = load()

@@ -35,7 +35,8 @@ class InsertionScope:
 
 @dataclass
 class Scopes:
-    """The stack of scopes, the variables bound in them (`home`: the level of the scope), and their ranges."""
+    """The stack of scopes, the variables bound in them, and their ranges. home: by variable, the level of its scope: an
+    index in the stack. constants: the constants emitted at the top."""
 
     stack: list[InsertionScope]
     bound: dict[int, SSAValue] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class Scopes:
 
     @contextmanager
     def at(self, location: LocationAttr) -> Iterator[None]:
-        """Set the location of ops, and of refusals, within the context."""
+        """Set the location of ops, and of LoweringErrors, within the context."""
         location_before, self.location = self.location, location
         try:
             yield

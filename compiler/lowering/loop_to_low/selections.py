@@ -15,7 +15,8 @@ Values = Mapping[int, Linear]
 
 
 def resolve_selections(body: tuple[Scalar, ...], axes: Values, ranges: lin.Ranges) -> tuple[Scalar, ...]:
-    """Replace each selection whose condition the axes decide by its operand; return `body` itself if none is."""
+    """Replace each selection whose condition the axes' forms decide by the selected operand; without any, return `body`
+    itself."""
     if not _uses_axes(body):
         return body
     resolved: dict[int, Scalar] = {}

@@ -124,8 +124,8 @@ def _tile(nest: Operands, reference: Reference, step: int) -> SSAValue:
 
 
 def _loaded_tile(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | None:
-    """Return a tile that this body has loaded from the same operands, if no op accessed its buffer since; else None.
-    LLVM would load it again."""
+    """Return the tile that this body has loaded from the same operands, if since then no op accessed its buffer and
+    there was no loop or branch; else None. LLVM would load it again."""
     op = context.scopes.stack[-1].block.last_op
     while op is not None and not op.regions:
         if isinstance(op, TileLoadOp):

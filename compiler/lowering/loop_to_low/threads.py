@@ -63,7 +63,8 @@ def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit
 
 
 def emit_bound(context: Context, threads: BlockThreads, loop: Loop, emit: Callable[[], None]) -> None:
-    """Emit a loop whose variable is a hardware index, under a test if some indices are beyond its extent."""
+    """Bind a loop's variable to its hardware index, and emit its body by `emit`, under a test if the kernel has indices
+    beyond the loop's extent."""
     scopes, kind = context.scopes, loop.kind
     scopes.bound[loop.number], scopes.home[loop.number] = threads.ids[kind], 0
     tests = []

@@ -46,9 +46,9 @@ HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, *
 
 def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:
     """Emit the LLVM IR text of a low-level module, for a machine. Buffers are bare pointers in row-major order, with a
-    byte for an i1; an argument is aligned to its element, a slot, and an argument in the attribute `aligned`, to 64
-    bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type without a native
-    form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
+    byte for an i1; an argument is aligned to its element, a slot of the workspace, and an argument in the attribute
+    `aligned`, to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type
+    without a native form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
     handlers = {**handlers, **intrinsics(machine), **stores(machine)}
     texts: list[str] = []
     externals: set[str] = set()

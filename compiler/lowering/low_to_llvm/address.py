@@ -81,7 +81,7 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: BufferL
 
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
-    """Return a divisor of each varying term of a form: its factor, times the step of a loop's index."""
+    """Return a divisor of each varying term of a form: its factor times the known divisor of a loop's index."""
     multiples = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
@@ -103,7 +103,7 @@ def offset(f: FunctionEmitter, form: Linear) -> str:
 
 
 def _stays_inside(f: FunctionEmitter, form: Linear, length: int) -> bool:
-    """Return whether a form is within a buffer's elements for all values of loop indices."""
+    """Return whether constant loop bounds prove that a form is within [0, length] for all values of loop indices."""
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)

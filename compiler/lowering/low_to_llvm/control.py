@@ -38,7 +38,8 @@ def emit_return(f: FunctionEmitter) -> None:
 
 
 def _call(f: FunctionEmitter, op: func.CallOp) -> None:
-    """Emit a call; the callee gets the workspace behind the caller's slots, and perhaps the thread count."""
+    """Emit a call; the callee gets the workspace behind the caller's slots, and the thread count if it takes one.
+    Raises LoweringError for a call with results, in a parallel loop, or of a misaligned argument."""
     name = op.callee.string_value()
     callee = called(op)
     if op.results:
@@ -63,7 +64,7 @@ def _inside_parallel(op: Operation) -> bool:
 
 
 def _yield(f: FunctionEmitter, op: scf.YieldOp) -> None:
-    """The op around reads the yielded values."""
+    """Emit nothing: the enclosing op reads the yielded values."""
 
 
 def _yielded(f: FunctionEmitter, block: Block) -> list[str]:

@@ -23,8 +23,8 @@ def _ldexp(f: FunctionEmitter, op: LdexpOp) -> None:
 
 
 def _ldexp_by_bits(f: FunctionEmitter, op: LdexpOp) -> None:
-    """Emit x 2^(n/2) 2^(n - n/2) with powers built from bits, or x 2^n if that is normal: llvm.ldexp would be a call
-    for each lane."""
+    """Emit x 2^(n/2) 2^(n - n/2) with powers built from bits, or x 2^n if the op has `normal`: llvm.ldexp would be a
+    call for each lane."""
     real, integer = op.result.type, op.n.type
     digits, bias = _DIGITS[width(integer)]
     powers, scaled = [f.use(op.n)], f.use(op.x)

@@ -39,7 +39,7 @@ def store(f: FunctionEmitter, op: Operation) -> None:
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Convert a loaded value to its register form: the bytes of i1 are compared, any byte but 0 is true."""
+    """Convert a loaded value to its register form: an i1 is loaded as a byte, and any byte but 0 is true."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 

@@ -88,7 +88,7 @@ def takes_threads(function: FuncOp) -> bool:
 
 @dataclass(frozen=True)
 class Outlined:
-    """The separate functions of a function: parallel loops, and callees in the order of first calls."""
+    """The parallel loops of a function, which are outlined, and its callees in the order of first calls."""
 
     loops: list[scf.ParallelOp]
     callees: list[FuncOp]
