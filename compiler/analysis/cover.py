@@ -48,8 +48,8 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
         for d, (mine, theirs) in enumerate(zip(use.index, reset.forms, strict=True)):
             same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(theirs, y)}")
         for order in orders(t, s, y, x):
-            parts = [*domain, *t.domain(y, reset), *same, *order]
-            ways.append(points(point, parts, y.values()))
+            constraints = [*domain, *t.domain(y, reset), *same, *order]
+            ways.append(points(point, constraints, y.values()))
     reads = points(point, domain)
     try:
         return surely_within(reads, "; ".join(ways)) if ways else sample(reads) is None

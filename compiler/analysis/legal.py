@@ -173,13 +173,13 @@ def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step:
 
 def _set_of(inits: Sequence[Statement]) -> str:
     """The set of elements that inits write, in isl's syntax."""
-    parts = []
+    sets = []
     for s in inits:
         names = {n: f"l{n}" for n in s.loops}
         heads = [f"e{d}" for d in range(len(s.uses[0].forms))]
         element = [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].forms, strict=True)]
-        parts.append(points(heads, [*s.domain(names), *element], names.values()))
-    return "; ".join(parts)
+        sets.append(points(heads, [*s.domain(names), *element], names.values()))
+    return "; ".join(sets)
 
 
 def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
@@ -240,14 +240,14 @@ def _first_violation(
     for key in matched:
         for name in dict.fromkeys(use.buffer for use in new[key].uses):
             touching.setdefault(name, []).append(key)
-    seen: set[tuple[Key, Key]] = set()
+    checked_pairs: set[tuple[Key, Key]] = set()
     for keys in touching.values():
         mine = [key for key in keys if key in changed_keys]
         for s in keys:
             for t in keys if s in changed_keys else mine:
-                if (s, t) in seen:
+                if (s, t) in checked_pairs:
                     continue
-                seen.add((s, t))
+                checked_pairs.add((s, t))
                 pair = _Pair(before, after, (matched[s], matched[t]), (new[s], new[t]), step)
                 if pair.keeps_order():
                     continue

@@ -92,12 +92,12 @@ def _rows(constraint: str) -> tuple[Constraint, ...]:
     """Translate a constraint to rows: those of its quotients and one for each comparison. Raises _Untranslated."""
     if constraint == "true":
         return ()
-    first, *parts = _COMPARISON.split(constraint)
-    if not parts:
+    first, *operators_and_sides = _COMPARISON.split(constraint)
+    if not operators_and_sides:
         raise _Untranslated
     rows: list[Constraint] = []
     left = _Sum(first, rows).factors
-    for comparison, text in zip(parts[::2], parts[1::2], strict=True):
+    for comparison, text in zip(operators_and_sides[::2], operators_and_sides[1::2], strict=True):
         right = _Sum(text, rows).factors
         small, large = (right, left) if comparison.startswith(">") else (left, right)
         rows.append(_row(comparison == "=", _joined(large, small, -1), 0 if "=" in comparison else -1))

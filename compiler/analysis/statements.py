@@ -256,5 +256,5 @@ def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence
     used = set().union(*(form.variables() for form in forms))
     numbers = [loop.number for loop in loops]
     inner = [number for number in numbers[depth:] if number in used]
-    places = (*_mains(positions[:depth]), (positions[depth], order), *[(0, 0)] * len(inner))
-    return _statement(nest, block, True, [*numbers[:depth], *inner], places)
+    schedule_dims = (*_mains(positions[:depth]), (positions[depth], order), *[(0, 0)] * len(inner))
+    return _statement(nest, block, True, [*numbers[:depth], *inner], schedule_dims)

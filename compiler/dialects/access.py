@@ -119,8 +119,8 @@ class AccessAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            parts = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_attribute)
-        return [*parts, NoneAttr(), NoneAttr()][:3] if len(parts) < 3 else parts
+            attributes = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_attribute)
+        return [*attributes, NoneAttr(), NoneAttr()][:3] if len(attributes) < 3 else attributes
 
     @property
     def affine_map(self) -> AffineMap:
@@ -179,11 +179,11 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
     if condition is None:
         return lambda element: AccessAttr(map)
     parser.parse_keyword("else")
-    place = parser.pos
+    position = parser.pos
     value = parse_literal(parser)
 
     def finish(element: Attribute) -> AccessAttr:
-        return AccessAttr(map, condition, literal_of(parser, value, element, place))
+        return AccessAttr(map, condition, literal_of(parser, value, element, position))
 
     return finish
 
@@ -228,10 +228,10 @@ def parse_literal(parser: Parser) -> int | float:
     for word in ("inf", "nan"):
         if parser.parse_optional_keyword(word):
             return sign * float(word)
-    place = parser.pos
+    position = parser.pos
     number = parser.parse_number(allow_boolean=False)
     if number == math.inf:
-        parser.raise_error("the number is beyond the greatest f64", place)
+        parser.raise_error("the number is beyond the greatest f64", position)
     return sign * (number if isinstance(number, float) else int(number))
 
 

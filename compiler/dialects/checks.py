@@ -124,12 +124,12 @@ def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[st
 
 def check_order(block: Block) -> None:
     """Check that every value is defined before its uses, which xDSL does not check."""
-    seen: set[SSAValue] = set(block.args)
+    defined: set[SSAValue] = set(block.args)
     for op in block.ops:
         for operand in op.operands:
-            if operand not in seen:
+            if operand not in defined:
                 raise VerifyException(f"'{op.name}' uses a value that is not defined before it in the body")
-        seen.update(op.results)
+        defined.update(op.results)
 
 
 def element_type(value: SSAValue) -> Attribute:

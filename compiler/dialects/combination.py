@@ -92,8 +92,8 @@ class Combining(IRDLOperation):
             raise VerifyException(f"expected {expected} combiners for {len(types)} results, got {len(names)}")
 
     def _verify_joint(self, block: Block, types: Sequence[Attribute], yield_op: type[Operation]) -> None:
-        given = self.identities.data if self.identities is not None else ()
-        if [getattr(value, "type", None) for value in given] != list(types):
+        identities = self.identities.data if self.identities is not None else ()
+        if [getattr(value, "type", None) for value in identities] != list(types):
             raise VerifyException(f"the combiner needs neutral values of types {', '.join(map(str, types))}")
         if [arg.type for arg in block.args] != [*types, *types]:
             raise VerifyException("the combiner takes every result so far and then every value to add, of their types")
@@ -140,11 +140,11 @@ def parse_combination(parser: Parser) -> Combination:
     def neutral() -> None:
         argument = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        place = parser.pos
+        position = parser.pos
         value = parse_literal(parser)
         parser.parse_punctuation(":")
         type = parser.parse_type()
-        identities.append(literal_of(parser, value, type, place, signless=True))
+        identities.append(literal_of(parser, value, type, position, signless=True))
         arguments.append(argument.resolve(type))
 
     def added() -> None:

@@ -86,18 +86,18 @@ def _check_sizes(op: Operation) -> None:
 
 
 def _check_block(block: Block, outer: set[SSAValue]) -> None:
-    seen = outer | set(block.args)
+    visible = outer | set(block.args)
     for op in block.ops:
         for operand in op.operands:
-            if operand not in seen:
+            if operand not in visible:
                 name = f"'%{operand.name_hint}'" if operand.name_hint else "a value"
                 raise Refusal(op, f"'{op.name}' uses {name} before it is defined")
-        _check(op, seen)
-        seen.update(op.results)
+        _check(op, visible)
+        visible.update(op.results)
 
 
 def last_sentence(message: str) -> str:
     """The sentence in a message of xDSL, which prints the op around it: the last line with words."""
     lines = [line.strip().lstrip("^- ").strip() for line in message.strip().splitlines()]
-    said = [line for line in lines if line and not set(line) <= set("^-~ ")]
-    return said[-1] if said else "the input is malformed"
+    sentences = [line for line in lines if line and not set(line) <= set("^-~ ")]
+    return sentences[-1] if sentences else "the input is malformed"

@@ -72,10 +72,10 @@ def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
         return named[0]
     names = ", ".join(f.sym_name.data for f in functions(module))
     if not named:
-        others = f" (it has {names})" if names else ""
+        hint = f" (it has {names})" if names else ""
         if not names and any(op.name == "transform.named_sequence" for op in module.walk()):
-            others = ": it is a script, for --script or --schedule, or schedule= of a build"
-        raise InputError(f"the module has no function {f'@{name}' if name else 'at all'}{others}")
+            hint = ": it is a script, for --script or --schedule, or schedule= of a build"
+        raise InputError(f"the module has no function {f'@{name}' if name else 'at all'}{hint}")
     raise InputError(f"the module has several functions ({names}); name the one to use")
 
 

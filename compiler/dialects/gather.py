@@ -119,8 +119,8 @@ class Gathering(IRDLOperation):
         for value, access in zip(self.indices, self.reads, strict=True):
             _check_integer(value)
             check_access(_what("index", value), access, shape_of(value), axes, domain)
-        parts = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
-        check_access(_what("read of table", self.table), AccessAttr(parts), shape_of(self.table), axes, domain)
+        affine_parts = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
+        check_access(_what("read of table", self.table), AccessAttr(affine_parts), shape_of(self.table), axes, domain)
         if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 
@@ -180,7 +180,7 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
 
     expressions = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, dimension)
     parser.parse_keyword("else")
-    place = parser.pos
+    position = parser.pos
     number = parse_literal(parser)
     parser.parse_punctuation(":")
     types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
@@ -188,7 +188,7 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
         parser.raise_error(f"expected {1 + len(accesses)} tensor or memref types: of the table, then of each index")
     resolved = parser.resolve_operand(table, types[0])
     assert isinstance(types[0], TensorType | MemRefType)
-    otherwise = _literal(parser, number, types[0].get_element_type(), place)
+    otherwise = _literal(parser, number, types[0].get_element_type(), position)
     indices = [parser.resolve_operand(o, t) for o, t in zip(unresolved, types[1:], strict=True)]
     reads = [finish(scalar_of(v)) for finish, v in zip(accesses, indices, strict=True)]
     return Gathered(AffineMap(len(names), len(accesses), tuple(expressions)), otherwise, resolved, indices, reads)

@@ -44,19 +44,19 @@ def _round(a: Value) -> Value:
 
 
 def _rsqrt(a: Value) -> Value:
-    wide = a.astype(np.float32) if a.dtype.itemsize == 2 else a
-    return (1 / np.sqrt(wide)).astype(a.dtype)
+    widened = a.astype(np.float32) if a.dtype.itemsize == 2 else a
+    return (1 / np.sqrt(widened)).astype(a.dtype)
 
 
 def _fma(a: Value, b: Value, c: Value) -> Value:
-    wide = np.longdouble if a.dtype == np.float64 else np.float64
-    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
+    wide_dtype = np.longdouble if a.dtype == np.float64 else np.float64
+    return (a.astype(wide_dtype) * b.astype(wide_dtype) + c.astype(wide_dtype)).astype(a.dtype)
 
 
 def _by_element(function: Callable[[float], float]) -> Callable[[Value], Value]:
     """Lift a function of Python floats to arrays: computed in double precision, then rounded."""
-    wide = np.vectorize(function, otypes=[np.float64])
-    return lambda a: wide(a).astype(a.dtype)
+    elementwise = np.vectorize(function, otypes=[np.float64])
+    return lambda a: elementwise(a).astype(a.dtype)
 
 
 ELEMENTARY = {

@@ -110,8 +110,8 @@ class ComputeOp(Combining):
             check_access(_what(value, position), access, shape_of(value), axes)
         extents = tuple(axis.size for axis in self.spatial_axes)
         expected = [TensorType(v.type, extents) for v in block.last_op.operands]  # type: ignore[union-attr]
-        given = [TensorType(scalar_type(element_type(v)), shape_of(v)) for v in self.outputs]
-        if given != expected:
+        output_types = [TensorType(scalar_type(element_type(v)), shape_of(v)) for v in self.outputs]
+        if output_types != expected:
             raise VerifyException(
                 f"the results of '{self.label.data}' must be {', '.join(map(str, expected))} "
                 f"after its spatial axes and yielded values, not {', '.join(map(str, self.outputs.types))}"
@@ -201,10 +201,10 @@ def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[Tenso
     operand = parser.parse_unresolved_operand()
     access = parse_access(parser, names)
     parser.parse_punctuation(":")
-    place = parser.pos
+    position = parser.pos
     type = parser.parse_type()
     if not isinstance(type, TensorType | MemRefType):
-        parser.raise_error(f"expected a tensor or memref type, got {type}", place)
+        parser.raise_error(f"expected a tensor or memref type, got {type}", position)
     return parser.resolve_operand(operand, type), access(type.get_element_type())
 
 

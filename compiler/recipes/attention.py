@@ -188,15 +188,15 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
     _inline_before(s, powers)
     largest = _only(s, block, [h for h in s.get_producers(powers) if _reduces(s, h)][-1:], "a maximum in the powers")
     logits = _only(s, block, s.get_producers(largest), "one block of logits in the maximum")
-    kept: list[Handle] = []
+    kept_handles: list[Handle] = []
     while not _reduces(s, logits):
         before = _only(s, block, s.get_producers(logits), "one block of scores in the logits")
         if makes_result(s, node_of(s, logits)):
-            kept.insert(0, logits)
+            kept_handles.insert(0, logits)
         else:
             s.inline(logits)
         logits = before
-    return Softmax(logits, kept, largest, powers, total, weights)
+    return Softmax(logits, kept_handles, largest, powers, total, weights)
 
 
 def _inline_before(s: Schedule, block: Handle) -> None:

@@ -99,12 +99,12 @@ def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
     tiles, before = _pointwise_tiles(draft, block, lanes), draft.producer(image.buffer)
     along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
     together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
-    done = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
+    scheduled = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
     if before is not None and together and draft.is_temporary(before.label) and not is_costly(before):
         s.inline(s.get_block(before.label))
     else:
         before = None  # costly functions would be computed for idle lanes too
-    draft.parallel(done.images, done.panels)
+    draft.parallel(scheduled.images, scheduled.panels)
     return labels(block, after, before)
 
 
@@ -126,8 +126,8 @@ def _pointwise_by_filters(draft: Draft, label: str, constant: bool) -> Sequence[
     most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
     pixels, vectors, _ = _register_tile(draft, _pixels(block), -(-o // lanes), c)
     tiles = ConvolutionTiles(pixels, vectors, draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"))
-    done = pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
-    draft.parallel(done.panels, done.rows)
+    scheduled = pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
+    draft.parallel(scheduled.panels, scheduled.rows)
     return labels(block, after)
 
 
@@ -139,8 +139,8 @@ def _implicit_gemm(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     share = filters if image is None else share_of(image)  # of filters that read the same channels
     lanes = gcd(share, draft.lanes(label)) if share < filters else min(draft.lanes(label), share)
     epilogue, handle = draft.handle(after), s.get_block(label)
-    done = tiled_convolution(s, handle, epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
-    draft.parallel(done.panels, done.rows)
+    scheduled = tiled_convolution(s, handle, epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
+    draft.parallel(scheduled.panels, scheduled.rows)
     return labels(block, after)
 
 
@@ -150,8 +150,8 @@ def _by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str
     lanes = min(draft.lanes(label), o)
     pixels, vectors, _ = _register_tile(draft, -(-w // strides[-1]), -(-o // lanes), c * taps_of(block))
     epilogue = draft.handle(after)
-    done = by_phases(s, s.get_block(label), epilogue, strides, ConvolutionTiles(pixels, vectors, c), lanes)
-    draft.parallel(done.panels, done.rows)
+    scheduled = by_phases(s, s.get_block(label), epilogue, strides, ConvolutionTiles(pixels, vectors, c), lanes)
+    draft.parallel(scheduled.panels, scheduled.rows)
     return labels(block, after)
 
 

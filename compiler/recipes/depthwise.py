@@ -62,8 +62,8 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
         return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
 
     fitting = range(1, min(height, max(1, most // vectors)) + 1)
-    whole = dense and height * vectors <= 2 * most and count == vectors
-    rows = height if whole and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
+    fits_one_tile = dense and height * vectors <= 2 * most and count == vectors
+    rows = height if fits_one_tile and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
     high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8, 14) if n <= height] or [1], rows, "rows")
     wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
     tall, across = draft.schedule.value(high), draft.schedule.value(wide)
@@ -138,9 +138,9 @@ def image_of(block: Block) -> Access | None:
     if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
         return None
     moving = [form.variables() for form in images[0].index]
-    apart = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)
+    channels_alone = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)
     steps = images[0].index[-1].coefficient(last)
-    return images[0] if apart and steps is not None and steps > 0 else None
+    return images[0] if channels_alone and steps is not None and steps > 0 else None
 
 
 def share_of(image: Access) -> int:
@@ -159,8 +159,12 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
         column, part = s.split(column, [None, step])
         s.reorder(part, column)
         s.unroll(part)
-    left, end = -(-border // step), width + border
-    pieces = _pieces(left, end // step, -(-end // step), lanes) if step > 1 else [left, left + width // lanes * lanes]
+    left_columns, end = -(-border // step), width + border
+    pieces = (
+        _pieces(left_columns, end // step, -(-end // step), lanes)
+        if step > 1
+        else [left_columns, left_columns + width // lanes * lanes]
+    )
     for piece in _partitioned(s, column, pieces):
         vectors = cut(s, piece, lanes)
         if len(vectors) > 1 and s.extent(vectors[0]) <= FEW:

@@ -75,8 +75,8 @@ def _is_gradient(block: Block) -> bool:
 
 def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
     s = draft.schedule
-    done = conv_grad_weight(s, s.get_block(label), tiles)
-    draft.parallel(done.panel, done.channel)
+    scheduled = conv_grad_weight(s, s.get_block(label), tiles)
+    draft.parallel(scheduled.panel, scheduled.channel)
     return draft.left
 
 

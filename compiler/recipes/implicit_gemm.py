@@ -158,11 +158,11 @@ def by_phases(
         s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
     ]
     rows, phases = [pair[0] for pair in split], [pair[1] for pair in split if len(pair) > 1]
-    done = _filters_in_lanes(s, block, epilogue, replace(loops, image=rows, phases=phases), sizes, lanes, True)
+    scheduled = _filters_in_lanes(s, block, epilogue, replace(loops, image=rows, phases=phases), sizes, lanes, True)
     if row is not None:
         s.compute_at(row, rows[-2])
         copy_in_vectors(s, row, lanes)
-    return done
+    return scheduled
 
 
 def pointwise_by_filters(
@@ -322,8 +322,8 @@ def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: S
     """Pack weights in panels of filters, the dimension `dim`; in a panel channels come before taps, or after with
     `taps_first`."""
     tiles = [panel if d == dim else 1 for d in range(len(weights.index))]
-    others = [d for d in range(len(tiles)) if d != dim]
-    order = [dim, *(others[1:] + others[:1] if taps_first else others), len(tiles)]
+    other_dims = [d for d in range(len(tiles)) if d != dim]
+    order = [dim, *(other_dims[1:] + other_dims[:1] if taps_first else other_dims), len(tiles)]
     return s.pack(block, weights.buffer, tiles, order if order != sorted(order) else [])
 
 

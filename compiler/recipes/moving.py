@@ -134,11 +134,18 @@ def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
         return None
     steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
     target = [n for n in steps if node.writes[0].index[-1].coefficient(n) == 1]
-    wide = [access for access in node.reads if len({n for form in access.index for n in form.variables()}) > 1]
-    source = [n for n in steps if wide and all(access.index[-1].coefficient(n) == 1 for access in wide)]
-    if not target or not source or target[0] == source[0] or any(access.where for access in wide):
+    varying_reads = [access for access in node.reads if len({n for form in access.index for n in form.variables()}) > 1]
+    source = [
+        n for n in steps if varying_reads and all(access.index[-1].coefficient(n) == 1 for access in varying_reads)
+    ]
+    if not target or not source or target[0] == source[0] or any(access.where for access in varying_reads):
         return None
-    if any(source[0] in form.variables() for access in node.reads if access not in wide for form in access.index[:-1]):
+    if any(
+        source[0] in form.variables()
+        for access in node.reads
+        if access not in varying_reads
+        for form in access.index[:-1]
+    ):
         return None
     return target[0], source[0]
 

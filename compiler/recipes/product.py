@@ -114,11 +114,11 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
         return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
     with_constants = [Packing(first, first), Packing("ab", first)] if first else []
     with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
-    both = [] if first else [Packing("ab", "ab")]
+    packings_of_both = [] if first else [Packing("ab", "ab")]
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
-        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
+        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *packings_of_both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
-    return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
+    return [*with_constants, Packing("b"), Packing("ab"), *many, *packings_of_both]
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
@@ -136,27 +136,27 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
     s, block = draft.schedule, draft.block(label)
     consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
     tiles = _tiles(draft, block, lanes, packing.groups)
-    done = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
+    scheduled = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
     if consumer is not None and way == "stored in panels":
-        store_packed(s, s.get_block(consumer.label), done, tiles.rows, lanes)
+        store_packed(s, s.get_block(consumer.label), scheduled, tiles.rows, lanes)
         draft.panels[consumer.writes[0].buffer] = tiles.rows
     elif consumer is not None and way:
-        apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
+        apply_to_tiles(s, s.get_block(consumer.label), scheduled, lanes)
     before = None if "a" in packing.packed else draft.producer(block.reads[0].buffer)
     if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
         rows = draft.handle(before) or s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
-        s.compute_at(rows, done.ic)
+        s.compute_at(rows, scheduled.ic)
         elementwise(s, rows, lanes, 2)
     if draft.threads > 1:
-        _parallel(draft, s.get_block(label), done)
+        _parallel(draft, s.get_block(label), scheduled)
     return [label, *labels(before, consumer if way else None)]
 
 
 def _conflicts(draft: Draft, block: Block) -> bool:
     """Return whether more rows of A than WAYS map to one set of L1: they are copied for each round of tiles."""
-    apart = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
+    row_stride = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
     element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
-    return block.axes[-3].size > WAYS and apart is not None and apart > 0 and apart * element % PAGE == 0
+    return block.axes[-3].size > WAYS and row_stride is not None and row_stride > 0 and row_stride * element % PAGE == 0
 
 
 def _images(draft: Draft, block: Block) -> int:

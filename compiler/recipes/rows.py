@@ -44,12 +44,12 @@ def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def region(draft: Draft, label: str) -> Rows | None:
     """Return the rows of the unscheduled blocks that end in a block; None unless it is the last of its rows."""
-    program, left = draft.schedule.program, list(draft.left)
-    while label in left:
-        rows = rows_of(program, left[-1], left)
-        if left[-1] == label:
+    program, unscheduled = draft.schedule.program, list(draft.left)
+    while label in unscheduled:
+        rows = rows_of(program, unscheduled[-1], unscheduled)
+        if unscheduled[-1] == label:
             return rows
-        left = [name for name in left[:-1] if rows is None or name not in rows.axes]
+        unscheduled = [name for name in unscheduled[:-1] if rows is None or name not in rows.axes]
     return None
 
 
@@ -84,10 +84,10 @@ def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     it, in pieces, and gains nothing from the others."""
     members = [draft.block(label) for label in rows.axes]
     inner = {block.label: set(range(len(block.axes))).difference(rows.axes[block.label]) for block in members}
-    wide = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]
+    wide_blocks = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]
     if columns:
-        return _torn(draft, rows, columns) if len(wide) > 1 else not _is_even(draft, rows)
-    return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
+        return _torn(draft, rows, columns) if len(wide_blocks) > 1 else not _is_even(draft, rows)
+    return any(not _in_row(draft, block, rows.axes[block.label], len(wide_blocks) < 2) for block in wide_blocks)
 
 
 def _torn(draft: Draft, rows: Rows, columns: int) -> bool:
@@ -214,22 +214,22 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
     if any(access.where for access in block.reads) and any(reader.combiners for reader in readers):
         return False
     uses = sum(access.buffer in written for reader in readers for access in reader.reads)
-    wide = [a for a in block.reads if not set().union(*(form.variables() for form in a.index)) <= set(rows)]
-    return bool(readers) and (uses == 1 or len(wide) <= 1)
+    varying_reads = [a for a in block.reads if not set().union(*(form.variables() for form in a.index)) <= set(rows)]
+    return bool(readers) and (uses == 1 or len(varying_reads) <= 1)
 
 
 def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     """Reduce into temporaries where reductions write outputs; return the axes of all blocks, those of the copies
     too."""
-    done: dict[str, tuple[int, ...]] = {}
+    copied_axes: dict[str, tuple[int, ...]] = {}
     for label, numbers in axes.items():
-        done[label] = numbers
+        copied_axes[label] = numbers
         node = s.program.blocks[label]
         if node.combiners and makes_result(s, node):
             dims = {form.as_variable: dim for dim, form in enumerate(node.writes[0].index)}
             copy = s.cache_write(s.get_block(label))
-            done[s.label(copy)] = tuple(dims[number] for number in numbers)
-    return done
+            copied_axes[s.label(copy)] = tuple(dims[number] for number in numbers)
+    return copied_axes
 
 
 def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> int:

@@ -49,8 +49,8 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if step(draft.schedule.program, block.writes[0], thin.long) != 1:
         return  # elements that lie apart would be moved one by one for each row of the matrix
-    part = 4 * block.axes[thin.long].size * k  # bytes of the matrix that one iteration of the loops around it reads
-    first = part <= draft.machine.l1_bytes // 2
+    matrix_bytes = 4 * block.axes[thin.long].size * k  # read in one iteration of the loops around it
+    first = matrix_bytes <= draft.machine.l1_bytes // 2
     for resident in (first, not first):
         name = f"thin, {'in registers' if resident else 'by streams'}"
         yield Alternative(name, partial(_streams, label=label, thin=thin, resident=resident))
@@ -119,13 +119,17 @@ def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[s
     fitting = (draft.machine.registers // 2) // few if resident else 2 // few
     tile = ThinTile(max(1, min(fitting, -(-extent // lanes))), few, ROWS)
     short = None if thin.short is None else loops[thin.short]
-    part = None
+    outer_part = None
     if not resident and extent >= draft.threads * lanes > lanes:  # each thread has columns of its own
         share = -(-extent // (draft.threads * lanes)) * lanes
-        part, long = s.split(long, [None, share])
+        outer_part, long = s.split(long, [None, share])
     outer = streams(s, handle, long, short, tile, lanes, resident)
-    if draft.threads > 1 and s.label(outer) != s.label(s.get_loops(handle)[-1]) and (resident or part is not None):
-        draft.parallel(part or outer)
+    if (
+        draft.threads > 1
+        and s.label(outer) != s.label(s.get_loops(handle)[-1])
+        and (resident or outer_part is not None)
+    ):
+        draft.parallel(outer_part or outer)
     return [label]
 
 
@@ -198,10 +202,10 @@ def _around(
     """Return the loop over the reduction, and the loops other than it, `long` and `short`."""
     require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
     *spatial, k = s.get_loops(block)
-    taken = {s.label(loop) for loop in (long, short) if loop is not None}
-    if s.label(k) in taken or not taken <= {s.label(loop) for loop in spatial}:
+    tile_labels = {s.label(loop) for loop in (long, short) if loop is not None}
+    if s.label(k) in tile_labels or not tile_labels <= {s.label(loop) for loop in spatial}:
         raise refusal(s, block, "thin product", "its rows and columns are not loops around the reduction")
-    return k, [loop for loop in spatial if s.label(loop) not in taken]
+    return k, [loop for loop in spatial if s.label(loop) not in tile_labels]
 
 
 def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:

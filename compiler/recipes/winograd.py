@@ -148,8 +148,8 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
         for tile in range(1, min(most, rows * columns) + 1)
         if rows * columns % tile == 0 or (rows == 1 and columns == across)
     ]
-    least = min(cycles(*each) for each in fitted)
-    near_best = [each for each in fitted if cycles(*each) <= NEAR * least]
+    fewest_cycles = min(cycles(*each) for each in fitted)
+    near_best = [each for each in fitted if cycles(*each) <= NEAR * fewest_cycles]
     rows, best = min(near_best, key=lambda each: (each[0], cycles(*each)))
     options = [tile for r, tile in fitted if r == rows and 2 * tile >= best]
     return WinogradTiles(rows, columns, draft.choose(options, best, "tiles"), vectors)

@@ -55,8 +55,8 @@ def copy_nest(
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]
     block = copy_block(program.fresh_block(label), shape, reads, writes, types, _location(program, place))
-    taken = {loop.label for loop in program.enclosing(place)}
-    return block.label, copy_loops(program, block, [Interval(lin.constant(0), n) for n in shape], taken)
+    used_labels = {loop.label for loop in program.enclosing(place)}
+    return block.label, copy_loops(program, block, [Interval(lin.constant(0), n) for n in shape], used_labels)
 
 
 def copy_block(

@@ -40,8 +40,8 @@ def blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
 def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
     """Translate an index to a blocked buffer's: `[i, j]`, tiles [1, 8], is `[i, j floordiv 8, j mod 8]` in `order`."""
     outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
-    every = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
-    return [every[d] for d in order]
+    index_forms = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
+    return [index_forms[d] for d in order]
 
 
 def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:

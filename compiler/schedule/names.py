@@ -77,12 +77,12 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
 
 def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
     """The handle of the loop with a label around a block."""
-    place = s.label(block)
-    for loop in s.program.enclosing(place):
+    block_label = s.label(block)
+    for loop in s.program.enclosing(block_label):
         if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:
             return handle_there
     for handle in s.call(PRIMITIVES["get_loops"], block):
         if s.label(handle) == label:
             return handle
-    known_labels = ", ".join(loop.label for loop in s.program.enclosing(place)) or "none"
-    raise ScheduleError(f"it has no loop '{label}' (it has {known_labels})", "get_loops", f"block '{place}'")
+    known_labels = ", ".join(loop.label for loop in s.program.enclosing(block_label)) or "none"
+    raise ScheduleError(f"it has no loop '{label}' (it has {known_labels})", "get_loops", f"block '{block_label}'")

@@ -232,9 +232,9 @@ class SizesParameter(Parameter):
         return f"[{', '.join('None' if size == '-1' else size for size in sizes)}]"
 
     def fault(self, op: SchedOp, name: str) -> str:
-        static, given = _ints_of(op.properties[name]), len(getattr(op, "params"))  # noqa: B009
-        if static.count(DYNAMIC_INDEX) != given:
-            return f"{static.count(DYNAMIC_INDEX)} sizes are parameters, and {given} are given"
+        static, parameter_count = _ints_of(op.properties[name]), len(getattr(op, "params"))  # noqa: B009
+        if static.count(DYNAMIC_INDEX) != parameter_count:
+            return f"{static.count(DYNAMIC_INDEX)} sizes are parameters, and {parameter_count} are given"
         sizes = [size for size in static if size != DYNAMIC_INDEX]
         too_small = [size for size in sizes if size < 1 and not (self.inferred and size == -1)]
         return self.sentence.format(sizes) if too_small or (self.inferred and sizes.count(-1) > 1) else ""

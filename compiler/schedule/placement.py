@@ -25,7 +25,7 @@ def moved_nest(
 ) -> Node:
     """Build the nest of a block that moves into `node`: loops over spans of axes and all reduce axes, guard `when`."""
     around = (*program.enclosing(node.number), node)
-    taken = {n.label for n in around} | labels_in(node.body)
+    used_labels = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)
     for number, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
         if axis.is_reduce:
@@ -33,8 +33,8 @@ def moved_nest(
         elif number not in spans and not bound.variables() <= {n.number for n in around}:
             reason = f"its axis '{axis.label}' indexes no element and is tied to the place where it stands"
             refuse(block_place(block.label), reason)
-    labels = [f"{block.label}.{axis.label}" if axis.label in taken else axis.label for axis in block.axes]
-    return nest_over(program, replace(block, guard=tuple(when)), complete, labels, taken)
+    labels = [f"{block.label}.{axis.label}" if axis.label in used_labels else axis.label for axis in block.axes]
+    return nest_over(program, replace(block, guard=tuple(when)), complete, labels, used_labels)
 
 
 def nest_over(
@@ -65,14 +65,16 @@ def nest_over(
 
 def require_box(program: Program, block: Block) -> None:
     """Require that the axes of a block are independent: no loop binds two of them."""
-    seen: dict[int, str] = {}
+    axis_of_loop: dict[int, str] = {}
     for axis, form in zip(block.axes, block.bindings, strict=True):
         for number in form.variables():
-            if number in seen:
+            if number in axis_of_loop:
                 label = program.loops[number].label
-                reason = f"its axes '{seen[number]}' and '{axis.label}' are tied to each other by loop '{label}'"
+                reason = (
+                    f"its axes '{axis_of_loop[number]}' and '{axis.label}' are tied to each other by loop '{label}'"
+                )
                 refuse(block_place(block.label), reason)
-            seen[number] = axis.label
+            axis_of_loop[number] = axis.label
 
 
 def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:

@@ -129,12 +129,12 @@ class Primitive:
         with refused_by(self.name):
             values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
             plan = self.plan(state.program, **values)
-            given = len(plan.loops) + len(plan.blocks) + len(plan.params)
-            if given != len(op.results):
+            result_count = len(plan.loops) + len(plan.blocks) + len(plan.params)
+            if result_count != len(op.results):
                 what = next(iter(self.gives), "results")
                 refuse(
                     block_place(values["block"]) if "block" in values else "",
-                    f"it has {given} {what}, not {len(op.results)}",
+                    f"it has {result_count} {what}, not {len(op.results)}",
                 )
         return plan
 
@@ -199,9 +199,9 @@ def _handles_of(example: str) -> list[str]:
     defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
     needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
     sources = {"l": "m", "k": "m"}
-    wanted = {sources.get(name, name) for name in needed}
-    wanted |= {{"m": "c", "n": "d"}.get(name, name) for name in wanted}
-    return [op for name, op in _EXAMPLE_HANDLES.items() if name in wanted]
+    handles = {sources.get(name, name) for name in needed}
+    handles |= {{"m": "c", "n": "d"}.get(name, name) for name in handles}
+    return [op for name, op in _EXAMPLE_HANDLES.items() if name in handles]
 
 
 def _asked(parameter: inspect.Parameter, kind: Parameter) -> inspect.Parameter:

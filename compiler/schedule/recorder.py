@@ -494,8 +494,8 @@ def _loop_module(x: object) -> ModuleOp:
     """The module of a caller's function; a te function is lowered without changes."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
-        given = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
-        raise ScheduleError(f"a schedule is of a te function or a loop-level module, {given}")
+        reason = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
+        raise ScheduleError(f"a schedule is of a te function or a loop-level module, {reason}")
     if isinstance(x, ModuleOp) or not any(map(has_tensors, functions(module))):
         return module
     if any(isinstance(op, te.ConstantOp) and not op.value.data.is_inline for op in module.walk()):

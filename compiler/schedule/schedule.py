@@ -86,8 +86,8 @@ class Schedule(Recorder, metaclass=_WithPlugins):
 def _unknown(name: str, names: Sequence[str]) -> str:
     """A message for a method that there is not, with the method of another name that does the same, or near names."""
     hint = ELSEWHERE.get(name) or ", ".join(f"'{each}'" for each in similar_names(name, names, 3))
-    asked = f"; did you mean {hint}?" if hint.startswith("'") else f"; {hint}" if hint else ""
-    return f"there is no primitive '{name}'{asked}"
+    suggestion = f"; did you mean {hint}?" if hint.startswith("'") else f"; {hint}" if hint else ""
+    return f"there is no primitive '{name}'{suggestion}"
 
 
 def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:

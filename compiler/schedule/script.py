@@ -39,9 +39,9 @@ def script_of(script: Script) -> NamedSequenceOp:
     scripts = [op for op in script.walk() if isinstance(op, NamedSequenceOp)]
     if len(scripts) != 1:
         raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(scripts)}")
-    taken = sum(len(block.args) for block in scripts[0].body.blocks)
-    if taken != 1:
-        error = ScheduleError(f"a script takes the function, one handle, and this one takes {taken}")
+    argument_count = sum(len(block.args) for block in scripts[0].body.blocks)
+    if argument_count != 1:
+        error = ScheduleError(f"a script takes the function, one handle, and this one takes {argument_count}")
         error.op = scripts[0]
         raise error
     return scripts[0]

@@ -138,8 +138,8 @@ class State:
         last = self.script.last_op
         assert last is not None
         self.script.insert_op_before(op, last)
-        given: list[int | str | None] = [*plan.loops, *plan.blocks, *plan.params]
-        for given_handle, value in zip(op.results, given, strict=True):
+        results: list[int | str | None] = [*plan.loops, *plan.blocks, *plan.params]
+        for given_handle, value in zip(op.results, results, strict=True):
             self.values[given_handle] = value
             if value is not None and not isinstance(given_handle.type, ParamType):
                 self.handles.setdefault(value, []).append(given_handle)
@@ -153,16 +153,16 @@ class State:
         """
         after = step.program
         for label in step.moved:
-            left = {loop.number: loop for loop in before.enclosing(label) if loop.number not in after.loops}
+            removed_loops = {loop.number: loop for loop in before.enclosing(label) if loop.number not in after.loops}
             former_block, block = before.blocks[label], after.blocks[label]
             by_axis = {axis.label: form for axis, form in zip(block.axes, block.bindings, strict=True)}  # or more axes
             for axis, old in zip(former_block.axes, former_block.bindings, strict=True):
                 new = by_axis[axis.label]
                 successors = [after.loops[number] for number in new.variables() - before.loops.keys()]
                 former = list(old.variables())
-                if len(former) == 1 and former[0] in left:
+                if len(former) == 1 and former[0] in removed_loops:
                     self._follow(former[0], label, successors[0] if successors else None)
-            for number, loop in left.items():
+            for number, loop in removed_loops.items():
                 if loop.extent == 1:
                     self._follow(number, label, None)
 

@@ -137,10 +137,10 @@ def _ordered(outputs: Sequence[Tensor]) -> list[Source]:
     ordered: dict[Source, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:
-        op, done = stack.pop()
+        op, is_visited = stack.pop()
         if op in ordered:
             continue
-        if done:
+        if is_visited:
             ordered[op] = None
             continue
         stack.append((op, True))

@@ -223,11 +223,11 @@ class Compute:
     @property
     def labels(self) -> list[str]:
         """Distinct names of the axes; a default name gives way to the named axes."""
-        taken = {axis.name for axis in self.axes if axis.named}
+        used_names = {axis.name for axis in self.axes if axis.named}
         labels = []
         for axis in self.axes:
-            label = axis.name if axis.named else fresh(axis.name, taken, "")
-            taken.add(label)
+            label = axis.name if axis.named else fresh(axis.name, used_names, "")
+            used_names.add(label)
             labels.append(label)
         return labels
 
@@ -318,10 +318,10 @@ def nodes_of(body: Expr) -> list[Expr]:
     visited: dict[Expr, None] = {}
     stack: list[tuple[Expr, bool]] = [(body, False)]
     while stack:
-        expr, done = stack.pop()
+        expr, is_visited = stack.pop()
         if expr in visited:
             continue
-        if done:
+        if is_visited:
             visited[expr] = None
         else:
             stack.append((expr, True))

@@ -147,8 +147,8 @@ class Flow(Spaces):
         minima as signed or unsigned according to the element type of its target."""
         if buffer not in self.equations or self.equations[buffer].combiner != use.how:
             return False
-        here, there = self.program.buffers[use.buffer].element, self.original.buffers[buffer].element
-        return use.how not in ("max", "min") or is_unsigned(here) == is_unsigned(there)
+        here, original_element = self.program.buffers[use.buffer].element, self.original.buffers[buffer].element
+        return use.how not in ("max", "min") or is_unsigned(here) == is_unsigned(original_element)
 
     # --- what a read finds ----------------------------------------------------------------------------------------
 
@@ -330,8 +330,8 @@ class Flow(Spaces):
         if not elements.is_single_valued():
             raise Refuted(f"contributions to different elements of '{name}' are combined")
         incomplete = missing.domain()
-        done, left = elements.subtract_domain(incomplete), points.intersect_domain(incomplete)
-        if not done.is_empty():
-            join(content.final, name, done)
-        if not left.is_empty():
-            join(content.partial, name, left)
+        complete, remaining_points = elements.subtract_domain(incomplete), points.intersect_domain(incomplete)
+        if not complete.is_empty():
+            join(content.final, name, complete)
+        if not remaining_points.is_empty():
+            join(content.partial, name, remaining_points)

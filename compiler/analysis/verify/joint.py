@@ -35,16 +35,18 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
     """Check that the targets with these contents have the same contributions. Raises Refuted or Unknown."""
     # At S[k=3], target 0 holds S[k=0..2] and target 1 S[k=0..1]: the difference { S[3] -> K[2] } refutes it.
     block = flow.statements[key].block
-    parts = [_part(flow, key, content, number) for number, content in enumerate(contents)]
+    contributions = [_part(flow, key, content, number) for number, content in enumerate(contents)]
     empty = [_empty(flow, key, content, number) for number, content in enumerate(contents)]
     unknown = reduce(isl.UnionSet.union, (content.unknown for content in contents))
     for number in range(len(contents)):
         names = f"'{block.writes[0].buffer}' and '{block.writes[number].buffer}'"
-        apart = _difference(parts[0], parts[number]).domain().union(_difference(empty[0], empty[number]))
-        if not apart.is_empty() and apart.subtract(unknown).is_empty():
+        differing = (
+            _difference(contributions[0], contributions[number]).domain().union(_difference(empty[0], empty[number]))
+        )
+        if not differing.is_empty() and differing.subtract(unknown).is_empty():
             raise Unknown(f"whether {names} hold the same contributions could not be followed")
-        if not apart.is_empty():
-            where = flow.sample(apart, key)
+        if not differing.is_empty():
+            where = flow.sample(differing, key)
             raise Refuted(f"at {where}, one of {names} {verb} contributions that the other does not")
 
 

@@ -118,9 +118,9 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
         return None
     if prod(extents) > MOST or not any(_is_hard(form, numbers_here) for form in block.bindings):
         return None
-    parts = [part for form in block.bindings if (part := _parted(form, numbers_here)) is not None]
+    split_forms = [split_form for form in block.bindings if (split_form := _parted(form, numbers_here)) is not None]
     inside = [condition for condition in block.guard if condition.form.variables() & numbers_here]
-    if len(parts) < len(block.bindings) or any(c.equal or c.form.variables() - numbers_here for c in inside):
+    if len(split_forms) < len(block.bindings) or any(c.equal or c.form.variables() - numbers_here for c in inside):
         return None
     points = np.unravel_index(np.arange(prod(extents)), extents)
     columns: dict[int, Ints] = dict(zip((loop.number for loop in loops), points, strict=True))
@@ -129,7 +129,7 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
         runs &= _values(condition.form, columns) >= 0
     if not runs.any():
         return None
-    moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in parts]
+    moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in split_forms]
     lows = [int(values.min()) for values in moving]
     sizes = [int(values.max()) - low + 1 for values, low in zip(moving, lows, strict=True)]
     if prod(sizes) != int(runs.sum()):
@@ -138,7 +138,7 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
     if any((values - low != coordinate).any() for values, low, coordinate in zip(moving, lows, order, strict=True)):
         return None
     bindings, nest = [], []
-    for axis, (outer, _), low, size in zip(block.axes, parts, lows, sizes, strict=True):
+    for axis, (outer, _), low, size in zip(block.axes, split_forms, lows, sizes, strict=True):
         form = outer + Linear((), low)
         if size > 1:
             number = next(numbers)

@@ -224,8 +224,8 @@ class Comparison:
         equation = self.flow.equations.get(buffer)
         if equation is None or equation.combiner is not None:
             return None
-        at = {axis: form for axis, form in zip(equation.dims, index, strict=True) if axis is not None}
-        axes = tuple(at.get(n, lin.constant(0)) for n in range(len(equation.block.axes)))
+        form_of_axis = {axis: form for axis, form in zip(equation.dims, index, strict=True) if axis is not None}
+        axes = tuple(form_of_axis.get(n, lin.constant(0)) for n in range(len(equation.block.axes)))
         return Wanted(equation.block, equation.block.body[equation.result], axes)
 
     def _check_found(self, buffer: str, index: Sequence[Linear], actual: body.Read, domain: isl.UnionSet) -> None:

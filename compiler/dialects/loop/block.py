@@ -101,13 +101,13 @@ class BlockOp(Placed, Combining):
 
     @classmethod
     def parse(cls, parser: Parser) -> BlockOp:
-        place = parse_head(parser)
+        head = parse_head(parser)
         combination = parse_combination(parser)
         accumulate = parser.parse_optional_keyword("accumulate") is not None
-        reads = parse_reads(parser, names_of(place.axes))
-        place = parse_tail(parser, place)
+        reads = parse_reads(parser, names_of(head.axes))
+        head = parse_tail(parser, head)
         body = parser.parse_region(reads.arguments)
-        return parse_attributes(parser, cls(place, reads.inputs, reads.accesses, body, combination, accumulate))
+        return parse_attributes(parser, cls(head, reads.inputs, reads.accesses, body, combination, accumulate))
 
 
 @irdl_op_definition

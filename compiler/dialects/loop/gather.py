@@ -53,10 +53,10 @@ class GatherOp(Placed, Gathering):
 
     @classmethod
     def parse(cls, parser: Parser) -> GatherOp:
-        place = parse_head(parser)
-        gathered = parse_gather(parser, names_of(place.axes))
+        head = parse_head(parser)
+        gathered = parse_gather(parser, names_of(head.axes))
         position = parser.pos
-        place = parse_tail(parser, place)
-        if len(place.targets) != 1:
+        head = parse_tail(parser, head)
+        if len(head.targets) != 1:
             parser.raise_error("a gather writes one target", position)
-        return parse_attributes(parser, cls(place, gathered))
+        return parse_attributes(parser, cls(head, gathered))

@@ -180,10 +180,10 @@ class AllocOp(IRDLOperation):
         label = parser.parse_str_literal()
         scope = parser.parse_optional_identifier() or "global"
         parser.parse_punctuation(":")
-        place = parser.pos
+        position = parser.pos
         type = parser.parse_type()
         if not isinstance(type, MemRefType):
-            parser.raise_error(f"expected a memref type, got {type}", place)
+            parser.raise_error(f"expected a memref type, got {type}", position)
         op = cls(label, type, scope)
         return parse_attributes(parser, op)
 

@@ -117,10 +117,10 @@ class Placed(IRDLOperation):
             refuse(bad_index(f"the binding of axis '{axis.label}' of block '{self.label.data}'", expr, extents))
             escaping = escape(expr, axis.size, extents, self.guard)
             if escaping is not None:
-                at = ", ".join(f"{n}={v}" for n, v in zip(names, escaping.point, strict=True))
+                point_text = ", ".join(f"{n}={v}" for n, v in zip(names, escaping.point, strict=True))
                 raise VerifyException(
                     f"axis '{axis.label}' of block '{self.label.data}' is bound to {to_text(expr, names)}, "
-                    f"which is {escaping.value} at {at}, outside its extent {axis.size}"
+                    f"which is {escaping.value} at {point_text}, outside its extent {axis.size}"
                 )
 
     def print_head(self, printer: Printer) -> None:

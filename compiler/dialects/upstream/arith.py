@@ -78,10 +78,10 @@ class _Comparison(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> _Comparison:
-        place = parser.pos
+        position = parser.pos
         predicate = parser.parse_identifier()
         if predicate not in cls.PREDICATES:
-            parser.raise_error(f"unknown predicate '{predicate}'", place)
+            parser.raise_error(f"unknown predicate '{predicate}'", position)
         parser.parse_punctuation(",")
         lhs = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
@@ -143,10 +143,10 @@ class SelectOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:
-        place = parser.pos
+        position = parser.pos
         names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
         if len(names) != 3:
-            parser.raise_error("arith.select takes a condition and two values", place)
+            parser.raise_error("arith.select takes a condition and two values", position)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         type = parser.parse_type()

@@ -303,14 +303,14 @@ class Walk:
         rows = list[list[GraphValue]]()
         for trip in range(trips):
             inputs = zip(scanned, axes, reversals, strict=True)
-            parts = [_element(value, axis, trips - 1 - trip if back else trip) for value, axis, back in inputs]
-            outputs = self._subgraph(body, scope, [*state, *parts], f"{label}.{trip}")
+            elements = [_element(value, axis, trips - 1 - trip if back else trip) for value, axis, back in inputs]
+            outputs = self._subgraph(body, scope, [*state, *elements], f"{label}.{trip}")
             state = outputs[: len(state)]
             rows.append(outputs[len(state) :])
         output_count = len(body.output) - len(state)
         axes, reversals = (attributes.get(f"scan_output_{name}", [0] * output_count) for name in ("axes", "directions"))
         ordered = [[row[n] for row in rows][:: -1 if reversals[n] else 1] for n in range(output_count)]
-        return [*state, *(self._stack(parts, label, axes[n]) for n, parts in enumerate(ordered))]
+        return [*state, *(self._stack(elements, label, axes[n]) for n, elements in enumerate(ordered))]
 
     def _stack(self, parts: Sequence[GraphValue], label: str, axis: int = 0) -> GraphValue:
         """Stack an output of all iterations along a new axis; UNKNOWN if one is. Raises Refused without iterations."""

@@ -106,8 +106,8 @@ def _part(draft: Draft, block: Block, extents: Extents) -> int:
     else:
         size = block.axes[extents.column].size
         blocks, sharing = extents.results // size * -(-size // WARP), THREADS // WARP
-    parts = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * sharing), extents.longest)
-    return _even(-(-extents.longest // parts)) if parts > 1 else extents.longest
+    part_count = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * sharing), extents.longest)
+    return _even(-(-extents.longest // part_count)) if part_count > 1 else extents.longest
 
 
 def _even(length: int) -> int:
@@ -245,9 +245,9 @@ def reduce_columns(
     s.reorder(across, down, column, *(rounds if loop is longest else loop for loop in along))
     out = _finished(s, block, epilogue)
     s.reverse_compute_at(out, across)
-    parts = s.rfactor(block, down)
-    s.set_scope(parts, "shared")
-    down, column = inside(s, parts, across)[:2]
+    partial_sums = s.rfactor(block, down)
+    s.set_scope(partial_sums, "shared")
+    down, column = inside(s, partial_sums, across)[:2]
     s.bind(down, "thread_y")
     s.bind(column, "thread_x")
     s.bind(inside(s, block, across)[0], "thread_x")

@@ -105,9 +105,9 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
         return
     warps = max(1, min(warps, s.extent(inner) // (2 * WARP))) if isinstance(warps, int) else warps
     _, thread = s.split(inner, [None, s.product(warps, WARP)])
-    parts = s.rfactor(block, thread)
-    s.set_scope(parts, "shared")
-    *rounds, thread = inside(s, parts, row)
+    partial_sums = s.rfactor(block, thread)
+    s.set_scope(partial_sums, "shared")
+    *rounds, thread = inside(s, partial_sums, row)
     s.reorder(thread, *rounds)
     spread_on_threads(s, thread, (warps, WARP), 1)
     kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
@@ -138,6 +138,6 @@ def _added_by(s: Schedule, block: Handle, threads: int) -> None:
     if s.extent(loop) <= threads:
         return
     thread, _ = s.split(loop, [threads, None])
-    parts = s.rfactor(block, thread)
-    s.set_scope(parts, "shared")
-    s.bind(next(h for h in s.get_loops(parts) if s.label(h) == s.label(thread)), "thread_x")
+    partial_sums = s.rfactor(block, thread)
+    s.set_scope(partial_sums, "shared")
+    s.bind(next(h for h in s.get_loops(partial_sums) if s.label(h) == s.label(thread)), "thread_x")

@@ -126,11 +126,11 @@ def _inlined(draft: Draft, label: str) -> Sequence[str]:
     """Inline a block; refuse copies that would then compute no equation of the program, such as one of several results:
     they cannot be proved."""
     readers = [reader.label for reader in draft.readers(label)]
-    done = inlined(draft, label)
+    inlined_labels = inlined(draft, label)
     for reader in map(draft.block, readers):
         if reader.origin is None and not reader.combiners and not all(isinstance(value, Read) for value in reader.body):
             raise ScheduleError(f"what '{reader.label}' would compute is no equation", "inline", f"block '{label}'")
-    return done
+    return inlined_labels
 
 
 def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:

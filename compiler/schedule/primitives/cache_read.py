@@ -36,5 +36,5 @@ def cache_read(program: Program, block: str, buffer: str, scope: str = "local") 
     require_read(reader, buffer)
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
-    whole = Access(buffer, lin.variables(len(source.shape)))
-    return read_copy(program, reader, redirected(reader, {buffer: copy.name}), whole, copy)
+    whole_access = Access(buffer, lin.variables(len(source.shape)))
+    return read_copy(program, reader, redirected(reader, {buffer: copy.name}), whole_access, copy)

@@ -42,14 +42,14 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     for target in targets:
         _require_untouched(program, target.name, block, top)
     copies = {t.name: Buffer(program.fresh_buffer(f"{t.name}.{scope}"), shape, t.element, scope) for t in targets}
-    place = key_of(top)
-    assert not isinstance(place, tuple)
+    top_key = key_of(top)
+    assert not isinstance(top_key, tuple)
     pairs = [(Access(copies[t.name].name, lin.variables(len(shape))), t) for t in targets]
-    label, nest = copy_nest(program, copies[targets[0].name].name, shape, pairs, place)
+    label, nest = copy_nest(program, copies[targets[0].name].name, shape, pairs, top_key)
 
     names = {name: copy.name for name, copy in copies.items()}
     changed = map_blocks([top], lambda b: redirected(b, names))
-    after = program.replaced(place, lambda _: [*map(Alloc, copies.values()), *changed, nest])
+    after = program.replaced(top_key, lambda _: [*map(Alloc, copies.values()), *changed, nest])
     return Plan(after, blocks=(label,))
 
 

@@ -63,7 +63,7 @@ def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list
     reduced, spatial = block.loops_of(True), block.loops_of(False)
     for node in loops:
         if node.extent > 1 and (node.number in reduced) == (node.number in spatial):
-            both = "spatial and reduce axes alike" if node.number in reduced else "no axis"
-            reason = f"it binds {both} of {block_place(block.label)}, whose init would run again"
+            bound_axes = "spatial and reduce axes alike" if node.number in reduced else "no axis"
+            reason = f"it binds {bound_axes} of {block_place(block.label)}, whose init would run again"
             refuse(loop_place(program, node.number), reason)
     return [Condition(lin.variable(n.number), equal=True) for n in loops if n.number in reduced]

@@ -48,6 +48,6 @@ def distribute(program: Program, loop: int, block: str) -> Plan:
     number = program.fresh_number()
     values = {loop: lin.variable(number)}
     moved = rebind(second, values, program.ranges_with(replace(node, number=number)))
-    parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
+    nests = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
     shifts = {b.label: values for b in blocks_in(*second)}
-    return Plan(program.replaced(loop, lambda _: parts), shifts=shifts, loops=(loop, number))
+    return Plan(program.replaced(loop, lambda _: nests), shifts=shifts, loops=(loop, number))

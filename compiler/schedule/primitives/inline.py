@@ -129,8 +129,8 @@ def _absorbed(
                 continue
         if access.where and access.otherwise is not None:
             inner = [_unconditional(a, access.where, program, ranges) for a in inner]
-        taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
-        value = body.rewrite(dropped.body[number], dict(enumerate(taken)), axes)
+        typed_reads = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
+        value = body.rewrite(dropped.body[number], dict(enumerate(typed_reads)), axes)
         if access.where and access.otherwise is not None:
             value = body.select(access.where, value, body.constant(access.otherwise), type)
         values[position] = value
@@ -184,6 +184,8 @@ def _inner_reads(
     """The reads of the dropped block at forms over the consumer's axes, under the conditions `where`."""
     inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
-        at = access_at(access, axes, ranges)
-        inner_reads.append(conditional(at, (*where, *(c for c in at.where if not c.always(ranges))), type))
+        moved_access = access_at(access, axes, ranges)
+        inner_reads.append(
+            conditional(moved_access, (*where, *(c for c in moved_access.where if not c.always(ranges))), type)
+        )
     return inner_reads

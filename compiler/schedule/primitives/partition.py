@@ -50,8 +50,8 @@ def partition(program: Program, loop: int, position: int) -> Plan:
             reason = f"it binds spatial and reduce axes of block '{block.label}' alike; decompose_reduction first"
             refuse(loop_place(program, loop), reason)
     number = program.fresh_number()
-    taken = labels_around(program, loop)
-    head_label, rest_label = new_label(f"{node.label}.head", taken), new_label(f"{node.label}.rest", taken)
+    used_labels = labels_around(program, loop)
+    head_label, rest_label = new_label(f"{node.label}.head", used_labels), new_label(f"{node.label}.rest", used_labels)
     ranges = dict(program.ranges) | {number: (0, position - 1), number + 1: (0, node.extent - position - 1)}
     at_head = {loop: lin.variable(number) if position > 1 else lin.constant(0)}
     after = lin.variable(number + 1) if node.extent - position > 1 else lin.constant(0)

@@ -26,10 +26,10 @@ def pad(
     check_tensor("pad", x)
     if not isinstance(mode, str) or mode not in MODES:
         raise TeError(f"pad: unknown mode {mode!r} (there are {', '.join(MODES)})")
-    given = widths if isinstance(widths, tuple | list) else ()
-    pairs = [tuple(w) for w in given if isinstance(w, tuple | list) and len(w) == 2]
+    width_pairs = widths if isinstance(widths, tuple | list) else ()
+    pairs = [tuple(w) for w in width_pairs if isinstance(w, tuple | list) and len(w) == 2]
     are_integers = all(isinstance(n, int) and not isinstance(n, bool) for pair in pairs for n in pair)
-    if not isinstance(widths, tuple | list) or len(given) != x.rank or len(pairs) != x.rank or not are_integers:
+    if not isinstance(widths, tuple | list) or len(width_pairs) != x.rank or len(pairs) != x.rank or not are_integers:
         raise TeError(f"pad: the widths {widths!r} are not (before, after) for each dimension of '{x.name}'")
     for d, (size, (before, after)) in enumerate(zip(x.shape, pairs, strict=True)):
         if size + min(before, 0) + min(after, 0) < 1 or size + before + after < 1:

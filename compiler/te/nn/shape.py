@@ -99,12 +99,12 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
 
 def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Tensor:
     """Y = the tensors concatenated along one axis; their other extents and dtypes are equal. Raises TeError."""
-    parts: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
-    if not parts:
+    tensor_list: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
+    if not tensor_list:
         raise TeError("concat: it takes a sequence of at least one tensor")
-    dim = check_axis("concat", check_tensor("concat", parts[0]), axis)
-    first = parts[0]
-    for part in parts[1:]:
+    dim = check_axis("concat", check_tensor("concat", tensor_list[0]), axis)
+    first = tensor_list[0]
+    for part in tensor_list[1:]:
         check_tensor("concat", part)
         fits_beside = (*part.shape[:dim], *part.shape[dim + 1 :]) == (*first.shape[:dim], *first.shape[dim + 1 :])
         if part.rank != first.rank or not fits_beside or part.dtype != first.dtype:
@@ -113,7 +113,7 @@ def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Te
                 f"{part.shape}: they differ beyond axis {dim}"
             )
 
-    ends = list(accumulate(part.shape[dim] for part in parts))
+    ends = list(accumulate(part.shape[dim] for part in tensor_list))
 
     def read(i: tuple[Index, ...], part: Tensor, end: int) -> Expr:
         start = end - part.shape[dim]
@@ -121,10 +121,10 @@ def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Te
         return e.select(inside, part[(*i[:dim], i[dim] - start, *i[dim + 1 :])], 0)
 
     def element(*i: Index) -> Expr:
-        if len(parts) == 1:
-            return parts[0][i]
-        value = read(i, parts[-1], ends[-1])
-        for part, end in reversed(list(zip(parts[:-1], ends, strict=False))):
+        if len(tensor_list) == 1:
+            return tensor_list[0][i]
+        value = read(i, tensor_list[-1], ends[-1])
+        for part, end in reversed(list(zip(tensor_list[:-1], ends, strict=False))):
             value = e.select(i[dim] < end, read(i, part, end), value)
         return value
 
@@ -134,13 +134,13 @@ def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Te
 
 def stack(tensors: Sequence[Tensor], axis: int = 0, name: str = "stack") -> Tensor:
     """Y = tensors of one shape and dtype stacked along a new axis. Raises TeError."""
-    parts: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
-    if not parts:
+    tensor_list: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
+    if not tensor_list:
         raise TeError("stack: it takes a sequence of at least one tensor")
-    rank = check_tensor("stack", parts[0]).rank + 1
+    rank = check_tensor("stack", tensor_list[0]).rank + 1
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise TeError(f"stack: {axis!r} is no place among {rank} dimensions")
-    expanded = [expand_dims(check_tensor("stack", p), axis, f"{name}.{n}") for n, p in enumerate(parts)]
+    expanded = [expand_dims(check_tensor("stack", p), axis, f"{name}.{n}") for n, p in enumerate(tensor_list)]
     return concat(expanded, axis, name)
 
 

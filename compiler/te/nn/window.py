@@ -144,7 +144,7 @@ def split_padding(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, 
     """Padding before and after each dimension, from an integer, one for each dimension, or all before and then
     after."""
     if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
-        both = per_dim(operator, "padding", padding, 0, 2 * rank)
-        return both[:rank], both[rank:]
+        paddings = per_dim(operator, "padding", padding, 0, 2 * rank)
+        return paddings[:rank], paddings[rank:]
     per_side = per_dim(operator, "padding", padding, 0, rank)
     return per_side, per_side

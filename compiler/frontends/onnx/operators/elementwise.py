@@ -146,8 +146,8 @@ register_each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _variadic)
 def mean(node: Node) -> Tensor:
     """The elementwise mean of the inputs, with broadcasting; in f32 for narrower floats."""
     dtype = node.tensor(0).dtype
-    total, *others = (astype(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
-    total = reduce(partial(nn.add, name=f"{node.name}.sum"), others, total)
+    total, *further_terms = (astype(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
+    total = reduce(partial(nn.add, name=f"{node.name}.sum"), further_terms, total)
     return astype(nn.div(total, float(len(node.values)), name=node.name), dtype, node.name)
 
 

@@ -79,8 +79,8 @@ register(
 @handles("Concat")
 def concat(node: Node) -> Tensor:
     """Concatenate along an axis; inputs without elements are skipped."""
-    parts = [node.as_tensor(value) for value in node.values if value is not None and 0 not in shape_of(value)]
-    return nn.concat(parts, node.attribute("axis"), name=node.name)
+    tensors = [node.as_tensor(value) for value in node.values if value is not None and 0 not in shape_of(value)]
+    return nn.concat(tensors, node.attribute("axis"), name=node.name)
 
 
 def empty_array(shape: Sequence[int], dtype: str) -> Array:
@@ -99,14 +99,14 @@ def split(node: Node) -> list[Value]:
         count = len(node.outputs)
         part_extent = -(-x.shape[axis] // count)
         sizes = [min(part_extent, x.shape[axis] - n * part_extent) for n in range(count)]
-    parts, start = list[Value](), 0
+    pieces, start = list[Value](), 0
     for number, extent in enumerate(sizes):
         if not extent:
-            parts.append(empty_array([0 if d == axis else n for d, n in enumerate(x.shape)], x.dtype))
+            pieces.append(empty_array([0 if d == axis else n for d, n in enumerate(x.shape)], x.dtype))
             continue
-        parts.append(slice_axis(x, axis, start, extent, node.name if number == 0 else f"{node.name}.{number}"))
+        pieces.append(slice_axis(x, axis, start, extent, node.name if number == 0 else f"{node.name}.{number}"))
         start += extent
-    return parts
+    return pieces
 
 
 def slice_axis(x: Tensor, axis: int, start: int, extent: int, name: str) -> Tensor:

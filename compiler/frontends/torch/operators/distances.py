@@ -42,8 +42,8 @@ def _distance(call: Call, differences: Tensor, p: float) -> Tensor:
     if p != 0:
         return vector_norm(call, differences, p, [-1])
     inner = Call(f"{call.name}.counted", (differences.shape,), (differences.dtype,), differences.dtype)
-    ones = pointwise(inner, lambda v: e.select(e.equal(v, v), e.cast(e.not_equal(v, 0), v.dtype), v), differences)
-    return vector_norm(call, ones, 1, [-1])
+    non_zero = pointwise(inner, lambda v: e.select(e.equal(v, v), e.cast(e.not_equal(v, 0), v.dtype), v), differences)
+    return vector_norm(call, non_zero, 1, [-1])
 
 
 @operator("_pdist_forward")

@@ -37,19 +37,19 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
     """
     require_serial(program, [loop])
     node = program.loops[loop]
-    parts = [child for child in node.body if not isinstance(child, Alloc)]
+    statements = [child for child in node.body if not isinstance(child, Alloc)]
     place = loop_place(program, loop)
-    if len(stages) != len(parts):
-        refuse(place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
-    _require_lifted(node, parts, stages, place)
+    if len(stages) != len(statements):
+        refuse(place, f"{len(stages)} stages do not fit the {len(statements)} parts of its body")
+    _require_lifted(node, statements, stages, place)
     pipelined = replace(node, number=program.fresh_number(), extent=node.extent + max(stages))
     ranges = program.ranges_with(pipelined)
     body: list[Node] = [child for child in node.body if isinstance(child, Alloc)]
     shifts: dict[str, dict[int, lin.Linear]] = {}
-    for part, stage in zip(parts, stages, strict=True):
+    for statement, stage in zip(statements, stages, strict=True):
         late = pipelined.variable - lin.constant(stage)
-        body += rebind([part], {loop: late}, ranges, inside([late], [node.extent], ranges))
-        shifts |= {block.label: {loop: late} for block in blocks_in(part)}
+        body += rebind([statement], {loop: late}, ranges, inside([late], [node.extent], ranges))
+        shifts |= {block.label: {loop: late} for block in blocks_in(statement)}
     after = program.replaced(loop, lambda _: [replace(pipelined, body=tuple(body))])
     return Plan(after, shifts=shifts, loops=(pipelined.number,))
 

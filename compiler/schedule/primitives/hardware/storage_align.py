@@ -41,6 +41,6 @@ def storage_align(program: Program, block: str, dim: int, factor: int, offset: i
     if offset % common:
         refuse(f"buffer '{buffer.name}'", f"no length of dimension {dim + 1} gives that stride")
     period = factor // common  # length * inner = offset modulo factor holds for one length in each period
-    wanted = offset // common * pow(inner // common, -1, period)
-    shape = (*buffer.shape[: dim + 1], length + (wanted - length) % period, *buffer.shape[dim + 2 :])
+    residue = offset // common * pow(inner // common, -1, period)
+    shape = (*buffer.shape[: dim + 1], length + (residue - length) % period, *buffer.shape[dim + 2 :])
     return Plan(with_buffer(program, buffer.name, replace(buffer, shape=shape)), keeps_order=True)

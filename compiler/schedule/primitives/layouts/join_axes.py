@@ -77,12 +77,12 @@ def _bound_together(program: Program, block: Block, first: int, end: int) -> Lin
 def _joined(block: Block, runs: Sequence[_Run]) -> Block:
     """Replace each run of axes by one axis, and rewrite the forms of the block."""
     axes, bindings, values = list[AxisAttr](), list[Linear](), dict[int, Linear]()
-    starts, taken = {run.first: run for run in runs}, {axis.label for axis in block.axes}
+    starts, used_labels = {run.first: run for run in runs}, {axis.label for axis in block.axes}
     position = 0
     while position < len(block.axes):
         run = starts.get(position, _Run(position, position + 1, block.bindings[position]))
         old, number = block.axes[run.first : run.end], len(axes)
-        label = fresh("_".join(axis.label for axis in old), taken) if len(old) > 1 else old[0].label
+        label = fresh("_".join(axis.label for axis in old), used_labels) if len(old) > 1 else old[0].label
         axes.append(axis_attribute(label, prod(axis.size for axis in old), old[0].is_reduce))
         bindings.append(run.bound)
         ranges = {number: (0, axes[-1].size - 1)}

@@ -50,13 +50,13 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     index = [lin.variable(d) + lin.constant(low) for d, low in enumerate(lows)]
     box = lin.box(shape)
     edge = inside(index, source.shape, box)
-    taken = Access(buffer, tuple(index), tuple(edge), next(iter(paddings)) if edge else None)
+    padded_read = Access(buffer, tuple(index), tuple(edge), next(iter(paddings)) if edge else None)
 
     def redirect(access: Access) -> Access:
         moved = tuple(form - lin.constant(low) for form, low in zip(access.index, lows, strict=True))
         return Access(copy.name, moved)
 
-    return read_copy(program, reader, with_accesses(reader, buffer, redirect), taken, copy)
+    return read_copy(program, reader, with_accesses(reader, buffer, redirect), padded_read, copy)
 
 
 def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
