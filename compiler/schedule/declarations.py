@@ -56,14 +56,14 @@ def _with_backticks(syntax: str) -> str:
 
 def _parameter_faults(primitive: Primitive) -> Iterator[str]:
     """Yield the differences between a declaration's parameters and those of its function after the program."""
-    taken = list(inspect.signature(primitive.plan).parameters.values())[1:]
+    plan_parameters = list(inspect.signature(primitive.plan).parameters.values())[1:]
     declared = {name: kind for name, kind in primitive.parameters.items() if getattr(kind, "planned", True)}
     wrong = [name for name, kind in declared.items() if not isinstance(kind, Parameter)]
     if wrong:
         yield f"its parameter {wrong[0]} is {declared[wrong[0]]!r}, expected a kind such as LOOP or INT"
-    names = [p.name for p in taken]
+    names = [p.name for p in plan_parameters]
     extra = [name for name in declared if name not in names]
-    missing = [p.name for p in taken if p.name not in declared and p.default is p.empty]
+    missing = [p.name for p in plan_parameters if p.name not in declared and p.default is p.empty]
     if extra:
         yield f"the parameters are {_listed(names)}; the declaration has {_listed(extra)}"
     if missing:

@@ -68,14 +68,14 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 def _verify(scheduled: Program, original: Program) -> None:
     """Raise Refuted, Unknown, NotFunctional or Undecided unless the proof succeeds. Each check of a block or a result
     has the whole operation limit, and its time does not grow with the program."""
-    wanted = equations(original)
+    expected = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
     if scheduled.outputs != original.outputs:
         raise Refuted(f"it has {scheduled.outputs} outputs, the original {original.outputs}")
     _require_same_names(scheduled, original)
     race = legal(scheduled)
-    flow = Flow(unflattened(unfused(scheduled)), original, wanted)
+    flow = Flow(unflattened(unfused(scheduled)), original, expected)
     for key in flow.statements:
         limited(partial(_check_bounds, flow, key))
     if race is not None:

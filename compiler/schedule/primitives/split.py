@@ -111,10 +111,10 @@ def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> li
 
 def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop], Linear]:
     """Build loops of the extents `sizes`, outermost first, and the value of the loop `node`, which they replace."""
-    taken, first = labels_around(program, node.number), program.fresh_number()
+    used_labels, first = labels_around(program, node.number), program.fresh_number()
     loops, form = [], lin.constant(0)
     for n, size in enumerate(sizes):
-        label = new_label(f"{node.label}.{n}", taken)
+        label = new_label(f"{node.label}.{n}", used_labels)
         loops.append(Loop(first + n, label, size, (), "serial", () if n else node.attributes))
         form = form.scaled(size) + loops[-1].variable
     return loops, form

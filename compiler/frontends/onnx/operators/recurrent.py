@@ -48,11 +48,16 @@ class Direction:
 
     def weights(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """The input weights, the recurrent weights, and the biases of both; None without biases."""
-        w, r, both = self.required(1), self.required(2), self.part(3)
-        if both is None:
+        w, r, biases = self.required(1), self.required(2), self.part(3)
+        if biases is None:
             return w, r, None, None
-        half = both.shape[0] // 2
-        return w, r, slice_axis(both, 0, 0, half, f"{both.name}.w"), slice_axis(both, 0, half, half, f"{both.name}.r")
+        half = biases.shape[0] // 2
+        return (
+            w,
+            r,
+            slice_axis(biases, 0, 0, half, f"{biases.name}.w"),
+            slice_axis(biases, 0, half, half, f"{biases.name}.r"),
+        )
 
     @property
     def name(self) -> str:
@@ -87,8 +92,8 @@ def _initial_state(direction: Direction, position: int) -> Tensor | None:
     if not direction.node.has(position) or not direction.node.attribute("layout", 0):
         return direction.part(position)
     states = direction.node.tensor(position)
-    part = slice_axis(states, 1, direction.number, 1, f"{states.name}.{direction.number}")
-    return nn.reshape(part, (states.shape[0], states.shape[2]), name=part.name)
+    direction_state = slice_axis(states, 1, direction.number, 1, f"{states.name}.{direction.number}")
+    return nn.reshape(direction_state, (states.shape[0], states.shape[2]), name=direction_state.name)
 
 
 @handles("RNN", "GRU", "LSTM")

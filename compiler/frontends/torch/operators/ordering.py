@@ -87,8 +87,8 @@ def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tupl
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
     """The lower median of all elements; NaN if an element is NaN."""
-    both = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
-    return median_along(both, flatten(x, f"{call.name}.flat"), 0)[0]
+    value_and_index = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
+    return median_along(value_and_index, flatten(x, f"{call.name}.flat"), 0)[0]
 
 
 @operator("sort", "sort.stable")

@@ -76,13 +76,13 @@ def slice(call: Call, x: Tensor, dim: int = 0, start: End = None, end: End = Non
 
 
 def _split(call: Call, x: Tensor, sizes: Sequence[int], axis: int) -> tuple[Tensor, ...]:
-    parts, start = [], 0
+    pieces, start = [], 0
     for n, size in enumerate(sizes):
         starts, stops = [0] * x.rank, list(x.shape)
         starts[axis], stops[axis] = start, start + size
-        parts.append(nn.slice(x, starts, stops, name=f"{call.name}.{n}"))
+        pieces.append(nn.slice(x, starts, stops, name=f"{call.name}.{n}"))
         start += size
-    return tuple(parts)
+    return tuple(pieces)
 
 
 @operator("split_with_sizes", trivial=True)
@@ -102,22 +102,22 @@ def split(call: Call, x: Tensor, size: int, dim: int = 0) -> tuple[Tensor, ...]:
 def unbind(call: Call, x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Split into the slices along a dimension, which is dropped."""
     axis = dimension(dim, x.rank)
-    parts = _split(call, x, [1] * x.shape[axis], axis)
-    return tuple(nn.squeeze(part, axis, f"{part.name}.one") for part in parts)
+    slices = _split(call, x, [1] * x.shape[axis], axis)
+    return tuple(nn.squeeze(slice_tensor, axis, f"{slice_tensor.name}.one") for slice_tensor in slices)
 
 
 @operator("cat")
 def cat(call: Call, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate tensors along a dimension; tensors of another rank, which are empty, are skipped."""
-    parts = [to_dtype(t, call.dtype, f"{call.name}.{n}") for n, t in enumerate(tensors) if t.rank == len(call.shape)]
-    return nn.concat(parts, dimension(dim, len(call.shape)), call.name)
+    operands = [to_dtype(t, call.dtype, f"{call.name}.{n}") for n, t in enumerate(tensors) if t.rank == len(call.shape)]
+    return nn.concat(operands, dimension(dim, len(call.shape)), call.name)
 
 
 @operator("stack")
 def stack(call: Call, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Stack tensors along a new dimension."""
-    parts = [to_dtype(t, call.dtype, f"{call.name}.{n}") for n, t in enumerate(tensors)]
-    return nn.stack(parts, dimension(dim, len(call.shape)), call.name)
+    operands = [to_dtype(t, call.dtype, f"{call.name}.{n}") for n, t in enumerate(tensors)]
+    return nn.stack(operands, dimension(dim, len(call.shape)), call.name)
 
 
 @operator("flip", trivial=True)
