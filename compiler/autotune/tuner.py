@@ -360,7 +360,7 @@ class TuningRun:
         return True
 
     def begin_batches(self) -> bool:
-        """Begin turns up to the limit of batches in flight; return whether one is under way."""
+        """Begin batches up to the limit of those in flight; return whether one is in flight."""
         while len(self.flights) < self.workers.batches and self.choose():
             self.begin_turn()
         return bool(self.flights)
@@ -376,7 +376,7 @@ class TuningRun:
             measurer.calibrate(self.space.script(best), outcome.cost)
 
     def begin_turn(self) -> None:
-        """Hand the chosen proposals to the workers. A cluster begins at once, local workers begin in `end_turn`."""
+        """Pass the chosen proposals to the workers. A cluster begins at once, local workers begin in `end_turn`."""
         self.report("starting workers")
         measurer, proposals = self.measurer(), self.proposals[: self.budget.next_batch_size]
         self.report("building and measuring")

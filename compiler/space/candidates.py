@@ -84,7 +84,7 @@ def defaults_of(space: Space) -> tuple[Candidate, ...]:
 
 
 def candidate_count(sizes: Sequence[tuple[int, ...]]) -> int:
-    """The number of candidates of a space."""
+    """The number of candidates of a space, by the number of options of each choice."""
     return sum(map(prod, sizes))
 
 

@@ -42,7 +42,7 @@ MOST_INSTRUCTIONS = 1024
 
 @dataclass(frozen=True)
 class Touch:
-    """An access of a block, indexed by loops; `weight` is the bytes of an element."""
+    """An access of a block, its index in terms of the loops; `weight` is the bytes of an element."""
 
     buffer: str
     index: tuple[Linear, ...]
@@ -52,7 +52,7 @@ class Touch:
 
     @cached_property
     def loops(self) -> set[int]:
-        """The loops that its index depends on."""
+        """The numbers of the loops that its index depends on."""
         return set().union(*(form.variables() for form in self.index))
 
     def bytes(self, free: set[int], ranges: lin.Ranges) -> Number:
@@ -246,7 +246,7 @@ def _strided(s: BlockView) -> int:
 
 
 def _allocated(program: Program) -> tuple[Number, Number]:
-    """The bytes of temporaries inside loops, and outside of all."""
+    """The bytes of temporaries: of those inside loops, and of those outside of all loops."""
     bytes_allocated: list[Number] = [0.0, 0.0]
     for node in walk(program.body):
         if isinstance(node, Alloc):

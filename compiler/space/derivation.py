@@ -133,7 +133,7 @@ def _spread(schedule: Schedule, label: str) -> None:
 
 
 IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "gpu": _spread}
-"""The default schedule of a block, by family of machines."""
+"""The function that applies the default schedule to a block, by family of machines."""
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:

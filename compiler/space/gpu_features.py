@@ -39,7 +39,7 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu
 
 ESTIMATE = 0
-"""The feature that is the estimated time, relative to perfect kernels."""
+"""The column of the feature that is the estimated time, relative to perfect kernels."""
 KERNELS = 2
 """The number of kernels with separate features, those with the most time."""
 REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script", LATER)
@@ -117,7 +117,7 @@ class KernelCost:
 
     @cached_property
     def busy(self) -> Number:
-        """Resident blocks of a multiprocessor, at most its share of the grid."""
+        """Resident blocks of a multiprocessor, at most the grid's blocks over the multiprocessors."""
         return traced_min(self.resident, -(-self.blocks // self.gpu.multiprocessors))
 
     @cached_property
@@ -156,7 +156,7 @@ class KernelCost:
 
     @cached_property
     def waiting(self) -> Number:
-        """Seconds at barriers that no other block fills."""
+        """Seconds at barriers, divided by the resident blocks, which fill each other's waits."""
         return self.waves * self.barriers * BARRIER / self.gpu.clock / self.busy
 
     @cached_property
@@ -299,7 +299,7 @@ def _run(touch: Touch, thread: Loop) -> Number:
 
 
 def _moduli(form: Linear, variable: int) -> list[Number]:
-    """The divisors of the remainders of a variable in a form, of those that step by one."""
+    """The divisors d of the terms `(v + ...) mod d` in a form, v a variable: such a term steps by one with v."""
     return [
         atom.divisor
         for atom, factor in form.terms

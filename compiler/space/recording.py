@@ -20,7 +20,7 @@ ONCE = "an `if` on a choice is decided once, when the template is written; make 
 COMPARED = 3
 """The number of templates, recorded with different random decisions, that are compared."""
 DRAWS = 8
-"""The most calls of a function, with different random decisions, to find draws without a refused step."""
+"""The maximum number of calls of a function, with different random decisions, to find draws without a refused step."""
 
 
 class _Template(Schedule):
@@ -40,7 +40,7 @@ class _Template(Schedule):
         return handles
 
     def value(self, parameter: Size) -> int:
-        """The integer of a parameter; an open choice has none: its random value is no decision."""
+        """The integer of a parameter. Raises ScheduleError for an open choice, whose random value is no decision."""
         if isinstance(parameter, Handle) and any(parameter.owner is op for op in self.open):
             raise ScheduleError(f"a choice has no value while a template is written: {ONCE}", "value")
         return super().value(parameter)

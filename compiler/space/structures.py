@@ -43,7 +43,7 @@ class Runs:
         self._apart: list[Structure] = []
 
     def add(self, structure: Structure) -> None:
-        """Add a run; no other run has the same guards and answers."""
+        """Add a run, whose guards and answers no other run has."""
         branches, answer = self._first, True
         for guard, next_answer in structure.guards:
             question = branches[answer]

@@ -58,7 +58,7 @@ _OPERATIONS: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Array
 
 
 class TraceGraph:
-    """Expressions without duplicates; and the guards of the current run in order, each a node and its answer."""
+    """A graph of expressions without duplicates, and the guards of the current run in order: nodes and answers."""
 
     def __init__(self) -> None:
         self.nodes: list[TraceNode] = []
@@ -299,7 +299,7 @@ def upper_bound(number: Number) -> Number:
 
 
 def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
-    """The bounds of a quotient; infinite if the divisor may be zero."""
+    """The bounds of a quotient of a and b over all candidates; infinite if b may be zero or negative."""
     if lower_bound(b) <= 0:
         return -np.inf, np.inf
     # floordiv of a in 8..64 by b in 2..4: the quotients of the ends are 4, 2, 32 and 16, so it is in 2..32.

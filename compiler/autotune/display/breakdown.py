@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupTime:
-    """A group: its calls in a run of the program, and the seconds of one under its best record; None without one."""
+    """A group: its calls in a run of the program, and the seconds of one by its best record; None without a record."""
 
     name: str
     occurrences: int
@@ -29,7 +29,7 @@ class GroupTime:
 @dataclass(frozen=True)
 class Breakdown:
     """The times of the groups of a whole program, in the order of their first calls, and of the whole. whole: the
-    measured seconds of a run under the best records of the groups. Both are with `network` timing."""
+    measured seconds of a run built by these records. Both are with `network` timing."""
 
     groups: tuple[GroupTime, ...]
     whole: float

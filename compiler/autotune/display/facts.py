@@ -26,14 +26,14 @@ WRITTEN = "as written"
 UNKNOWN = "the ceiling could not be measured"
 """The text instead of a share above 100%, which a disturbed probe causes."""
 INTERRUPTED = "interrupted"
-"""The phase of a run that was ended from outside."""
+"""The phase of a run that an interruption ended."""
 ENOUGH = 3
 """The number of new trials from which on the remaining time of a run is extrapolated."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The state of a run of a task: its progress and, at the end, its best record; None if nothing was measured."""
+    """The state of a run of a task: its progress, and its best record; None before the end or without a measurement."""
 
     task: RunSubject
     progress: Progress
@@ -56,7 +56,7 @@ class RunFacts:
 
     @property
     def is_gain(self) -> bool:
-        """Whether the best is faster than the program as written by at least GAIN."""
+        """Whether the best is not the program as written, and at least GAIN times as fast."""
         return self.gain is not None and self.gain >= GAIN and self.progress.sketch != WRITTEN
 
     @property
@@ -109,7 +109,7 @@ class RunFacts:
 
     @property
     def busy(self) -> list[str]:
-        """A line about the disturbance while the run measured, with figures; empty on a quiet machine."""
+        """A line about other work that disturbed the measurements, with figures; empty on a quiet machine."""
         disturbance = self.progress.disturbance
         return [str(disturbance)] if disturbance is not None and disturbance.matters else []
 

@@ -27,7 +27,7 @@ Selection = tuple[int, tuple[int, ...] | None]
 """The number of a sketch, and the positions of a candidate; None stands for the sketch with its choices open."""
 
 SHOWN = 32
-"""The most options of a choice that are listed."""
+"""The maximum number of options listed for a choice."""
 WHY = {
     "registers": "its register tile spills",
     "threads": "a block has more threads than the GPU allows",
@@ -38,7 +38,7 @@ WHY = {
     "script": "its script does not apply",
     "later": "nobody has looked at it yet",
 }
-"""The explanations of the reasons for which a candidate is infeasible."""
+"""The explanation of each reason for which a candidate is infeasible."""
 
 
 def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _titled(space: SketchSpace, place: Selection) -> str:
 
 
 def _names(sketch: Sketch) -> list[str]:
-    """The names of the choices' results in the text of the script."""
+    """The names of the choices' results in the text of the script, in order, such as `%param`."""
     lines = (line.strip().split(" = sched.sample_") for line in str(sketch.script).splitlines())
     return [words[0] for words in lines if len(words) == 2]
 

@@ -39,7 +39,7 @@ def _operations(program: Program, block: Block) -> int:
 
 
 def _kind(block: Block) -> str:
-    """The kind of a block's operator, by its axes and reads."""
+    """Classify a block by its axes and reads: elementwise, gather, pooling, convolution, product or reduction."""
     multiplies = len(block.reads) > 1 and any(
         isinstance(scalar, Apply) and scalar.kind in PRODUCTS for scalar in block.body
     )

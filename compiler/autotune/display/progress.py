@@ -106,7 +106,7 @@ class Progress:
 
     @property
     def doing(self) -> str:
-        """The phase, with the step if there is one."""
+        """The phase and, if there is one, its step: `building and measuring: building 3 of 8`."""
         return f"{self.phase}: {self.step}" if self.step else self.phase
 
     def record(self, before: Outcome | None, after: Outcome) -> None:

@@ -104,7 +104,7 @@ class Lines(RunView):
             self._show_one(before, now)
 
     def _show_one(self, before: Progress | None, now: Progress) -> None:
-        """Print the changes of one task."""
+        """Print the changes from `before` to `now` of a program that is one task."""
         facts = self.facts(now)
         if before is not None and len(now.curve) > len(before.curve) and now.best_times is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")

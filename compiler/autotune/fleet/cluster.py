@@ -22,7 +22,7 @@ from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine
 
 BUILD, TIME = "build", "time"
-"""The resources of a worker: the number of candidates that it builds at once, and 1 if it times, one at a time."""
+"""The dask resources of a worker: `build`, the number of candidates that it builds at once; `time`, 1 if it times."""
 LOOK = 1.0
 """Seconds between two queries of the list of workers."""
 STRIKES = 3
@@ -57,7 +57,8 @@ class Member:
 
 @dataclass(eq=False)
 class FleetJob:
-    """A job in flight. `allowed_workers` are those of its key, and of the keys of the jobs whose results it takes."""
+    """A job in flight. `allowed_workers`: the workers that may run it, and the jobs that it waits for, by their dask
+    keys."""
 
     future: DaskFuture
     allowed_workers: dict[str, Sequence[Member]]
@@ -241,7 +242,7 @@ class Cluster:
             await self._lose([job])
 
     async def _strike_late(self, late: FleetJob) -> None:
-        """Strike the worker that has a late job and request its facts again; all its jobs are lost."""
+        """Strike the worker that has a late job, request its facts again, and cancel all its jobs."""
         why = f"it has not answered for {self.patience:g} s"
         with suppress(OSError, TimeoutError):
             keys_by_worker = await asyncio.wait_for(self._client.scheduler.processing(workers=None), 10)

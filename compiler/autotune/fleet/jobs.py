@@ -20,8 +20,8 @@ BUILDERS = 0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a job: its value, or why the worker can do no job of the subject. worker: the address of the
-    worker. builder: that of the worker that built the timed candidate."""
+    """The result of a job. value: of the function, or the reason for which the worker can do no job of the subject.
+    worker: its address. builder: that of the worker that built the timed candidate."""
 
     worker: str
     value: Any
@@ -57,7 +57,7 @@ def time(built: Answer, subject: Subject) -> Answer:
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
-    """Time candidates in turns; the outcomes of failed builds are passed on at their positions."""
+    """Time candidates in turns. The Answer's value is the list of their outcomes, those of failed builds passed on."""
     refused = next((built for built in candidates if built.refusal is not None), None)
     if refused is not None:
         return refused

@@ -34,7 +34,7 @@ from compiler.targets.gpus import GpuKernel
 from compiler.targets.registry import gpu_of
 
 SAMPLE = simt.BlockSample(blocks=3, steps=40_000)
-"""The blocks and the steps of each kernel that are simulated on numpy."""
+"""The limits of the simulation of a kernel on numpy: the number of blocks and of steps."""
 PATIENCE = 2.0
 """The factor on the build limit for GPU builders, which simulate as well."""
 HELD = 4
@@ -68,7 +68,7 @@ class GpuBuilder:
         return None
 
     def _run(self, schedule: Schedule, script: str) -> Outcome | None:
-        """The outcome of a fault or a wrong result in the simulated blocks of the smaller program; None if right."""
+        """Simulate blocks of the smaller program; return the outcome of a fault or wrong result, None if right."""
         original = self.subject.program
         small = shrunk(original, shorter_extents(schedule.program, original))
         subject = replace(self.subject, text=str(ModuleOp([write(small)])))

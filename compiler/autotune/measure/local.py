@@ -50,7 +50,7 @@ def builders_of(
 
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
-    """The setup of a worker as a builder of a subject's candidates."""
+    """Make the setup of a worker that builds a subject's candidates."""
     return BuilderSetup(subject, limits.memory_bytes, BUILDERS[target_named(subject.target).family].building)
 
 
@@ -129,7 +129,7 @@ class LocalExecutor(EstimatingExecutor):
 
     @property
     def runner(self) -> WorkerPool:
-        """The runner process, once the reference is computed."""
+        """The runner process; computes the reference first if it is missing."""
         return self.timer.runner
 
     def close(self) -> None:

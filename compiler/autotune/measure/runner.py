@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CHECKED = 2
 """The number of sets of inputs on which a candidate is checked."""
 REPROBES = 2
-"""How often a candidate whose rate is above the ceiling is timed again."""
+"""The number of times that a candidate with a rate above the ceiling is timed again."""
 HELD = 32
 """The maximum number of candidates that stay loaded while they take turns."""
 HELD_BYTES = 1 << 30
@@ -191,7 +191,7 @@ class Runner:
         return _outcome(samples)
 
     def _is_credible(self, samples: Samples) -> bool:
-        """Whether samples beside the ceiling are not above it; if they are, a probe was disturbed."""
+        """Whether the rate of samples taken beside the ceiling is not above it; else a probe was disturbed."""
         work, cost = self._reference.work, median(sample.cost for sample in samples.selected)
         return work is None or cost <= 0 or plausible_share(work / cost) is not None
 

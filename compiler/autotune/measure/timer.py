@@ -152,7 +152,7 @@ def worker_environment(threads: int) -> dict[str, str]:
 
 
 def outcome_of(reply: Result | Death) -> Result | Outcome:
-    """A worker's reply, or the outcome of its death."""
+    """A worker's reply; if the worker died, the outcome that states how."""
     return Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
 
 
@@ -161,7 +161,7 @@ def _of(reply: Outcome | Death, built: Built) -> Outcome:
 
 
 def _with(so_far: Outcome, sample: Outcome) -> Outcome:
-    """An outcome with the samples of another one added, or that other one if it is a failure."""
+    """Append the samples of an outcome to those of another; a failed sample replaces it."""
     if not sample.ok:
         return sample
     return replace(

@@ -63,7 +63,7 @@ class TurnTimes:
 
     @cached_property
     def ratio(self) -> float:
-        """The time of the second relative to the first: the median over the rounds, since a slow moment slows both."""
+        """The time of the second over that of the first: the median over the rounds, since a slow moment slows both."""
         return self.outcome(self.tuned).cost
 
     @property

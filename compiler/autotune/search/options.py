@@ -9,7 +9,7 @@ from compiler.support.validation import integer, share
 LEAST = {"start": 1, "pool": 1, "parents": 1, "repeats": 1, "mutants": 0, "generations": 0}
 """The integer options with their lower limits."""
 MOST = 1_000_000
-"""The upper limit of each of them."""
+"""The upper limit of each of these options."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def pairs_against(
 
 
 def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
-    """All pairs of some candidates: predictions in any unit (lower is better) against positive costs."""
+    """Judge all pairs of some candidates: predictions in any unit (lower is better) against positive costs."""
     p, c = np.asarray(predicted, np.float64), np.asarray(costs, np.float64)
     return sum((pairs_against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
 

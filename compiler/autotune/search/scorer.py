@@ -13,7 +13,7 @@ from compiler.autotune.search.trials import Trials
 from compiler.space.candidates import Candidate, Pool, Space, filter_all
 
 FITTED = 4
-"""Measured trials before the cost model is fitted."""
+"""The number of measured trials from which on the cost model is fitted."""
 
 
 @dataclass(frozen=True)

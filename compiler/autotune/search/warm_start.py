@@ -21,7 +21,7 @@ from compiler.types.machines import Gpu, Machine
 ROWS = 240
 """The most records of all earlier tasks together; the features of one take some 20 ms."""
 LEAST = 8
-"""The least number of measured scripts of an earlier task."""
+"""The minimum number of measured scripts of an earlier task; one with fewer is not used."""
 SECONDS = 4.0
 """The seconds after which no further record is read; below this limit the result does not depend on time."""
 

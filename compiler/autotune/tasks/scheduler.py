@@ -60,7 +60,8 @@ def tune_together(
 
 @dataclass(frozen=True)
 class _Begun:
-    """A turn under way: its task, its start on perf_counter, and the state of the task at the start."""
+    """A turn in flight: its task, its start (`perf_counter`), and the task's trials, seconds of a call and promise
+    then."""
 
     name: str
     at: float
@@ -70,7 +71,7 @@ class _Begun:
 
 
 class _Tasks:
-    """The runs of the tasks and their accounts, by name, the largest first."""
+    """The runs and the accounts (TaskState) of the tasks, by name, the largest estimate first."""
 
     def __init__(
         self,
@@ -151,14 +152,14 @@ class _Tasks:
         run.report("waiting for its turn" if run.proposals else run.failure_reason())
 
     def seconds(self, name: str) -> float | None:
-        """The seconds of a call under the best, at the machine's rate of the task's first measurement."""
+        """The seconds of a call of the best, at the machine's rate of the task's first measurement; None before."""
         best = self.runs[name].progress.best
         if best is None or not best.is_comparable:
             return None
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 
     def fly(self, timed: bool) -> bool:
-        """Begin turns up to the limit of batches in flight; return whether one is under way."""
+        """Begin turns up to the limit of batches in flight; return whether one is in flight."""
         while len(self.flying) < self.workers.batches:
             chosen = self.allocation(self.ready, self.accounts, timed)
             if chosen is None:
@@ -213,7 +214,8 @@ class _Tasks:
         self.budget.options = replace(self.options, seconds=limit - reserved)
 
     def compare(self) -> None:
-        """Compare default and record of each group inside the program, if this run measured or none was chosen yet."""
+        """Compare default and record of each group inside the program, if this run measured, or if a best record was
+        not compared yet."""
         groups, current = {name: run.task for name, run in self.runs.items()}, self.current
         if self.finals is None:
             return

@@ -9,7 +9,7 @@ from math import log
 USUAL = 0.02
 """The initial `habit`: the decrease of a task's log time by a turn, before any turn."""
 DECAY = 0.8
-"""The weight of a turn relative to the next one in the mean `habit`."""
+"""The weight of a turn in the mean `habit`, relative to that of the next turn."""
 
 
 @dataclass(frozen=True)
