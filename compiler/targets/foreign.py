@@ -50,7 +50,7 @@ def is_array(value: object) -> bool:
 
 def result_wrapper(like: object) -> Callable[[Array], object]:
     """Return a function that wraps a new numpy array, on the same memory, as an array of the package of `like`. The
-    package is torch, or the namespace of the array API standard that `like` states; otherwise numpy."""
+    package is torch, or the array API namespace of `like`; otherwise numpy."""
     if isinstance(like, _NUMPY):
         return identity
     library = imported_torch()

@@ -35,8 +35,8 @@ class ReducedAngle:
 
 
 def reduce_large_angle(x: Real) -> ReducedAngle:
-    """Return n and r of x = n pi / 2 + r: of x = m 2^s with a 24-bit m, multiply m by the 96 bits of 2 / pi that
-    matter. Products of higher bits with x are multiples of 4, those of lower bits are negligible."""
+    """Reduce x = n pi / 2 + r to r and n modulo 4. For x = m 2^s with a 24-bit m, n is m times the 96 bits of 2 / pi
+    that matter: products of higher bits with x are multiples of 4, those of lower bits are negligible."""
     size = x.magnitude().as_bits()
     m = ((size & 0x7FFFFF) + 0x800000).widened()
     words = _window((size >> 23) - 120)
@@ -50,7 +50,7 @@ def reduce_large_angle(x: Real) -> ReducedAngle:
 
 
 def _window(start: Bits) -> list[Bits]:
-    """Return the 96 bits of 2 / pi from bit `start` on (at most 159), in three words."""
+    """Return the 96 bits of 2 / pi from bit `start` on (at most 159), in three 32-bit words."""
     word, bit = start >> 5, start & 31
     word_tests = [word.equals(number) for number in range(1, 5)]
     words = []

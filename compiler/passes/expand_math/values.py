@@ -86,7 +86,7 @@ class Constants:
         self._by_number: dict[tuple[Attribute, str], SSAValue] = {}
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
-        """Return a constant, or a vector of it (a broadcast: xDSL misreads the bits of floats in `dense`)."""
+        """Return a constant, or a vector of lanes of it (a broadcast: xDSL misreads the bits of floats in `dense`)."""
         type = scalar if lanes is None else vector_type(scalar, lanes)
         key = (type, repr(value))
         if key not in self._by_number:
@@ -108,7 +108,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Site:
-    """The insertion point of an expansion, with its format and number of lanes."""
+    """The insertion point of an expansion, with its format and number of lanes, None for scalars."""
 
     pool: Constants
     format: Format
@@ -195,7 +195,7 @@ class Bits:
         return Real(self.site, self.site.add(arith.BitcastOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def converted(self) -> Real:
-        """Convert to floats."""
+        """Convert signed integers to floats."""
         return Real(self.site, self.site.add(SIToFPOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def widened(self) -> Bits:

@@ -65,7 +65,7 @@ class VectorStatements(SourceWriter):
         return True
 
     def helper(self, kind: str, type_: Attribute, at: Attribute | None = None) -> str:
-        """Return the name of a function from VECTORS for a vector type; `at` is the type of an index vector."""
+        """Add a function from VECTORS for a vector type, and for index vectors of type `at`; return its name."""
         assert isinstance(type_, VectorType)
         language, element = self.language, type_.element_type
         language.spelled(type_)

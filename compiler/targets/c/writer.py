@@ -33,7 +33,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CParameter:
-    """A parameter of the function: the block argument, its name and its declaration."""
+    """A parameter of the function: the block argument, its name and declaration, and whether an op writes it."""
 
     argument: BlockArgument
     name: str

@@ -60,7 +60,7 @@ class Language(ABC):
 
     @abstractmethod
     def suffix(self, number: int, bits: int) -> str:
-        """Return the suffix of an integer literal of a width."""
+        """Return the suffix of the literal of an integer of a width in bits."""
 
     @abstractmethod
     def real(self, number: float, type_: Attribute) -> str:
@@ -105,7 +105,7 @@ class Language(ABC):
         return f"(-{half - 1}{suffix} - 1)" if wrapped == -half and spelling.bits >= 32 else f"{wrapped}{suffix}"
 
     def function(self, name: str, type_: Attribute) -> str:
-        """Return the name of a function of <math.h> for a float type."""
+        """Return the name of a function of <math.h> for a float type: with suffix f for f32."""
         return f"{name}{'f' if isinstance(type_, Float32Type) else ''}"
 
     def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:

@@ -115,7 +115,7 @@ class SourceWriter(ABC):
         return CExpr(code, NEGATIVE if code.startswith("-") else ATOM)
 
     def store(self, op: memref.StoreOp, target: str) -> None:
-        """Write a store; `x[i] = x[i] + y` as `x[i] += y`."""
+        """Write a store to the element `target`; `x[i] = x[i] + y` as `x[i] += y`."""
         addend = self._addend_of_store(op)
         sign, code = ("=", self.text(op.value).code) if addend is None else ("+=", addend.code)
         self.line(f"{target} {sign} {code};")
@@ -138,7 +138,7 @@ class SourceWriter(ABC):
         return None
 
     def loop(self, op: scf.ForOp, *pragmas: str) -> None:
-        """Write a loop; a loop of one iteration without results is inlined."""
+        """Write a loop after its pragmas; of a loop of one iteration without results write the body only."""
         body = op.body.block
         names = self.carried(op.results, op.iter_args)
         for argument, name in zip(body.args[1:], names, strict=True):
@@ -164,7 +164,7 @@ class SourceWriter(ABC):
         return f"for ({self.type_of(index)} {name} = {low}; {name} < {high}; {advance})"
 
     def carried(self, values: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
-        """Declare variables for the results of a loop or branch, set to the initial values; return their names."""
+        """Declare variables for the results of a loop or branch, set to initial values, if any; return their names."""
         names = []
         for position, value in enumerate(values):
             name = self.name(value)

@@ -101,7 +101,7 @@ class Instruction:
 
     @property
     def target(self) -> str | None:
-        """The target of a jump or a direct call; None for other instructions."""
+        """The target of a jump or a direct call; None for indirect calls and other instructions."""
         has_target = bool({"branch", "call"} & self.kinds) and bool(self.operands)
         return None if not has_target or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
 

@@ -76,7 +76,7 @@ ANY_ARRAY = replace(
 
 
 def kind_of(cls: type) -> ArrayKind | None:
-    """Return the array kind of the class of numpy's arrays or torch's tensors; None for other classes."""
+    """Return the checks for a class that is numpy's array or torch's tensor; None for other classes."""
     if cls is np.ndarray:
         return NUMPY
     library = imported_torch()

@@ -79,7 +79,7 @@ def thread_count(threads: object) -> int:
 
 
 def usable_threads(threads: int) -> int:
-    """Return the thread count of parallel loops: the requested one, or 1 without a usable OpenMP runtime."""
+    """Return the thread count of parallel loops: the requested one; 1 and a warning without a usable runtime."""
     if threads == 1:
         return 1
     if _forked:

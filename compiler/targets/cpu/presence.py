@@ -17,9 +17,9 @@ from operator import add
 from pathlib import Path
 
 MAX_AWAY_SHARE = 0.1
-"""A clean sample's thread is off its processor for at most this share of the time."""
+"""A clean sample is off the processor for at most this share of its time."""
 MAX_SWITCH_RATE = 100.0
-"""A clean sample has fewer involuntary context switches a second."""
+"""A clean sample has at most this many involuntary context switches a second, plus one."""
 REPEATS = 3
 """The most repeats of a disturbed sample."""
 REPEAT_SECONDS = 0.3
@@ -27,7 +27,7 @@ REPEAT_SECONDS = 0.3
 REPORTED_SHARE = 0.02
 """Results report a disturbance of at least this share of the time of all samples."""
 WINDOW = 0.1
-"""The seconds over which steal time is averaged: /proc/stat counts it in hundredths."""
+"""The seconds over which steal time is averaged: /proc/stat counts it in hundredths of a second."""
 MIN_PRESENT_SECONDS = 1e-9
 """The least seconds on the processor, to divide by."""
 FINE_STEP_SECONDS = 1e-3
@@ -56,7 +56,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of the time off the processor."""
+        """The share of the time off the processor, or stolen if that is more."""
         return max(self.away, self.stolen) / self.seconds if self.seconds > 0 else 0.0
 
     @property

@@ -15,7 +15,7 @@ from compiler.targets.cpu.instructions import Instruction
 from compiler.types.machines import Machine
 
 CAPACITY = {"front end": 6.0, "fma": 2.0, "vector": 2.0, "load": 2.0, "store": 1.0, "shuffle": 1.0, "scalar": 4.0}
-"""The throughput of each resource in a cycle: a large core with two 512-bit units, such as Intel's since Ice Lake."""
+"""Instructions that each resource takes in a cycle: a large core with two 512-bit units, as Intel's since Ice Lake."""
 
 _DIVISION = {"ss": 3.0, "sd": 4.0, "ps": 3.0, "pd": 4.0}
 """Cycles of the divider for a 128-bit division or root; twice the width takes twice as long."""
@@ -54,7 +54,7 @@ def estimate(instructions: Sequence[Instruction]) -> Estimate:
 
 
 def _needs(i: Instruction) -> dict[str, float]:
-    """Return the use of each resource by an instruction, in units of its throughput."""
+    """Return the use of each resource by an instruction, in units of its CAPACITY; of the divider in cycles."""
     uops = i.lanes_moved if {"gather", "scatter"} & i.kinds else 1
     needs = {"front end": 1.0 if uops == 1 else float(uops)}
     if "load" in i.kinds:

@@ -16,7 +16,7 @@ INT = (-(1 << 31), (1 << 31) - 1)
 
 
 def needs_64_bits(type_: MemRefType) -> bool:
-    """Return whether an offset into a buffer can exceed 32 bits."""
+    """Return whether the offset of an element in a buffer can exceed an `int`."""
     return prod(type_.get_shape()) - 1 > INT[1]
 
 

@@ -66,7 +66,7 @@ class CudaWriter(SourceWriter):
     # --- declarations ---------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Declare shared buffers, then each thread's local ones, at the top."""
+        """Declare shared buffers, in a dynamic pool if they exceed STATIC, then each thread's local ones."""
         allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
         total, pool_offset = shared_bytes(self.call.kernel), 0
         if total > STATIC:

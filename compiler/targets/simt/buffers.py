@@ -13,9 +13,9 @@ from compiler.targets.simt.access import Bools, Fault, FaultReporter, Ints, Lane
 from compiler.targets.simt.races import Races
 
 WARP = 32
-"""The threads of a warp."""
+"""The number of threads of a warp."""
 BANKS, BANK = 32, 4
-"""The banks of shared memory, and the bytes of a bank's word."""
+"""The number of banks of shared memory, and the bytes of a bank's word."""
 SECTOR = 32
 """The bytes of a sector of global memory."""
 
@@ -54,7 +54,7 @@ class CheckedBuffer:
 
     def begin_copy(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> tuple[Ints, Bools]:
         """Start an asynchronous copy to a shared buffer: its elements are uninitialised until it arrives. Return their
-        offsets and the active threads."""
+        offsets, and the mask of active threads within bounds."""
         flat, active = self._offsets(index, access, "write")
         self.write(index, values, access)
         self.initialised[flat[active]] = self._all_initialised = False
@@ -69,7 +69,8 @@ class CheckedBuffer:
         self._in_flight[flat[active]] = False
 
     def read(self, index: Sequence[Ints], access: LaneAccess) -> Values:
-        """Return the elements at an index, whose parts are (), (n,) or (n, lanes); zero for inactive threads."""
+        """Return the elements at an index, whose parts are (), (n,) or (n, lanes); 0 for inactive threads. Report
+        uninitialised reads, races, and indices out of bounds."""
         column = self._uniform_column(index)
         if column is not None and (self._all_initialised or self.initialised[:, column][access.active].all()):
             values = self.data[:, column].copy()
@@ -108,7 +109,7 @@ class CheckedBuffer:
         self.initialised[element_index] = self.written[element_index] = True
 
     def _uniform_column(self, index: Sequence[Ints]) -> int | slice | None:
-        """Return the offset or slice of a local buffer that all threads access; None if threads differ."""
+        """Return the offset or slice that all threads access in their local buffers; None for any other access."""
         if self.space != "local":
             return None
         flat = 0

@@ -24,7 +24,7 @@ from compiler.targets.simt.threads import Threads, sides_of
 from compiler.types.scopes import SCOPES, space_of
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
-"""The memory spaces by number."""
+"""The names of memory spaces by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 
 @dataclass
 class ThreadLanes(Threads):
-    """The threads of a block, run op by op."""
+    """Interpreter of a kernel: it runs each op for all threads of a block at once, on numpy arrays."""
 
     on_chip: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class ThreadLanes(Threads):
     _operands_of: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
 
     def run(self, body: Block, sample: BlockSample | None = None) -> None:
-        """Run the blocks of the grid in order, or a sample of them."""
+        """Run a kernel's body for the blocks of the grid in order, or for a sample of them."""
         buffers = dict(self.memories)
         with np.errstate(all="ignore"):
             self._run(body, buffers, sample)
@@ -116,7 +116,7 @@ class ThreadLanes(Threads):
             self.values[op.result] = np.asarray(constant(value))
 
     def position(self, op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp, active: Bools) -> None:
-        """Evaluate a thread or block index or extent."""
+        """Evaluate the index of threads or blocks, or their number, along a dimension."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
             indices = sides_of(np.arange(self.count), self.call.block)[side]
@@ -195,13 +195,13 @@ class ThreadLanes(Threads):
         self.memories[op.memref] = self.constants[op.memref]
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
-        """Load an element per thread."""
+        """Load an element for each active thread."""
         buffer, *indices = self._operands(op)
         values_ = self._indices(buffer, indices)
         self.values[op.results[0]] = self.memories[buffer].read(values_, self.access(op, active))
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
-        """Store an element per thread."""
+        """Store an element of each active thread."""
         value, buffer, *indices = self._operands(op)
         self.memories[buffer].write(self._indices(buffer, indices), self.values[value], self.access(op, active))
 
@@ -213,14 +213,14 @@ class ThreadLanes(Threads):
         return values
 
     def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
-        """Load consecutive elements from an aligned address."""
+        """Load consecutive elements for each active thread; report misaligned addresses."""
         memory, type_ = self.memories[op.base], op.result.type
         assert isinstance(type_, VectorType)
         index = self.consecutive(op, memory, op.indices, type_.get_shape()[0], active)
         self.values[op.result] = memory.read(index, self.access(op, active))
 
     def store_vector(self, op: vector.StoreOp, active: Bools) -> None:
-        """Store consecutive elements to an aligned address."""
+        """Store consecutive elements of each active thread; report misaligned addresses."""
         memory, value = self.memories[op.base], self.values[op.vector]
         lanes = value.shape[-1]
         index = self.consecutive(op, memory, op.indices, lanes, active)

@@ -23,7 +23,7 @@ from compiler.targets.simt.access import Fault, FaultReporter, Values
 from compiler.targets.simt.threads import sides_of, words_of
 
 MAX_INDEX_LANES = 1 << 20
-"""The threads whose indices are computed together."""
+"""The most threads whose indices are computed together, unless a block has more."""
 NOBODY = -1
 Store = memref.StoreOp | vector.StoreOp
 
