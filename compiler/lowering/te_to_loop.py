@@ -81,7 +81,7 @@ class _TeLowering:
         self.loops = 0
 
     def program(self) -> Program:
-        """Return the program: each op's nest, then a copy for each result that no nest writes or returned twice."""
+        """Return the program: each op's nest, then copies of results that no nest writes or that are returned twice."""
         copies = self.arguments()
         arguments = tuple(self.buffers.values())
         for op in self.function.body.block.ops:

@@ -52,7 +52,7 @@ def split_constant_calls(main: Main, constants: Collection[str]) -> ConstantSpli
 
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Inputs and outputs of a function, by their positions."""
+"""Pairs of an input and an output of a function, by their positions."""
 
 
 def replaceable(main: Main) -> dict[str, Pairs]:

@@ -84,8 +84,8 @@ class OfferedForms:
         return hash_of(" ".join(("forms", *(digests[callee] for callee in callees))))
 
     def in_forms(self, forms: Mapping[str, str]) -> GroupedProgram:
-        """The program with its groups in `forms`, names of forms by names of groups. Returns the same object if all are
-        as written.
+        """The program with its groups in `forms`, the names of forms by the names of all of `groups`; the same object
+        if all are as written.
 
             %y = call @group_0(%x, %w)
           ->

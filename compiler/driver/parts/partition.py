@@ -91,7 +91,7 @@ class Unscheduled:
 
     @property
     def size(self) -> int:
-        """The relative time to find a schedule: the number of blocks."""
+        """The relative time to find a schedule: the number of blocks, 1 for loops as IR."""
         return len(self.loops.blocks) if isinstance(self.loops, Program) else 1
 
     @cached_property
@@ -228,7 +228,7 @@ class Alternatives:
         return {group.group.name: choice(group) for group in (forms.groups if forms else ())}
 
     def chosen(self, database: Database, threads: int, policy: str) -> dict[str, str]:
-        """The forms of groups that a database has chosen by times inside the program, by the names of the groups."""
+        """Map each group with other forms to the form that a database has chosen by times inside the program."""
         return {name: choice.chosen(database) for name, choice in self.choices(threads, policy).items()}
 
     def chosen_program(self, database: Database, threads: int, policy: str) -> Alternatives:

@@ -43,7 +43,7 @@ ROWS, COLUMNS = 32, 256
 
 @dataclass(frozen=True)
 class ReferenceCase:
-    """One set of inputs, and the expected results."""
+    """One set of random inputs, and the expected results."""
 
     inputs: Arrays
     expected: tuple[Expected, ...]
@@ -77,7 +77,7 @@ def write_reference(subject: Subject, job: ReferenceJob) -> None:
 
 
 def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
-    """Compute the cases of a subject, deterministic for its seed, on `threads` threads, by default on all cores."""
+    """Compute SETS cases of a subject, the same for the same seed, on `threads` threads, by default on all cores."""
     oracle = Oracle(subject.module, subject.name, threads)
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]

@@ -1,4 +1,4 @@
-"""`retyped`: a program in another float type; in float64 it is the exact reference of itself."""
+"""`retyped`: a program in another float type; in float64 it computes the exact results of the reference."""
 
 from __future__ import annotations
 

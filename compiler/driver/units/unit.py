@@ -36,8 +36,8 @@ class Scheduled:
     """A schedule of a group, and its origin.
 
     script: its text, without open choices; None for the loops as written. origin: the source of the script: "written",
-    "record" or "model". verdict: of verify-schedule. tree: the loops under the script; None if the script is to be
-    applied again.
+    "record" or "model". verdict: that of verify-schedule, or the reason for the loops as written. tree: the loops under
+    the script; None if the script is to be applied again.
 
     >>> strata.driver.Scheduled().origin
     'written'

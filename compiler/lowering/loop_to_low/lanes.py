@@ -64,7 +64,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Strided:
-    """An access with a constant stride: the first lane's indices, the offsets of all lanes, and the mask."""
+    """An access with a constant stride: the first lane's indices, the lanes' offsets from it in elements, the mask."""
 
     indices: list[SSAValue]
     offsets: SSAValue
@@ -72,7 +72,7 @@ class Strided:
 
 
 class BlockLanes:
-    """The accesses of one block: its axes over loops, its mask, its buffers."""
+    """The accesses of one block: its axes as forms over loops, its elements, its masks by `guard` and `deferred`."""
 
     def __init__(
         self,

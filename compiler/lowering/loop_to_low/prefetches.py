@@ -5,8 +5,8 @@ the iteration two further on accesses. `B = [1, "k.0"]` distributes the lines of
 loop `k.0` over the iterations within one of `k.0`, including those of loops between; they go to L2, since L1 would not
 hold them for so long.
 
-`python -m benchmarks.price prefetches`, times without over with: 1.09 for the second form, on a convolution of 7 x 7
-images with 512 channels; the first form is within noise (0.985 to 0.998) on a core of Zen 5.
+Speedup (`python -m benchmarks.price prefetches`): 1.09 for the second form, on a convolution of 7 x 7 images with 512
+channels; the first form is within noise (0.985 to 0.998) on a core of Zen 5.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from compiler.affine import linear as lin
 from compiler.program.tree import Access, Alloc, Block, Program
 
 MAX_GROWTH = 1.5
-"""The limit of a temporary's growth."""
+"""The largest factor by which the elements of a temporary grow."""
 
 
 def enlarge_temporaries(program: Program) -> Program:

@@ -71,7 +71,7 @@ def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
-    """Emit a power with an integer exponent as llvm.pow in double, which holds the exponent exactly."""
+    """Emit a power with an integer exponent as llvm.pow in double, which holds an i32 exponent exactly."""
     type, double_type = op.result.type, shaped(op.result.type, "double")
     name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
     f.declare(double_type, name, [double_type, double_type])
