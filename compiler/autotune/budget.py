@@ -22,7 +22,8 @@ class Budget:
     """The remaining budget of a run.
 
     Trials include those of earlier runs in the database, see `record_trials`. Seconds count from `options.began`, else
-    from the construction. in_flight: the trials under way. turn_seconds: the seconds that the leaders' turns took.
+    from the construction. in_flight: the trials handed to workers. turn_seconds: the seconds that the leaders' turns
+    took.
     """
 
     options: TuningOptions

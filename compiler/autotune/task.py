@@ -247,7 +247,7 @@ class SearchTask(TaskProgram):
         return text
 
     def _group_text(self, record: Record | None, mode: str) -> str:
-        """A group's best record as text below a line with the group's name and time; None: that line alone."""
+        """A group's best record as text below a line with its name and time; that line alone for None."""
         seconds = _seconds(record)
         time = "nothing measured, so built as without a database" if seconds is None else duration(seconds)
         head = remark(mode, f"{self._calls}: {time}")

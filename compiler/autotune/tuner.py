@@ -47,7 +47,7 @@ ROUNDS = 7
 NEAR = 1.5
 """Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
-"""The least number of trials for turns half-way: the ranking of fewer is too uncertain to refine."""
+"""The minimum number of trials for turns half-way: the ranking of fewer is too uncertain to refine."""
 
 Reply = TypeVar("Reply")
 
@@ -197,7 +197,7 @@ class TuningRun:
             callback(self.progress)
 
     def run(self) -> None:
-        """Run this task alone: read the database, measure batches with the leaders' turns half-way, conclude."""
+        """Tune this task alone: read the database, measure batches, with the leaders' turns half-way and at the end."""
         self.prepare()
         halfway = self.budget.spent_share < HALF
         while self.begin_batches():
@@ -229,8 +229,8 @@ class TuningRun:
         """Derive the space, and learn the records of the task and of similar tasks. If the budget is spent already and
         no search log is requested, only read the task's records.
 
-        Each run derives a space of its own: a space evaluates candidates lazily, so that its answers depend on the
-        order of requests, and a shared one would make the log depend on other runs.
+        Each run derives a separate space: a space evaluates candidates lazily, so that its answers depend on the order
+        of requests, and a shared one would make the log depend on other runs.
         """
         self.budget.record_trials(
             self.task.name, len({record.script for record in self.database.records(self.task.key)})
@@ -349,7 +349,7 @@ class TuningRun:
         return self.proposals
 
     def is_known(self, proposal: Proposal) -> bool:
-        """Whether another run has tried a proposal meanwhile; the search then learns its outcome."""
+        """Whether another run has tried a proposal meanwhile; if so, its outcome is taught to the search."""
         script, short = self.space.script(proposal.candidate), self.space.script_with_includes(proposal.candidate)
         tried = next((text for text in (script, short) if text in self.trials), None)
         if tried is None:
@@ -487,7 +487,8 @@ class TuningRun:
         return max(0, min(limit, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns, record the outcomes, and show the best beside the program as written."""
+        """Measure candidates in turns, record the outcomes; report the best and the program as written if both took
+        part."""
         measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
         outcomes = _checked(lambda: measurer.compare(scripts, rounds))

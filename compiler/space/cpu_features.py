@@ -196,7 +196,7 @@ def extract(program: Program, useful: float, machine: Machine) -> ExtractedFeatu
 
 @dataclass(frozen=True)
 class Descending:
-    """A key that sorts large numbers first; a comparison of traced ones adds a guard."""
+    """A sort key that orders large numbers first; a comparison of traced numbers adds a guard."""
 
     value: Number
 
@@ -315,7 +315,7 @@ def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
 BLOCK = 10 + 4 * DEPTHS + 3
 """The number of features of a block."""
 WIDTH = PROGRAM + BLOCKS * BLOCK
-"""The number of features of a program in all."""
+"""The number of features of a program and its BLOCKS blocks."""
 
 
 def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:

@@ -368,7 +368,7 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
 
 
 WIDTH = 4 + KERNELS * 17
-"""The number of features of a program in all."""
+"""The number of features of a program and its KERNELS kernels."""
 
 
 def _infeasible(view: ProgramView, kernels: Sequence[KernelCost], useful: float, gpu: Gpu) -> list[Number]:

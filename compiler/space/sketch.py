@@ -81,7 +81,7 @@ class Sketch:
 
     @cached_property
     def ops(self) -> list[Operation]:
-        """The ops of the script."""
+        """The ops of the script in order, its final yield included."""
         return list(_sequence(self.script).body.block.ops)
 
     def decided(self, positions: Positions) -> ModuleOp:

@@ -20,7 +20,7 @@ from compiler.support.text import counted, duration
 from compiler.targets.cpu.ceilings import plausible_share
 
 GAIN = 1.01
-"""The least speedup over the program as written that counts as a gain; below it is noise of the medians."""
+"""The minimum speedup over the program as written that counts as a gain; below it is noise of the medians."""
 WRITTEN = "as written"
 """The name of the sketch that stands for the program as written."""
 UNKNOWN = "the ceiling could not be measured"

@@ -1,4 +1,4 @@
-"""The display of a tuning run under way: a table on a terminal, lines elsewhere."""
+"""The display of a tuning run in progress: a table on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 

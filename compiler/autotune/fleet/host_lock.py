@@ -26,8 +26,8 @@ def timing() -> Iterator[None]:
 
 @contextmanager
 def _locked(kind: int) -> Iterator[None]:
-    """Hold the lock `room`, entered through the lock `door`. An exclusive waiter holds the door, so that later shared
-    holders cannot starve it."""
+    """Hold the lock `room` in the mode `kind`, acquired while the lock `door` is held. An exclusive waiter holds the
+    door, so that later shared holders cannot starve it."""
     with _file("door") as door, _file("room") as room:
         fcntl.flock(door, kind)
         fcntl.flock(room, kind)

@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def refusal(self) -> str | None:
-        """Why the worker can do no job of the subject; None if it can."""
+        """The reason for which the worker can do no job of the subject; None if it can."""
         return str(self.value) if isinstance(self.value, Refused | Unable) else None
 
 

@@ -99,7 +99,7 @@ class Fleet:
             self._flying -= 1
 
     async def _measured(self, subject: Subject, script: str) -> Outcome:
-        """The agreed outcome of a candidate: built, timed, and confirmed by further workers where it is doubted."""
+        """Build and time a candidate, and have further workers confirm a doubted outcome; return the agreed one."""
         claims: list[WorkerClaim] = []
         losses: list[str] = []
         built: FleetJob | None = None

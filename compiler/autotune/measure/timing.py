@@ -46,7 +46,7 @@ class Probe(Protocol):
     """A measurement of the machine's current rate."""
 
     def probe(self, seconds: float) -> ProbeReading:
-        """Measure operations (or bytes) per second, over about that many seconds."""
+        """Measure the rate in operations (or bytes) per second, for about `seconds`."""
 
 
 class YardstickProbe:

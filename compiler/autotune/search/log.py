@@ -40,11 +40,11 @@ class Log:
         return "".join(line + "\n" for line in self.lines)
 
     def proposed(self, count: int, gave: Sequence[tuple[Candidate, float | None, str]]) -> None:
-        """Log a call of `propose` and its result."""
+        """Log a call of `propose` and its result `gave`: the candidate, prediction and source of each proposal."""
         self._write(propose=count, gave=[[*candidate, predicted, why] for candidate, predicted, why in gave])
 
     def updated(self, candidate: Candidate, outcome: Outcome) -> None:
-        """Log a call of `update`."""
+        """Log a call of `update`, without the disturbance of the outcome."""
         fields = asdict(outcome)
         del fields["disturbance"]  # the search does not read it
         self._write(update=candidate, outcome=fields)

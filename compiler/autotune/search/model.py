@@ -15,9 +15,9 @@ Values = NDArray[np.float32]
 Costs = NDArray[np.float64]
 
 TREES = 64
-"""The trees of a forest: the times of prediction and refit are proportional to them; more do not rank better."""
+"""The number of trees of a forest: the times of prediction and refit grow with it; more trees do not rank better."""
 ROWS = 512
-"""The most rows that a forest is fitted to, so that a refit stays well below a second however long the search runs."""
+"""The maximum number of rows that a forest is fitted to, so that a refit stays well below a second in long searches."""
 SLOW = np.log(2.0)
 """The excess over the best log cost above which a candidate is slow: its exact cost then matters less."""
 FLATTER = 0.25
@@ -26,9 +26,9 @@ splits of the trees and their spread. On synthetic spaces it ranks better than t
 MEMBERS = 8
 """The maximum number of earlier tasks in a model; of more, the last ones."""
 CHANCE_TREES = 16
-"""The trees of the forest that predicts failures: a binary target needs fewer."""
+"""The number of trees of the forest that predicts failures: a binary target needs fewer."""
 LEAST_CHANCE = 0.02
-"""The least predicted chance of success."""
+"""The lower limit of a predicted chance of success."""
 JUDGED = 8
 """The number of trials of a task from which on its earlier tasks must rank these better than chance."""
 
@@ -119,7 +119,7 @@ class CostModel:
 
     @property
     def fitted(self) -> bool:
-        """Whether it has learned trials of this task; before, its predictions compare with each other only."""
+        """Whether the model has learned trials of this task; before, its predictions only compare with each other."""
         return self._forest is not None
 
     @property

@@ -50,5 +50,5 @@ class Options:
 
     @property
     def final(self) -> int | None:
-        """The number of trials after which the final descent begins, or None without a budget."""
+        """The number of trials after which the final descent begins; None without a limit of trials."""
         return None if self.trials is None else self.trials - round(self.trials * self.descent)

@@ -160,7 +160,7 @@ def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.rando
 
 
 def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """One child for each row (n, choices): crossed with another row or not, then changed."""
+    """Make a child of each row (n, choices): cross it with another row or not, then change some choices."""
     shape = rows.shape
     crossed = (rng.random((shape[0], 1)) < CROSSED) & (rng.random(shape) < 0.5)
     rows = np.where(crossed, rows[rng.permutation(shape[0])], rows)

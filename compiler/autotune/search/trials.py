@@ -16,7 +16,7 @@ Name = TypeVar("Name", bound=Hashable)
 @dataclass
 class Trials(Generic[Name]):
     """The tried candidates, each with all its outcomes, and the ranking of the measured ones. Ties rank by the order of
-    the first trials. `changed` counts the outcomes: a model is stale once it has grown."""
+    the first trials. `changed` is the number of outcomes: a model fitted at a smaller number is stale."""
 
     changed: int = 0
     _outcomes: dict[Name, list[Outcome]] = field(default_factory=dict)

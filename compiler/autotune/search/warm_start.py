@@ -48,8 +48,8 @@ def warm_starts(
 
 
 def _tasks(database: Database, key: Key, program: str) -> list[Key]:
-    """The latest MEMBERS other keys of the same machine, threads and policy with enough trials. Those whose programs
-    differ in numbers alone, such as extents, come last."""
+    """Other keys of the same machine, threads and policy with at least LEAST measured scripts, at most MEMBERS. The
+    latest come last, after them those whose programs differ only in numbers, such as extents."""
     conditions = (key.machine, key.threads, key.policy)
     summaries = database.keys()
     measured = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]

@@ -22,13 +22,13 @@ OWN = 0.3
 FAILING = 3
 """The number of turns after which a task without any measured candidate gets no more."""
 NOTHING = 1e-4
-"""The least share of the program's time that a batch must promise to save."""
+"""The minimum share of the program's time that a batch must be expected to save."""
 
 Accounts = Mapping[str, TaskState]
 Allocation = Callable[[Accounts, Accounts, bool], str | None]
 """A rule (ready, every, timed) -> name. ready: the accounts of the tasks with a batch ready. every: those of all tasks.
-timed: whether seconds are limited too, not only trials. Returns the task of the next turn; None where no task promises
-a gain."""
+timed: whether seconds are limited too, not only trials. Returns the task of the next turn; None if no task promises a
+gain."""
 
 
 def expected_saving(account: TaskState, every: Accounts) -> float:

@@ -19,11 +19,11 @@ from compiler.database import Database, Record
 from compiler.driver.parts.partition import PROGRAM, FormChoice
 
 SHARE = 0.15
-"""The most seconds of all form comparisons, as a share of the run's; the forms of the whole program may take half."""
+"""The share of a run's seconds that all form comparisons may take; those of the whole program may take half of it."""
 
 
 RUNS = 1e-6
-"""The seconds above which a call was executed, not skipped by its guard."""
+"""A call that takes more seconds than this was executed, not skipped by its guard."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from compiler.driver.units.unit import Scheduled
 from compiler.space.includes import with_includes
 
 MARGIN = 0.97
-"""A record replaces the default if its time is below this share of the default's."""
+"""A record replaces the default if its time is below this factor times the default's."""
 SECONDS = 10.0
-"""The most seconds for which two programs take turns."""
+"""The maximum seconds in which two programs are run in turns."""
 SHARE, MOST_SHARE = 0.1, 0.25
-"""The least and the largest share of a run's seconds reserved for the comparison."""
+"""The minimum and the maximum share of a run's seconds reserved for the comparison."""
 BUILDS = 3
 """The reserved time in build times of all groups: one for the defaults, one for the records, one for timing."""
 

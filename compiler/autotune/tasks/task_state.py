@@ -31,7 +31,7 @@ class Turn:
 
     @property
     def gained(self) -> float:
-        """The decrease of the log time of a call; 0 where it rose or is unknown."""
+        """The decrease of the log time of a call; 0 if it rose or is unknown."""
         return 0.0 if self.before is None or self.after is None else max(0.0, log(self.before / self.after))
 
     def line(self) -> str:
