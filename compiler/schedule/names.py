@@ -22,10 +22,10 @@ class ScheduleQueries(Protocol):
         """The scheduled program."""
 
     def handle_on(self, value: int | str) -> Handle | None:
-        """A live handle on a loop or block, if the script has one."""
+        """A handle on a loop or block that no step has consumed; None if the script has none."""
 
     def call(self, primitive: Primitive, *args: object) -> list[Handle]:
-        """Apply a primitive."""
+        """Apply a primitive, and return its results."""
 
     def label(self, handle: Handle) -> str:
         """The label of the block or loop of a handle."""
@@ -76,7 +76,7 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
 
 
 def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
-    """The handle of the loop with a label around a block."""
+    """The handle of the loop with a label around a block. Raises ScheduleError if there is none."""
     block_label = s.label(block)
     for loop in s.program.enclosing(block_label):
         if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:

@@ -23,7 +23,7 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 def moved_nest(
     program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
-    """Build the nest of a block that moves into `node`: loops over spans of axes and all reduce axes, guard `when`."""
+    """Build the nest of a block that moves into `node`: loops over `spans` and all reduce axes; its guard is `when`."""
     around = (*program.enclosing(node.number), node)
     used_labels = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)

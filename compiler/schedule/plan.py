@@ -51,7 +51,7 @@ def refuse(place: str, reason: object) -> NoReturn:
 
 
 def loop_place(program: Program, loop: int) -> str:
-    """The loop in a refusal: loop 'i'.
+    """The text that names a loop in a refusal: loop 'i'.
 
     >>> A = te.placeholder((64,), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
@@ -62,7 +62,7 @@ def loop_place(program: Program, loop: int) -> str:
 
 
 def block_place(label: str) -> str:
-    """The block in a refusal: block 'C'.
+    """The text that names a block in a refusal: block 'C'.
 
     >>> strata.schedule.block_place("C")
     "block 'C'"

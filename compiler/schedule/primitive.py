@@ -159,7 +159,7 @@ class Primitive:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The arguments of the method of `Schedule`."""
+        """The parameters of the method of `Schedule`, without self."""
         plan_parameters = inspect.signature(self.plan).parameters
         return inspect.Signature(
             [_asked(plan_parameters[name], kind) for name, kind in self.parameters.items() if kind.asked]

@@ -24,7 +24,7 @@ from compiler.schedule.primitive import primitive
     loop=LOOP,
 )
 def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
-    """Make the init of a reduction a block of its own, before a loop.
+    """Make the init of a reduction a separate block before a loop.
 
         loop.for "i" { loop.for "k" { C[i] += f(i, k) } }                // decompose C at i
       ->

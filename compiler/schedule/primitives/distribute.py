@@ -21,7 +21,7 @@ from compiler.schedule.primitive import primitive
     block=BLOCK,
 )
 def distribute(program: Program, loop: int, block: str) -> Plan:
-    """Cut the body of a loop after the part that holds a block, and give each part a loop of its own.
+    """Split the body of a loop after the node that contains a block, and run each part in a separate loop.
 
         loop.for "i" = 4 { S(i)  T(i) }          // distribute after S
       ->

@@ -10,7 +10,7 @@ from compiler.schedule.primitive import primitive
 
 @primitive("$function $label", '%c = sched.get_block %f "C"', gives={"block": "block"}, function=FUNCTION, label=TEXT)
 def get_block(program: Program, label: str) -> Plan:
-    """The block of that name.
+    """Find a block by its label.
 
     Requires that there is one. Elsewhere: TVM get_block, MLIR transform.structured.match.
     """

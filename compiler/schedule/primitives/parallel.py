@@ -17,7 +17,7 @@ def parallel(program: Program, loop: int) -> Plan:
         loop.for "i" = 16 parallel { S(i) }
 
     Each thread has its own copy of buffers allocated in the loop. On the CPU the iterations are cut into contiguous
-    shares, one a thread; perfectly nested parallel loops are lowered as one. Requires a serial loop. Refused where its
+    shares, 1 per thread; perfectly nested parallel loops are lowered as one. Requires a serial loop. Refused where its
     iterations depend on each other. Elsewhere: TVM parallel, Halide parallel, Exo parallelize_loop, MLIR scf.forall.
     """
     return with_kind(program, loop, "parallel")

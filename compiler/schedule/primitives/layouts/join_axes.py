@@ -96,7 +96,7 @@ def _joined(block: Block, runs: Sequence[_Run]) -> Block:
 
 
 def _over(block: Block, values: dict[int, Linear]) -> Block:
-    """Substitute forms over the axes of a block for its former axes."""
+    """Substitute `values`, forms over a block's new axes, for its former axes in all its accesses and its body."""
     ranges = block.axis_ranges
     block = renumbered(block, values, ranges)
 

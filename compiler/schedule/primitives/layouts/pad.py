@@ -21,7 +21,7 @@ from compiler.schedule.region import inside, with_accesses
     buffer=TEXT,
 )
 def pad(program: Program, block: str, buffer: str) -> Plan:
-    """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge.
+    """Read a buffer through a copy with a border that holds the values read where a condition fails.
 
         S[i, r] = A[i + r - 1] where 0 <= i + r - 1 < 8 else 0        // pad A
       ->

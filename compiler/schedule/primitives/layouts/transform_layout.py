@@ -49,7 +49,7 @@ def transform_layout(
       ->
         alloc T[6, 3];  T[j, i mod 3] ...
 
-    A script can also state a layout in blocks by tiles and order, as `pack` does: one size a dimension, 1 for none, and
+    A script can also state a layout in blocks by tiles and order, as `pack` does: a size per dimension, 1 for none, and
     the order of the dimensions of the blocks, then those inside a block.
 
         alloc T[8, 6];  T[i, j] ...              // tiles [4, 1] order [0, 2, 1]
