@@ -64,7 +64,7 @@ def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> s
 
 
 class NamedAffineParser(AffineParser):
-    """Parser of expressions whose leaves are `names` or, if these are None, `%` values, which it collects."""
+    """Parser of expressions over `names` or, if these are None, over `%` values, which it collects in `names`."""
 
     def __init__(self, parser: AttrParser, names: Sequence[str] | None) -> None:
         super().__init__(parser._parser_state)  # pyright: ignore

@@ -79,8 +79,7 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Find a data race: two blocks of one stage, between which no barrier is possible, access an element from different
-    threads, and one of them writes it. None if there is none."""
+    """Find a data race in a stage: two blocks access an element from different threads, one of them writes; or None."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)
@@ -93,8 +92,7 @@ class _Walker:
         self.needed: dict[int | str | tuple[str], Barrier] = {}
 
     def visit(self, nodes: Sequence[Node], pending: list[_Pending]) -> list[_Pending]:
-        """Insert barriers between nodes. Takes the statements pending since the last barrier, and returns those pending
-        at the end."""
+        """Insert barriers between nodes, with statements pending before them; return those pending at the end."""
         for node in nodes:
             if is_stage(node):
                 pending = self._stage(node, pending)
@@ -131,8 +129,7 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """Yield the conflicts between threads in one stage. Blocks on the same thread loops have none: iterations of a
-        bound loop are independent, which `legal` checks."""
+        """Yield conflicts between threads in a stage; blocks on the same thread loops have none, as `legal` checks."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = self.program.outer(key_of(stage))
         for first, second in combinations(stage_statements, 2):
@@ -206,7 +203,7 @@ class _Walker:
         return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
 
     def _is_awaited(self, statement: Statement, use: Use) -> bool:
-        """Whether a write is asynchronous: before a barrier, even its own thread may miss it."""
+        """Whether a write to shared memory is asynchronous: before a barrier, even its own thread may not see it."""
         is_async = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
         return is_async and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 

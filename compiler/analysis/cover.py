@@ -1,5 +1,4 @@
-"""Exact coverage through isl: elements set before they are read, elements that padding overwrites, axis values that a
-block runs for."""
+"""Exact coverage through isl: elements set before reads, elements that padding overwrites, axis values of a block."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
 
 
 def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[Instance]) -> bool:
-    """Whether each instance of the use `need` follows a write of `resets` to its element, in the same iteration of the
-    `depth` outer loops; False if undecided."""
+    """Whether each instance of `need` surely follows a write in `resets` to its element, within `depth` outer loops."""
     # T[x1] read in a later nest than the one that writes T[y0], depth 0:
     #   [x1] : 0 <= x1 <= 7  is a subset of  [x1] : exists y0 : (0 <= x1 <= 7 and 0 <= y0 <= 7 and x1 = y0)
     s, use = need
@@ -80,8 +78,7 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:
-    """Whether a block runs for all axis values for which it ran before, in each iteration of the loops around it in
-    both programs; False if undecided."""
+    """Whether a block surely runs for all its former axis values, in each iteration of the loops around it in both."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
     common = sorted(before.outer(label) & after.outer(label))
@@ -97,7 +94,7 @@ def runs_once(program: Program, label: str) -> bool:
 
 
 def _axes(program: Program, label: str, common: Sequence[int]) -> str:
-    """The set of tuples of some loops and a block's axis values, one for each instance, in isl's syntax."""
+    """The set, in isl's syntax, of the values of the loops `common` and of the axes in the instances of a block."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     axes = {f"a{n}": lin.to_isl(form, names) for n, form in enumerate(statement.block.bindings)}

@@ -133,8 +133,7 @@ def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
-    """The pairs of a statement and a concurrent loop around it that a step left as they were, like the loops that
-    privatise the statement's buffers: iterations of these loops need no new check."""
+    """Pairs of a statement and a concurrent loop around it, both unchanged, like the loops that privatise buffers."""
     unchanged = set()
     for key, statement in new.items():
         concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
@@ -185,7 +184,7 @@ def _set_of(inits: Sequence[Statement]) -> str:
 def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
     """A sentence about an init that runs at more instances than before, as a condition no longer guards it, or None.
 
-    Moved blocks, and blocks whose spatial axes are longer because they are padded, have further inits.
+    Moved blocks, and blocks with longer spatial axes by padding, are skipped: they may run further inits.
     """
     # S[i] that loses the guard i <= 2: [x0] : 0 <= x0 <= 3  is no subset of  [x0] : 0 <= x0 <= 3 and 2 + -1*x0 >= 0.
     for key, now in new.items():

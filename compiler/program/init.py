@@ -14,7 +14,7 @@ from compiler.program.tree import Block, Loop, Node, Program, nested, rebound
 
 
 def init_depth(block: Block, loops: Sequence[Loop]) -> int:
-    """Number of loops around the init of a block inside `loops`: those outside the first one of a reduce axis."""
+    """Number of the loops around a block that enclose its init: those before the first that binds a reduce axis."""
     reduced = block.loops_of(True)
     return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
 

@@ -30,8 +30,7 @@ def join(table: dict[Index, Found], key: Index, points: Found) -> None:
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances that do not find the element that they need. `kind`: they find partial sums of it, another element, an
-    unknown value, or none of these."""
+    """Instances that lack the needed element. `kind`: they find its partial sums, another element, unknown or none."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet

@@ -41,6 +41,7 @@ class Flow(Spaces):
 
     def left(self, key: Key, use: Use) -> Content:
         """The content of the cells immediately after a write or init, over the instances of its statement."""
+        # S[i] with origin C[i]: final { C: { S[i] -> V[i] } }. The init I[i] of a sum: constant { 0: { I[i] } }.
         statement = self.statements[key]
         number = self.targets(key).index(use)
         if statement.is_init:
@@ -54,6 +55,7 @@ class Flow(Spaces):
     def _carried(self, key: Key, node: body.Scalar, use: Use) -> Content:
         """The value that an expression of a block without origin yields: a read, a constant, or a select between two of
         these by an affine condition. Any other expression is unknown."""
+        # select(i >= 4, A[i], 0) at S[i]: final { A: { S[i] -> V[i] : i >= 4 } }, constant { 0: { S[i] : i < 4 } }.
         block, domain = self.statements[key].block, self.domain(key)
         if isinstance(node, body.Read) and block.table is None:
             if (key, node.position) in self._contents and self._contents[key, node.position] is None:
@@ -80,6 +82,7 @@ class Flow(Spaces):
         """Assume the content of a copy that depends on its own earlier values, as when partial sums move in and out of
         a window: all contributions to the element so far or, without reduction, the element. `_prove_assumed` proves
         the assumption, by induction over time."""
+        # S[k, j] copies C[j] into a window before U[k, j] adds K[j, k]: assumed { S[k, j] -> K[j, k'] : k' < k }.
         source = self.statements[key].uses[position]
         element_use = use if use.buffer in self.equations else source  # into a window, or out of it
         buffer = element_use.buffer
@@ -99,6 +102,7 @@ class Flow(Spaces):
     def _element_of(self, key: Key, use: Use) -> isl.UnionMap:
         """The element of an original buffer in a statement's cell: the one that computing blocks write there or, if
         there are none, the one of the same index."""
+        # U[j] with origin C[j] writes T[j]: the cells hold { M[j] -> V[j] }. S[l] reads T[l + 1]: { S[l] -> V[l + 1] }.
         elements = union_map()
         for writer, written, claim in self.claims():
             if written.buffer == use.buffer:
@@ -112,6 +116,7 @@ class Flow(Spaces):
 
     def _prove_assumed(self, key: Key, position: int, content: Content) -> None:
         """Check that the content assumed for earlier instances is that of all instances. Raises Unknown."""
+        # Assumed { S[k, j] -> K[j, k'] : k' < k }, but the actual map has k' < k - 1 only: Unknown.
         if (key, position) not in self._assumptions:
             return
         buffer, points = self._assumptions[key, position]
@@ -123,6 +128,7 @@ class Flow(Spaces):
 
     def added(self, key: Key, use: Use) -> Content:
         """The content that an update adds to its cells: contributions to elements of one buffer."""
+        # S[i, k] adds into C[i], with origin C at [i, k]: partial { C: { S[i, k] -> K[i, k] } }.
         block, number = self.statements[key].block, self.targets(key).index(use)
         claim = self.claimed(key, number)
         if claim is not None:
@@ -143,8 +149,7 @@ class Flow(Spaces):
         return added
 
     def _combines_as(self, use: Use, buffer: str) -> bool:
-        """Whether an update combines as the equation of a buffer does: by the same combiner, which takes maxima and
-        minima as signed or unsigned according to the element type of its target."""
+        """Whether an update and a buffer's equation have one combiner and, for max and min, the same signedness."""
         if buffer not in self.equations or self.equations[buffer].combiner != use.how:
             return False
         here, original_element = self.program.buffers[use.buffer].element, self.original.buffers[buffer].element
@@ -179,8 +184,8 @@ class Flow(Spaces):
         return [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
 
     def of_cells(self, buffer: str, sink: isl.UnionMap, before: Before) -> Content:
-        """The content of the cells to which `sink` maps instances; `before` maps these to the instances of a statement
-        that run before them."""
+        """The content of the cells to which `sink` maps instances; `before` gives a statement's earlier instances."""
+        # Y[i] after the init I[i] and all updates S[i, k], k < 8, of C: final { C: { Y[i] -> V[i] } }; else partial.
         written = self.writers(buffer)
         if not written:
             return Content()
@@ -266,6 +271,7 @@ class Flow(Spaces):
 
         `base` are the instances whose cell held the identity, or partial results, after its reset.
         """
+        # back { Y[i] -> S[i, k] }, added { S[i, k] -> K[i, k] }: ways { [Y[i] -> K[i, k]] -> S[i, k] }.
         gained = dict(begun)
         touched = union_set()
         ways: dict[str, isl.UnionMap] = {}

@@ -51,8 +51,7 @@ def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
-    """Whether two expressions may be equal: from the top down they apply the same operations, until one of them is a
-    read, whose value other blocks may have computed."""
+    """Whether two expressions may be equal: the same operations from the top down, until one of the two is a read."""
     if isinstance(wanted, body.Read) or isinstance(actual, body.Read):
         return True
     if isinstance(actual, body.Apply) and actual.kind is SelectOp:  # an affine condition, which decides for one case

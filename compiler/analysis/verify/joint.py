@@ -52,6 +52,7 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
     """The map from instances to the contributions of one target, in the space of the origin's first target."""
+    # Target 1 of an argmax holds { S[k] -> K1[k'] : k' < k }: { S[k] -> K0[k'] : k' < k }.
     contributions = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):
         for name, points in table.items():

@@ -138,7 +138,7 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
 
 
 def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
-    """The map from the elements of a result to all instances of a statement, since they are read at the end."""
+    """The map from the elements of a result, read at the end, to all instances of a statement: R[e0] -> S0[l0]."""
     return union_map(f"R[{names}] -> {flow.space(key)}")
 
 

@@ -71,7 +71,7 @@ class Spaces:
         return " and ".join(self.statements[key].domain(self.names, use)) or "true"
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
-        """The instances of a statement under constraints in isl's syntax."""
+        """The instances of a statement under constraints in isl's syntax, such as { S0[l0] : l0 >= 2 }."""
         text = f"{self.space(key)} : {' and '.join(constraints) or 'true'}"
         if text not in self._sets:
             self._sets[text] = union_set(text)
@@ -103,7 +103,7 @@ class Spaces:
         return self._maps[text]
 
     def around(self, buffer: str) -> tuple[Linear, ...]:
-        """The loops that privatise a buffer: each iteration has its own copy."""
+        """The variables of the loops that privatise a buffer, outermost first; empty for arguments and literals."""
         enclosing = self.program.enclosing((buffer,)) if buffer in self.program.allocs else ()
         return tuple(lin.variable(loop.number) for loop in enclosing)
 
@@ -143,7 +143,7 @@ class Spaces:
         return union
 
     def sample(self, instances: isl.UnionSet, key: Key) -> str:
-        """The first instance of a set, as text."""
+        """The lexicographically first instance of a statement in a set, as text such as `C[0,2,k=1]`."""
         point = instances.lexmin().sample_point()
         if point.is_void():
             return "an instance"
@@ -152,7 +152,7 @@ class Spaces:
         return statement.instance({n: int(place.get_val(d).to_python()) for d, n in enumerate(statement.loops)})
 
     def refute(self, key: Key, instances: isl.UnionSet, what: str) -> NoReturn:
-        """Raise Refuted, with one of the instances."""
+        """Raise Refuted with a sentence: one of the instances, then `what`."""
         raise Refuted(f"{self.sample(instances, key)} {what}")
 
     def targets(self, key: Key) -> tuple[Use, ...]:

@@ -45,6 +45,7 @@ class _Readers:
         return self._map(self.flow.space(self.key))
 
     def _map(self, tuple_: str) -> isl.UnionMap:
+        # G gathers T[I[l0]] for l0 in [0, 3), T of 8 elements: { G[l0, e0] -> M[e0] : 0 <= l0 < 3 and 0 <= e0 < 8 }.
         names = [f"l{n}" for n in self.flow.statements[self.key].loops] + [f"e{d}" for d in self.sizes]
         bounds = [f"0 <= e{d} < {size}" for d, size in self.sizes.items()]
         text = " and ".join([self.flow.domain_text(self.key), *bounds])

@@ -103,6 +103,7 @@ class Comparison:
 
     def _where_read(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
         """The instances at which a wanted read happens; at the others, `actual` is checked against its `otherwise`."""
+        # A[i - 1] where i >= 1 else 0, on { S[i] : 0 <= i < 8 }: actual is 0 at S[0]; returns { S[i] : 1 <= i < 8 }.
         access = wanted.access if isinstance(wanted, Wanted) else None
         if not isinstance(wanted, Wanted) or access is None or not access.where or access.otherwise is None:
             return domain
@@ -114,6 +115,7 @@ class Comparison:
     def _by_cases(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> bool:
         """Compare selects case by case: those of both sides if their conditions are equal, else those of one side whose
         condition is affine. False if neither is possible."""
+        # actual select(i >= 4, x, y) on { S[i] : 0 <= i < 8 }: x is checked on 4 <= i < 8, y on 0 <= i < 4.
         mine = _select(actual)
         theirs = self._wanted_select(wanted, expand=bool(mine))
         test = affine_test(mine[0], self.block.bindings, self.ranges) if mine else None
@@ -169,6 +171,7 @@ class Comparison:
             self._refute(wrong, "has another index than its origin")
 
     def _check_literal(self, value: Attribute, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        # 0 on { S[i] : 0 <= i < 8 }, and the read finds 0 at { S[i] : i < 7 }: refuted at S[7].
         if isinstance(actual, body.Apply) and actual.kind is arith.ConstantOp:
             if dict(actual.properties)["value"] != value:
                 self._refute(domain, f"has another value than {value}")
@@ -199,6 +202,7 @@ class Comparison:
         check_elements(flow, self.key, gather, table, wanted.at, domain)
 
     def _check_read(self, wanted: Wanted, node: body.Read, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        # T[i] on { S[i] : i < 8 }, stored for i < 4: the read is checked there, the expression of T[i] on 4 <= i < 8.
         access = wanted.block.reads[node.position]
         index = self._index(wanted, access)
         expansion = self._expanded(access.buffer, index)
@@ -229,6 +233,7 @@ class Comparison:
         return Wanted(equation.block, equation.block.body[equation.result], axes)
 
     def _check_found(self, buffer: str, index: Sequence[Linear], actual: body.Read, domain: isl.UnionSet) -> None:
+        # Expected { S[i] -> V[i] : 0 <= i < 8 }, found for i < 7: refuted at S[7].
         content = self._content(actual)
         expected = self.flow.map(self.key, self.flow.value_space(buffer), index).intersect_domain(domain)
         lack = content.lack(buffer, expected)

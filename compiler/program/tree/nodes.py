@@ -68,7 +68,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a gather: each index is a form over the block's axes, or the number of the read that loads it.
+    """The table of a gather, each index a form over axes or the number of the read that loads it; else `otherwise`.
 
     >>> W, I = te.placeholder((10, 4), name="W"), te.placeholder((3,), "i32", name="I")
     >>> B = te.gather((3, 4), lambda i, d: W.at(I[i], d), name="B")
@@ -175,7 +175,7 @@ class Loop:
 
     @property
     def variable(self) -> Linear:
-        """The form of its value: its variable, or zero if it has one iteration."""
+        """The form of the loop's value: its variable, or zero if it has one iteration."""
         return lin.variable(self.number) if self.extent > 1 else lin.constant(0)
 
     @property

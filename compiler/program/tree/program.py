@@ -149,7 +149,7 @@ class Program:
         return fresh(name, self.buffers)
 
     def replaced(self, key: Key, make: Callable[[Node], Sequence[Node]]) -> Program:
-        """Replace a node by those that `make` returns for it; an empty sequence deletes it."""
+        """Replace the node with a key by those that `make` returns for it; an empty sequence deletes it."""
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
 
