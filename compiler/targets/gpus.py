@@ -11,13 +11,13 @@ from compiler.targets.target import Target
 DEFAULT_ARCH = "sm_80"
 """The default architecture of kernels."""
 KERNELS = {"te": "loop-to-gpu,extend-floats", "loop": "loop-to-gpu,extend-floats"}
-"""The passes from each level to kernels."""
+"""The passes that lower a program to kernels, by its level."""
 UNBOUND = "where no loop is bound to a GPU's threads"
-"""The reason why a program of the low level has no kernels."""
+"""The end of the error for a program of the low level, which has no kernels."""
 
 
 class GpuTarget(Target):
-    """A target whose kernels are loops bound to blocks and threads."""
+    """A target whose kernels are loops bound to a GPU's blocks and threads."""
 
     family = "gpu"
     passes: ClassVar[Mapping[str, str]] = KERNELS

@@ -57,7 +57,7 @@ LIBRARY_EXPANSIONS: dict[type[Operation], Callable[..., Real]] = {
     math.SinOp: trigonometric.sin,
     math.CosOp: trigonometric.cos,
 }
-"""Expansions with a call of the C library for some arguments."""
+"""Expansions that call the C library for large angles and quotients; they take a function that builds the call."""
 EXACT_OPS = (RemFOp,)
 """Ops whose expansions are exact, as the library is: they are expanded under strict, too."""
 

@@ -113,8 +113,8 @@ def _expm1_polynomial(r: Real) -> Real:
 
 
 def _reduce(x: Real) -> _ReducedExponent:
-    """Reduce x by multiples of log 2. The first product is exact: its digits end where those of r end. Source: Cody and
-    Waite 1980."""
+    """Reduce x by multiples of log 2. The inner fma is exact: both summands are multiples of r's last digit. Source:
+    Cody and Waite 1980."""
     format = x.site.format
     high, low = LN2[format.name]
     shifted = fma(x, LOG2E, format.shift)

@@ -33,7 +33,7 @@ from compiler.support.errors import ScheduleError
 
 
 class PrimitivePass(SchedulingPass):
-    """A pass that applies one primitive to the loops and blocks of its options."""
+    """A pass that applies one primitive to the loops and blocks that its options name."""
 
     primitive: ClassVar[Primitive]
 
@@ -56,7 +56,7 @@ class PrimitivePass(SchedulingPass):
 
     @contextmanager
     def _option(self, name: str) -> Iterator[None]:
-        """Set this pass and the option `name` as the origin of a ScheduleError that the body raises."""
+        """Set this pass and the option `name` as the origin of a ScheduleError raised in a `with` body."""
         try:
             yield
         except ScheduleError as error:

@@ -84,7 +84,7 @@ class CWriter(VectorStatements):
         return tuple(type_.get_shape())  # type: ignore[attr-defined]
 
     def is_reserved(self, stem: str) -> bool:
-        """Return whether a name may have another meaning in the text."""
+        """Return whether no variable may have a name, since it has or may have another meaning in the text."""
         return is_reserved(stem)
 
     def name(self, value: SSAValue, default: str = "v") -> str:

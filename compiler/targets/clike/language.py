@@ -45,8 +45,8 @@ def may_contract(op: Operation) -> bool:
 
 
 class Language(ABC):
-    """A language of the C family; `subject` is the subject of its refusals. `integers` has the spellings by bits; an
-    index that is not wide has `index_bits`. `no_type` and `no_constant` are the formats of refusals."""
+    """A language of the C family; `subject` begins its error messages. `integers` has the spellings by bits; an index
+    that is not wide has `index_bits`. `no_type` and `no_constant` are the error messages for unsupported ones."""
 
     subject: ClassVar[str]
     integers: ClassVar[Mapping[int, Integer]]

@@ -36,7 +36,7 @@ ARITHMETIC: Mapping[type[Operation], tuple[str, int]] = {
     arith.MulfOp: ("*", PRODUCT),
     arith.DivfOp: ("/", PRODUCT),
 }
-"""Infix operators with their precedence in C; a higher one binds tighter."""
+"""Infix operators of float ops with their precedence in C; a higher one binds tighter."""
 
 _WRAPPING: Mapping[type[Operation], tuple[str, int]] = {
     arith.AddiOp: ("+", SUM),
@@ -44,7 +44,7 @@ _WRAPPING: Mapping[type[Operation], tuple[str, int]] = {
     arith.MuliOp: ("*", PRODUCT),
     arith.ShLIOp: ("<<", 11),
 }
-"""Operators that may overflow."""
+"""Infix operators of integer ops that may overflow, with their precedence."""
 
 _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
     arith.AndIOp: ("&", 8),
@@ -52,7 +52,7 @@ _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
     arith.XOrIOp: ("^", 7),
     arith.ShRSIOp: (">>", 11),
 }
-"""Operators whose results fit the type of the operands."""
+"""Infix operators of integer ops that cannot overflow, with their precedence."""
 
 DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("quotient", "/", False),
@@ -84,7 +84,7 @@ _LOGICAL: Mapping[type[Operation], tuple[str, int]] = {
     arith.MinSIOp: ("||", 4),  # true is -1
     arith.MaxSIOp: ("&&", 5),
 }
-"""Operators on truth values."""
+"""Infix operators of ops on truth values, with their precedence."""
 
 FUNCTIONS: Mapping[type[Operation], str] = {
     **{row.op: row.c for row in ELEMENTARY.values()},
@@ -92,7 +92,7 @@ FUNCTIONS: Mapping[type[Operation], str] = {
     arith.MinnumfOp: "fmin",
     vector.FMAOp: "fma",
 }
-"""Functions of <math.h>; with suffix f in single precision, in which f16 and bf16 are computed, too."""
+"""Functions of <math.h> by op; they have the suffix f for f32, in which f16 and bf16 are computed, too."""
 
 _SPECIAL = {
     arith.MaximumfOp: "maximum",

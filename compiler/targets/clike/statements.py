@@ -58,7 +58,7 @@ class SourceWriter(ABC):
         return name
 
     def is_reserved(self, stem: str) -> bool:
-        """Return whether a name may have another meaning in the text."""
+        """Return whether no variable may have a name, since it has another meaning in the language."""
         return stem in self.reserved or stem[:2] == "__"
 
     def line(self, text: str) -> None:

@@ -22,8 +22,8 @@ from compiler.targets.launches import Extents, check_launch, constant_globals, r
 class Launch:
     """The launch of a kernel of the text.
 
-    shared_bytes: of dynamic shared memory. arguments: positions of the host function's arguments, and beyond them those
-    of its temporaries. declared_bytes: of shared memory that the text declares.
+    shared_bytes: of dynamic shared memory. arguments: positions in the list of the host
+    function's arguments and temporaries. declared_bytes: of shared memory that the text declares.
     """
 
     name: str

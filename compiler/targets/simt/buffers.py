@@ -62,7 +62,7 @@ class CheckedBuffer:
         return flat, active
 
     def arrive(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Complete asynchronous copies to the offsets `flat`, as writes at the moment of an access."""
+        """Complete the active threads' copies to the offsets `flat`, as writes at the moment of an access."""
         if self._races is not None:
             self._races.write(flat, active, access)
         self.initialised[flat[active]] = True

@@ -167,7 +167,7 @@ class ThreadLanes(Threads):
     # --- memory ---------------------------------------------------------------------------------------------------
 
     def alloca(self, op: memref.AllocaOp, active: Bools) -> None:
-        """Allocate a buffer on the chip; another allocation of it, in a loop or in the next block, is uninitialised."""
+        """Allocate a shared or local buffer; allocated again, in a loop or in the next block, it is uninitialised."""
         memory = self.on_chip.get(op.memref)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
