@@ -316,8 +316,8 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """A schedule with its verdict if it is proved, or agrees in a run; else as written, with the verdict. `make(judge)`
-    makes it, None for as written; its steps are checked only without a proof of the whole. Raises what `make` does."""
+    """The schedule that `make` returns, with its verdict, if that allows it; else as written, with the verdict. `make`
+    is called without, then, if the schedule is not proved, with checks of its steps; None is as written."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)

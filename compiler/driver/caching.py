@@ -175,7 +175,7 @@ def _memory(constant: Dense) -> tuple[int, int]:
 
 
 def _known(cached: Sequence[_Elements], module: ModuleOp) -> dict[str, DenseAttr]:
-    """The inverse of `_elements`: constants by name, with the bytes of the source module's."""
+    """The inverse of `_elements`: constants by name; the bytes of those with a digest are the source module's."""
     by_digest = {constant.digest: constant.data for constant in constants_in(module)}
 
     def dense(elements: _Elements) -> DenseAttr:

@@ -1,4 +1,4 @@
-"""`nest_recipe`: the recipe of a program without calls; `load_unit`: its kernel; `build_unit`: compile it to data."""
+"""`nest_recipe`: the recipe of a program without groups; `load_unit`: its kernel; `build_unit`: compile it to data."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _names(program: Program) -> list[str]:
 def nest_recipe(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
-    """The recipe of a verified module whose function calls none; nests that depend on constants alone run once. Raises
-    InputError for constants at the low level, and for constants that are no inputs, that are written, or that the
-    program states itself."""
+    """The recipe of a plan's module, unless it is a te module of groups; nests that depend on constants alone run once.
+    Raises InputError for constants at the low level, and for constants that are no inputs, that are written, or that
+    the program states itself."""
     module = plan.module
     has_none = constants is None and not has_constants(find_function(module, name))
     if level_of(module) == "low" and not has_none:

@@ -238,7 +238,7 @@ class Alternatives:
 
 
 class FormNames(Protocol):
-    """The forms of a group, or of a whole program."""
+    """The names of the forms of a group, or of a whole program."""
 
     @property
     def preferred(self) -> str:
@@ -264,8 +264,8 @@ class ProgramForms:
 
     @cached_property
     def text(self) -> str:
-        """The identity of the program in databases: a hash of its canonical form, before any law, and the positions of
-        its constant inputs."""
+        """The identity of the program in databases: a text of the hash of its canonical form, before any law, and the
+        positions of its constant inputs."""
         return self.digest()
 
     @property

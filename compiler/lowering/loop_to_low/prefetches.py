@@ -63,7 +63,8 @@ def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tup
 
 @dataclass(frozen=True)
 class _Window:
-    """A box of a buffer: the start and the extent of each dimension; `locality` 3 prefetches it to L1, 2 to L2."""
+    """A box of a buffer to prefetch, for writes if `written`: the start and the extent of each dimension; `locality` 3
+    is L1, 2 is L2."""
 
     buffer: SSAValue
     starts: tuple[Linear, ...]
@@ -238,8 +239,8 @@ def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Wind
 def _window(
     context: Context, outer: Loop, block: Computed, access: Access, ahead: int, written: bool
 ) -> _Window | None:
-    """Return the window of one access, if its indices are sums over loops; else None. Loops inside the outer one, and
-    the lanes of a vectorized loop around it, run through the window."""
+    """Return the window of one access; None if a term of an index mixes loops that run through the window with others.
+    Loops inside `outer`, and the lanes of a vectorized loop around it, run through the window."""
     ranges, outer_number = context.scopes.ranges, outer.number
     axes = context.axes(block, {number: form for number, form in context.values.items() if number != outer_number})
     inner = {loop.number for loop in loops_in(*outer.body)}
