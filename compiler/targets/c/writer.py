@@ -211,7 +211,7 @@ class CWriter(VectorStatements):
         self.depth -= 1
 
     def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
-        """Assign new values to variables, one by one if no new value reads a variable that is assigned before it."""
+        """Assign new values to variables: one by one if none reads a variable assigned before it, else by copies."""
         for position, code in enumerate(new_values):
             if any(re.search(rf"\b{re.escape(name)}\b", code) for name in names[:position]):
                 super().assigned(values, names, new_values)

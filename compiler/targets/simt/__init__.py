@@ -117,7 +117,8 @@ def _check_writers(
     checked: CheckResult,
     report: FaultReporter,
 ) -> None:
-    """Mark the elements that the blocks of a launch write, all if undecided; report elements that two blocks write."""
+    """Mark the elements that the blocks of a launch write, and report elements that two blocks write. A kernel whose
+    stores depend on loaded values is undecided: all elements of its operands are marked."""
     try:
         writers = BlockWriters(call, {value: memory.name for value, memory in memories.items()}, report)
         writers.run()

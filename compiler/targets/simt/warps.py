@@ -25,7 +25,7 @@ EDGE, BYTES = 8, 16
 
 
 def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
-    """Load matrices of 8 rows of 16 bytes; the first threads of a warp have the addresses of the rows."""
+    """Load n matrices of 8 rows of 16 bytes; the first 8 n threads of a warp have the addresses of the rows."""
     _check_full_warps(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
     assert isinstance(type_, VectorType)
