@@ -284,8 +284,8 @@ class TaskProgram(Unpicklable):
         """Build the kernel of the program from schedules of its parts.
 
         sources: the schedules by group name, or by the program's own name; a missing part is built as written.
-        constants: arrays of the constant inputs. profiled: see `BuildSettings`. Raises ScheduleError for a script that
-        does not apply.
+        constants: arrays of the constant inputs. profiled: whether the kernel counts the ticks of each call. Raises
+        ScheduleError for a script that does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
         return build_scheduled(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)

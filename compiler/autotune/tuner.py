@@ -45,7 +45,7 @@ LEADERS = 4
 ROUNDS = 7
 """The maximum number of rounds of a comparison; twice as many on a busy machine. A single round is not run."""
 NEAR = 1.5
-"""Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
+"""Candidates slower than NEAR times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
 """The minimum number of trials for turns half-way: the ranking of fewer is too uncertain to refine."""
 
@@ -487,8 +487,7 @@ class TuningRun:
         return max(0, min(limit, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns, record the outcomes; report the best and the program as written if both took
-        part."""
+        """Measure candidates in turns and record the outcomes; report best and program as written if both took part."""
         measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
         outcomes = _checked(lambda: measurer.compare(scripts, rounds))

@@ -71,7 +71,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class FilteredCandidates:
-    """The feasible ones of some candidates, the number of refused ones by reason, and those that the space defers."""
+    """Candidates by their features: the feasible ones, the number of refused ones by reason, and the deferred ones."""
 
     feasible: Pool
     refused: dict[str, int]

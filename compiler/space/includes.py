@@ -154,8 +154,8 @@ def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe
 
 
 def _decide(choice: Operation, size: Attribute) -> None:
-    """Set the decision of a choice to a size, which becomes an option if it is none. Raises ScheduleError for an
-    attribute that is no size."""
+    """Set the decision of a choice to a size, which is added to the options if it is missing. Raises ScheduleError for
+    an attribute that is no size."""
     value = plain_size(size)
     if isinstance(value, list) != applies(choice, "sample_perfect_tile"):
         raise ScheduleError(f"{value} is no size of {choice.name}", "include")

@@ -28,9 +28,9 @@ class GroupInPlace:
 class InPlace:
     """The times of a whole program and its groups.
 
-    default, tuned, chosen: the seconds of a run by default, under the best records of all groups, and under the chosen
-    ones; chosen is None until it is measured. is_faster: whether the program with the chosen records is faster than by
-    default; if not, all groups stay with the default.
+    default, tuned, chosen: the seconds of a run by default, by the best records of all groups, and by the chosen
+    schedules; chosen is None until it is measured. is_faster: whether the program with the chosen records is faster
+    than by default; if not, all groups stay with the default.
     """
 
     name: str

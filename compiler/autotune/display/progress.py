@@ -64,11 +64,11 @@ class Progress:
     the run. measured: the trials of this run.
     best: the combined outcome of the best so far; sketch: the name of its sketch. baseline: the combined outcome of the
     program as written. compared: the outcomes of baseline and best, last measured in turns with each other; None while
-    the current best has not taken such turns. curve: pairs of a number of trials and the best cost by then.
-    disturbance: by other work while the run measured; None before the first measurement.
+    the current best was not measured so. curve: pairs of a number of trials and the best cost by then. disturbance: by
+    other work while the run measured; None before the first measurement.
     failed: the failed trials by kind; reasons: of the first failure of each kind. infeasible: the candidates rejected
-    before building, by reason. sketches, candidates: the size of the space. prior_tasks: earlier tasks whose ranking
-    is in use. quality: of the ranking, in one line; accuracy: the share of pairs in the right order.
+    before building, by reason. sketches, candidates: the size of the space. prior_tasks: earlier tasks whose ranking is
+    in use. quality: of the ranking, in one line; accuracy: the share of pairs in the right order.
     phase: such as `choosing candidates`; step: within a batch, such as `building 3 of 8`.
     notes: sentences about the workers of a cluster, in order. rules: sentences about rules that add nothing.
     in_place: the times of the groups inside the whole program, once measured.

@@ -25,7 +25,7 @@ HEADINGS = ("task", "operator", "calls", "share", "one call", "bound", "trials",
 class TaskRow:
     """The state of a task.
 
-    calls: in a run of the program. share: of the measured time of all tasks. seconds: of one call under the best; None
+    calls: in a run of the program. share: of the measured time of all tasks. seconds: of one call of the best; None
     while nothing was measured. bound: the share of the machine's ceiling that the best reaches. promise: the seconds of
     a run that the next batch is expected to save.
     """

@@ -35,7 +35,8 @@ class WorkerClaim:
 
 @dataclass(frozen=True)
 class AgreedOutcome:
-    """The outcome that counts. accused: the workers that disagree, with reasons; liars: those that compute wrongly."""
+    """The outcome that counts. accused: reasons against workers that disagree; liars: against those that compute
+    wrongly."""
 
     outcome: Outcome
     accused: dict[str, str] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class Judge:
     best: dict[Subject, float] = field(default_factory=dict)
 
     def record_cost(self, subject: Subject, cost: float) -> None:
-        """Lower the best cost of a subject to `cost` if that is less."""
+        """Set the best cost of a subject to `cost` if it is lower."""
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
     def verdict(self, subject: Subject, said: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:

@@ -76,7 +76,8 @@ class Fleet:
         self._judge.record_cost(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """Time a few scripts in turns on one worker, on another one if that is lost, and return their outcomes."""
+        """Time a few scripts in turns on one worker, and return their outcomes; a lost job is repeated on another
+        worker."""
         assert self._subject is not None
         return self.cluster.begin(self._compared(self._subject, scripts, rounds)).result()
 

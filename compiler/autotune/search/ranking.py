@@ -21,7 +21,7 @@ class Pairs:
 
     @property
     def accuracy(self) -> float | None:
-        """The share in the right order; 0.5 is chance. None without pairs."""
+        """The share of pairs predicted in the right order; 0.5 is chance. None without pairs."""
         return self.right / self.total if self.total else None
 
     def __add__(self, other: Pairs) -> Pairs:

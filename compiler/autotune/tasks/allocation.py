@@ -27,8 +27,7 @@ NOTHING = 1e-4
 Accounts = Mapping[str, TaskState]
 Allocation = Callable[[Accounts, Accounts, bool], str | None]
 """A rule (ready, every, timed) -> name. ready: the accounts of the tasks with a batch ready. every: those of all tasks.
-timed: whether seconds are limited too, not only trials. Returns the task of the next turn; None if no task promises a
-gain."""
+timed: whether seconds are limited too, not only trials. Returns the task of the next turn, None without a gain."""
 
 
 def expected_saving(account: TaskState, every: Accounts) -> float:

@@ -34,7 +34,7 @@ def comparison_seconds(seconds: float, build: float) -> float:
 
 @dataclass(frozen=True)
 class ComparisonSetup:
-    """The set-up of a comparison inside a whole program, whose groups go by the names of their tasks.
+    """The set-up of a comparison inside a whole program; groups have the names of their tasks.
 
     name: of the program. calls: the group of each call of a run, in order. whole: identifies the program in the keys of
     groups timed inside it. source: the schedule of a group by a record, or its default for None. built: builds the
@@ -141,7 +141,7 @@ class InPlaceComparison:
         return records, {name: source for name, source in sources.items() if source.origin == "record"}
 
     def _turns(self, plain: Runnable, sources: Mapping[str, Scheduled], parts: int) -> Turns:
-        """The times of the default program and of one under `sources`, in turns, in 1/`parts` of the seconds left."""
+        """Run the default program and one by `sources` in turns, in 1/`parts` of the seconds left."""
         scheduled = self.finals.built(sources)
         self.say("timing groups inside the program")
         return run_in_turns(plain, scheduled, min(SECONDS, self.left() / parts))

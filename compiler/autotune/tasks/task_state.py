@@ -17,8 +17,8 @@ class Turn:
     """One batch of a task.
 
     weight: the number of calls in a run of the program. promise: the expected decrease of the log time; None without a
-    prediction. before, after: seconds of a call under the best; None while nothing was measured. count: the trials.
-    took: their seconds together.
+    prediction. before, after: seconds of a call of the best; None while nothing was measured. count: the trials. took:
+    their seconds together.
     """
 
     task: str
@@ -43,9 +43,10 @@ class Turn:
 class TaskState:
     """The state of a task between its turns.
 
-    weight: the number of calls in a run of the program. seconds: of a call under the best; None while nothing was
-    measured. promise: see `Turn`, of the next batch. promised, gained: the sums over earlier turns of expected and of
-    actual decreases of the log time. count, took, turns: the trials so far, their seconds, and the turns.
+    weight: the number of calls in a run of the program. seconds: of a call of the best; None while nothing was
+    measured. promise: the expected decrease of the log time by the next batch. promised, gained: the sums over earlier
+    turns of expected and of actual decreases of the log time. count, took, turns: the trials so far, their seconds, and
+    the turns.
     habit: the usual decrease of the log time by a turn: USUAL at first, then a mean in which each turn counts DECAY
     times as much as the next. estimate: the cost of a perfect implementation of all calls, in any unit; it ranks tasks
     without a measurement.
