@@ -255,7 +255,7 @@ class TuningRun:
         self.progress.earlier = len(self.trials)
 
     def learn_records(self) -> None:
-        """Learn the records of the task without deriving its space."""
+        """Learn the records of the task, and show its best, without deriving its space."""
         self.report("reading the database")
         records = self.database.records(self.task.key)
         written = self.task.written() if records else ""

@@ -70,7 +70,7 @@ SHARED_BYTES = 128
 L2 = 2.5
 """The bandwidth of L2 relative to that of memory."""
 BESIDE = 0.15
-"""The share of the shorter times that does not overlap with the longest."""
+"""The share of the shorter of three times (arithmetic, on chip, off chip) that does not overlap with the longest."""
 AHEAD = 0.05
 """This share instead of BESIDE if operands are prefetched a round ahead."""
 
@@ -150,7 +150,7 @@ class KernelCost:
 
     @cached_property
     def off_chip(self) -> Number:
-        """Seconds of traffic from L2, and of compulsory traffic from memory."""
+        """The larger of the seconds of traffic from L2, and of compulsory traffic from memory."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
         return traced_max(self.waves * self._wave(self.l2_bytes) / share, self.compulsory_bytes / self.gpu.bandwidth)
 

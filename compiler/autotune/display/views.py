@@ -158,7 +158,7 @@ class Screen(RunView):
         return table
 
     def _caption(self, table: Table, *lines: str) -> None:
-        """Set the lines below a table."""
+        """Set the lines of text below a table."""
         table.caption = "\n".join(map(printable, lines)) or None
         table.caption_justify = "left"
 

@@ -35,8 +35,7 @@ class WorkerClaim:
 
 @dataclass(frozen=True)
 class AgreedOutcome:
-    """The outcome that counts. accused: reasons against workers that disagree; liars: against those that compute
-    wrongly."""
+    """The outcome that counts, and reasons against workers by address: accused ones disagree, liars compute wrongly."""
 
     outcome: Outcome
     accused: dict[str, str] = field(default_factory=dict)

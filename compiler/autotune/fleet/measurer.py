@@ -76,8 +76,7 @@ class Fleet:
         self._judge.record_cost(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """Time a few scripts in turns on one worker, and return their outcomes; a lost job is repeated on another
-        worker."""
+        """Time a few scripts in turns on one worker, and return their outcomes; a lost job goes to another worker."""
         assert self._subject is not None
         return self.cluster.begin(self._compared(self._subject, scripts, rounds)).result()
 
