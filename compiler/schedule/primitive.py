@@ -254,7 +254,7 @@ def primitive(
 
 
 def _file(plan: Callable[..., Plan]) -> str:
-    """The file of a planning function, without the guard of a plugin."""
+    """The file of a planning function; that of a plugin is unwrapped first."""
     return inspect.getfile(inspect.unwrap(plan))
 
 

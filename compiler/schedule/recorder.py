@@ -47,7 +47,7 @@ from compiler.support.validation import LARGEST, integer
 
 
 class Recorder(Unpicklable):
-    """A loop-level function and the script that leads from the original to it. See `Schedule`."""
+    """A loop-level function and the script that leads from the original to it; `Schedule` adds the primitives."""
 
     _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 
@@ -317,7 +317,7 @@ class Recorder(Unpicklable):
 
     @property
     def length(self) -> int:
-        """The number of ops of the script."""
+        """The number of ops of the script, without its yield."""
         return len(self._state.script.ops) - 1
 
     def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
@@ -448,7 +448,7 @@ class Recorder(Unpicklable):
         return chosen
 
     def multiple(self, size: Size, factor: int) -> Size:
-        """A multiple of a parameter, or of a constant.
+        """Multiply a parameter or a constant by an integer.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.multiple(s.sample_categorical([4, 8], decision=1), 2))

@@ -51,7 +51,7 @@ def region(
 
 
 def _clipped(span: Interval, size: int) -> Interval:
-    """Clip a span to the buffer: a constant one exactly, a moving one only if it is as long as the dimension."""
+    """Clip a span to its dimension: a constant one exactly; a moving one as long as it becomes the whole dimension."""
     if span.low.is_constant:
         low = max(span.low.constant, 0)
         high = min(span.low.constant + span.extent, size)

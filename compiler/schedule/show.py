@@ -10,7 +10,7 @@ _SIGNS = {"add": "+=", "mul": "*="}
 
 
 def outline(program: Program) -> str:
-    """Print loops with their extents and kinds, allocations, and the computation of each block, one a line.
+    """Print loops with their extents and kinds, allocations, and the computation of each block, one per line.
 
     alloc C.local: 8x16 local
     m = 12 parallel

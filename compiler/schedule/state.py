@@ -228,7 +228,7 @@ class State:
         return value if isinstance(value, int) else self.param(value)
 
     def param(self, value: SSAValue) -> int:
-        """The integer of a parameter."""
+        """The integer of the parameter of a handle. Raises ScheduleError for a handle of another schedule."""
         if value not in self.values:
             raise ScheduleError("the parameter belongs to another schedule")
         number = self.values[value]

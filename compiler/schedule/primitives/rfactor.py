@@ -36,7 +36,7 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
 
     The loop becomes spatial for the partial results, so it can run concurrently. It is the first axis of their buffer,
     also where the result has axes: C.rf[k.0, i]. `transform_layout` with `lambda k, i: (i, k)` makes vectors along the
-    loop contiguous. If it steps from part to part of the
+    loop contiguous. If the loop steps from part to part of the
     reduce axes, the partial results reduce over one part each. Works for any combiner, joint ones too; floating-point
     sums are reassociated, which a te reduction permits. Several targets have a buffer each.
 
@@ -74,14 +74,14 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
 
 
 def _with_spatial_axis(block: Block, node: Loop) -> Block:
-    """Append the loop to the spatial axes of the block."""
+    """Append an axis bound to the loop `node` to the spatial axes of a block."""
     label = fresh(node.label, [axis.label for axis in block.axes])
     return insert_axis(block, block.spatial, AxisAttr(label, node.extent), lin.variable(node.number))
 
 
 def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
     """Shift the reduce axes of a block to count from the beginning of a part, if the loop, its last spatial axis, steps
-    from part to part. Only that axis then depends on the loop, and the reduction begins inside.
+    from part to part: then only that axis depends on the loop. Otherwise return the block as it is.
 
     Axis k = 8*k.0 + k.1 along k.0: the reduce axis becomes k.1, and accesses at k are at 8*k.0 + k.1.
     """

@@ -80,8 +80,8 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
 def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
     """Add the limit to the guard of a block under the loop, also if no axis is bound to the loop.
 
-    An init is not under conditions on loops that bind reduce axes only. If a loop was split into spatial and reduce
-    loops, the bounds of the spatial axes are added for it.
+    Conditions on loops that bind reduce axes only do not guard an init. If a loop was split into spatial and reduce
+    loops, the bounds of the spatial axes are added for the init.
     """
     new = [c for c in limit if not c.always(ranges)]
     hides = _unseen(block, (*block.guard, *new)) > _unseen(former, former.guard)
