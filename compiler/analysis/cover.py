@@ -78,7 +78,7 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:
-    """Whether a block surely runs for all its former axis values, in each iteration of the loops around it in both."""
+    """Whether a block in `after` surely runs for all axis values as in `before`, in each iteration of common loops."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
     common = sorted(before.outer(label) & after.outer(label))

@@ -115,7 +115,7 @@ class Flow(Spaces):
         return self.cell(key, use).apply_range(elements)
 
     def _prove_assumed(self, key: Key, position: int, content: Content) -> None:
-        """Check that the content assumed for earlier instances is that of all instances. Raises Unknown."""
+        """Check that the content of a read is the one that `_assumed` assumed for it, if any. Raises Unknown."""
         # Assumed { S[k, j] -> K[j, k'] : k' < k }, but the actual map has k' < k - 1 only: Unknown.
         if (key, position) not in self._assumptions:
             return

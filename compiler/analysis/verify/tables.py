@@ -28,7 +28,7 @@ def data_sizes(program: Program, table: Table) -> list[int | None]:
 
 @dataclass(frozen=True)
 class _Readers:
-    """The readers of all elements that instances of a gather may read."""
+    """The tuples G[loops, e]: a reader for each instance of a gather and each element that it may read."""
 
     flow: Flow
     key: Key

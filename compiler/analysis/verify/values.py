@@ -219,7 +219,7 @@ class Comparison:
             self._refute(domain, f"does not read '{access.buffer}', as its origin does")
 
     def _index(self, wanted: Wanted, access: Access) -> tuple[Linear, ...]:
-        """The index of the element of a wanted read."""
+        """The index, over loops, of the element that a read of the original accesses."""
         values = dict(enumerate(wanted.at))
         return tuple(lin.substitute(form, values, self.ranges) for form in access.index)
 

@@ -27,7 +27,7 @@ def walk(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def nested(loops: Iterable[Loop], inner: Node) -> Node:
-    """Nest a node perfectly in loops, outermost first, whose bodies are replaced."""
+    """Nest a node in perfectly nested loops, given outermost first; their bodies are replaced."""
     for loop in reversed(list(loops)):
         inner = replace(loop, body=(inner,))
     return inner
