@@ -89,7 +89,7 @@ def candidate_count(sizes: Sequence[tuple[int, ...]]) -> int:
 
 
 def is_in_space(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
-    """Whether a candidate is in a space of these sizes."""
+    """Whether a space, whose sketches have choices with `sizes` options, has a candidate."""
     sketch, positions = candidate
     if not 0 <= sketch < len(sizes) or len(positions) != len(sizes[sketch]):
         return False

@@ -54,7 +54,7 @@ class RunView:
         return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
-        """The facts of a run by its progress, of the program or of one of its groups."""
+        """The RunFacts of a progress, for the program or the group that it belongs to."""
         return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
