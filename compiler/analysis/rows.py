@@ -165,8 +165,7 @@ def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
 
 
 def _belongs(program: Program, label: str, members: set[str]) -> bool:
-    """Whether a block can be computed with the members: all readers of its temporaries are members, and no other block
-    passes its values on to them."""
+    """Whether all readers of a block's temporaries are members, and no other block passes its values on to members."""
     outside: set[str] = set()
     pending = [program.blocks[label]]
     while pending:

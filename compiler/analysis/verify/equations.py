@@ -34,8 +34,7 @@ class Equation:
 def equations(program: Program) -> Mapping[str, Equation]:
     """The equation of each buffer that the original writes.
 
-    Raises NotFunctional if a buffer has several writers, is read before it is finished, or is not written exactly
-    once in each element.
+    Raises NotFunctional unless one block writes each element of a buffer exactly once, before it is read.
     """
     by_buffer: dict[str, Equation] = {}
     order = {label: program.places[label].positions[0] for label in program.blocks}
