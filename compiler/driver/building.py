@@ -220,8 +220,7 @@ def chosen_partition(offers: Alternatives, database: Path, threads: int, policy:
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
-    """Map the names of parts to their records in a database: the one chosen by times inside `program`, else the best;
-    parts without a record are absent."""
+    """Map the name of each part with records to the one that a database chose inside `program`, else to the best."""
     whole = "" if program is None else program.program_key(parts)
     with Database(database, create=False) as opened:
         best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}

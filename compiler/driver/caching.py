@@ -31,8 +31,7 @@ from compiler.types.machines import host
 @dataclass(frozen=True)
 class BuildRequest:
     """The input of a build. x: the caller's program. module: its verified module. name: of the function to build.
-    constants: arrays by the names of inputs. words: further parts of the cache's key, such as the origin of
-    schedules."""
+    constants: arrays by the names of inputs. words: more of the cache's key, such as the origin of schedules."""
 
     x: object
     module: ModuleOp
@@ -44,8 +43,7 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class _Elements:
-    """A constant of a cached program. digest: of the source module's constant with the same bytes; "" without one, then
-    `data` has the bytes."""
+    """A constant of a cached program. digest: of the source module's constant with its bytes, else "" and `data`."""
 
     name: str
     element: Attribute
@@ -70,8 +68,7 @@ class _Program:
 
 def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel:
     """The kernel of a request, from the cache, or by its recipe and then cached. The texts of a cached kernel are made
-    by the recipe when first requested. Raises what the recipe does, and InputError for arrays that do not fit the
-    program's constants."""
+    by the recipe when first requested. Raises what the recipe does, and InputError as `checked_arrays` does."""
     with paused():
         words = _words(request) if entries.is_enabled() else ()
     cached = entries.get(_Program, words)

@@ -94,7 +94,6 @@ def renamed_constants(x: object, program: Program | Signature, constants: Mappin
 
 
 def checked_arrays(program: Signature, constants: Mapping[str, object]) -> dict[str, Array]:
-    """The constants as contiguous, aligned arrays, copied if they are not. Raises InputError for another shape or dtype
-    than its argument's."""
+    """The constants as contiguous, aligned arrays, copied if needed. Raises InputError for a wrong shape or dtype."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

@@ -120,8 +120,7 @@ def load_unit(
     cached: bool,
 ) -> Kernel:
     """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
-    the names of those that the program states. start: of the build, on perf_counter. Raises what `NativeCode.load`
-    does."""
+    names of those that the program states. start: of the build, on perf_counter. Raises as `NativeCode.load` does."""
     before, fixed = None, dict[int, Array]()
     if signature is not None:
         taken_arguments = [signature.arguments[n] for n in unit.takes]
@@ -151,8 +150,7 @@ def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> U
 
 
 def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, LevelText]:
-    """The texts of a module at a level and of its lowerings, by level, made on demand. `fresh` makes a copy of the
-    module that may be changed."""
+    """The texts of a module at a level and of its lowerings, by level, made on demand. `fresh` copies the module."""
     passes = passes_from(level, settings.policy)
 
     def after(count: int) -> ModuleOp:

@@ -21,9 +21,8 @@ _BEGAN = time.time()
 
 
 def fingerprint() -> str | None:
-    """A digest of all files of the package, of the versions of its compilers and libraries, and of the files of plugins
-    that take part in scheduling. None if sources cannot be read, or if one is younger than this process, which may run
-    an older version of it."""
+    """A digest of the package's files, of the versions of its libraries, and of the files of plugins that take part in
+    scheduling. None if one cannot be read, or is younger than this process, which may run an older version of it."""
     functions = [part.value for kind in SCHEDULING for part in plugins.parts(kind).values()]
     package_digest = _of_package()
     plugin_digest = _of_functions(tuple(map(inspect.unwrap, functions))) if functions else ""

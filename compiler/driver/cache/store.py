@@ -38,7 +38,7 @@ class _Unusable(OSError):
 
 @dataclass(frozen=True)
 class CacheSummary:
-    """The number of entries of a folder, and the bytes of its files."""
+    """The number of entries of a folder, and the bytes of all its files, partial ones included."""
 
     entries: int
     bytes: int
@@ -95,8 +95,7 @@ class Store:
         return True
 
     def summary(self) -> CacheSummary:
-        """The number and bytes of the entries; creates the folder if needed. Raises OSError for a folder that cannot be
-        created or is not private."""
+        """The summary of the folder, which is created if needed. Raises OSError if that fails or it is not private."""
         self._make()
         with self._folder() as folder:
             files = list(_files(folder))

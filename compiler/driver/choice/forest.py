@@ -24,8 +24,7 @@ LEAF = -1
 
 @dataclass(frozen=True)
 class Forest:
-    """Binary decision trees: at a node, a row whose `feature` is at most `threshold` goes to `left`, any other to
-    `right`.
+    """Binary decision trees: a row whose `feature` is at most a node's `threshold` goes to `left`, others to `right`.
 
     feature i16 (nodes,): a column, LEAF at a leaf. threshold f32 (nodes,). left, right i32 (nodes,): nodes. value f32
     (nodes,): the prediction of a leaf, log time relative to the median of a program's candidates, so that it compares

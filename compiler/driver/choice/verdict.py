@@ -24,8 +24,7 @@ def judged_verdict(
     schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
 ) -> tuple[bool, str]:
     """Return whether a schedule may be used, and the verdict in words. It may if it is proved (`proof`, by default
-    computed here), or if the proof is undecided and its results agree with the program as written on random inputs,
-    with poisoned outputs."""
+    computed here), or if that is undecided and it computes what the program as written does on random inputs."""
     verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)

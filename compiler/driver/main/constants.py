@@ -58,8 +58,7 @@ class CallRewriter:
         self._prepare(unit.call, inputs, call.outputs)
 
     def step(self, call: BufferCall, unit: Unit) -> BufferCall:
-        """Rewrite a call of main to a call of its unit; add the unit's preparation, if it has one, once for equal
-        inputs."""
+        """Rewrite a call of main to a call of its unit; add the unit's preparation, if any, once for equal inputs."""
         prepared = self._prepared(call, unit) if unit.prepare is not None else ()
         inputs = (self._memory(call.inputs[n]) for n in unit.takes)
         skips = call.guarded is not None and (call.guarded.value, 0) in unit.shared

@@ -31,8 +31,7 @@ def names_of(x: object, record: Record) -> Provenance:
 
 
 def _parts(x: object, policy: str) -> Iterator[tuple[Program, Provenance]]:
-    """Yield the canonical loops of a program, of its groups and of their forms, each with its map of canonical names to
-    the program's."""
+    """Yield the canonical loops of a program, its groups and their forms, each with its map to the program's names."""
     program_of_groups = grouped_program(x, ())
     preferred = grouped_program(x, (), conditions=Conditions(host(), policy))
     for written in filter(None, (program_of_groups, preferred)):

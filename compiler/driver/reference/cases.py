@@ -52,8 +52,7 @@ class ReferenceCase:
 @dataclass(frozen=True)
 class ReferenceCases:
     """The cases of a task. limit: the ceiling beside which candidates are timed: flops or bytes. work: the flops or
-    bytes of a perfect candidate; None if the ceiling counts other operations. constants: the positions of the constant
-    inputs."""
+    bytes of a perfect candidate; None if the ceiling counts other operations. constants: positions among the inputs."""
 
     cases: tuple[ReferenceCase, ...]
     limit: str
@@ -63,8 +62,7 @@ class ReferenceCases:
 
 @dataclass(frozen=True)
 class ReferenceJob:
-    """The job of a builder to compute the reference of its subject on some threads and write it to a file, within a
-    limit of seconds."""
+    """A builder's job: to compute a reference on `threads` threads and write it to `path`, in at most `seconds`."""
 
     path: str
     threads: int
@@ -110,7 +108,7 @@ class Results:
 
 
 def _relative_tolerance(exact: Array, error: float) -> float:
-    """The tolerance for an error, relative to the median magnitude of an output; 0 for integers."""
+    """The tolerance for an error, relative to the median magnitude of an output; 0 for integers and all-zero floats."""
     if not is_float(exact.dtype):
         return 0.0
     sizes = np.abs(exact[(exact != 0) & np.isfinite(exact)])

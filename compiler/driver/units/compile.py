@@ -205,9 +205,8 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 
 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> NativeCode:
-    """Compile a function of a low-level module, whose buffers are planned, for callers with numpy arrays. Raises
-    LoweringError for ops without a native form, TargetError for argument types that numpy lacks and for inputs that are
-    written."""
+    """Compile a function of a low-level module, with planned buffers, for callers with numpy arrays. Raises
+    LoweringError for ops without a native form, TargetError for argument types that numpy lacks and written inputs."""
     code = _checked(module, name, policy, threads)
     return code.with_object(object_code(code.text, host()))
 

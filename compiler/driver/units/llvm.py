@@ -47,8 +47,7 @@ class _Task:
 
 class LlvmProcess:
     """A process that imports only LLVM, which takes 0.1 s. Units are sent and replies received in calls of `add` and
-    `wait`, without a thread. If the process dies or is stopped, or LLVM refuses a unit, this process does the unit
-    itself."""
+    `wait`, without a thread. If the process dies or is stopped, or refuses a unit, this process compiles the unit."""
 
     def __init__(self) -> None:
         self._worker: Worker | None = Worker(Calls())

@@ -34,8 +34,8 @@ class Operands:
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
-        """Return the distance of an operand's rows in elements, 0 if the intrinsic leaves none open. Operands are
-        numbered: the reads, then the target."""
+        """Return the distance of an operand's rows in elements, 0 if the intrinsic fixes it; numbers count reads, then
+        the target."""
         return next((step for (operand, _), step in self.fit.open_steps.items() if operand == number), 0)
 
     def buffer(self, reference: Reference) -> SSAValue:
