@@ -1,4 +1,4 @@
-"""Joint combiners: several results of a reduction combined together, such as a greatest value and its place."""
+"""Joint combiners: several results of a reduction combined together, such as a greatest value and its index."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from compiler.te.expr import Expr, Joint, Operand, Reduce, Scalar, as_expr, cons
 from compiler.te.scalar import Axes, reduce_axes
 
 Combine: TypeAlias = Callable[[tuple[Expr, ...], tuple[Expr, ...]], Scalar | Sequence[Scalar]]
-"""Accumulated values, added values -> combined values."""
+"""Maps the accumulated and the added values, a tuple each, to the combined values, one or a sequence."""
 
 
 @dataclass(frozen=True)
 class Combiner:
-    """A combining function and its identity, one value a result. `combiner` builds it.
+    """A combining function of several results, and its identity, one number for each; `combiner` builds it.
 
     >>> pair = te.combiner(lambda held, added: (held[0] + added[0], held[1] * added[1]), identity=(0.0, 1.0))
     >>> pair.identity
@@ -30,15 +30,15 @@ class Combiner:
 def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
     """A combiner of tuples: `combine(accumulator, added)` maps two tuples of scalars to one.
 
-    It must be associative and commutative, ties included, with that identity, since the order of a reduction is
-    open; that is tested (check-combiners) on values of the computes that use it. Source: TVM comm_reducer.
+    It must be associative and commutative, ties included, with that identity, since a schedule may reorder a reduction;
+    the pass check-combiners tests this on values of the computes that use it. Source: TVM comm_reducer.
 
         first_max = te.combiner(
             lambda a, b: (te.maximum(a[0], b[0]), te.select(later(a, b), b[1], a[1])),
             identity=(-math.inf, 2**63 - 1),
         )
 
-    Raises TeError.
+    Raises TeError for an object that is no function, and for an identity that is empty or no tuple.
 
     >>> both = te.combiner(lambda held, added: (held[0] + added[0], held[1] * added[1]), identity=(0.0, 1.0))
     >>> X, k = te.constant([2.0, 3.0, 4.0]), te.reduce_axis(3, "k")
@@ -52,7 +52,7 @@ def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
 
 
 def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) -> tuple[Reduce, ...]:
-    """Reduce several expressions jointly over reduce axes: one result each, returned together by a compute.
+    """Reduce several expressions jointly over reduce axes, to one result each; a compute returns the whole tuple.
 
     Raises TeError if the combiner's number of values or their dtypes differ from the expressions'.
 

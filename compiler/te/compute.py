@@ -54,7 +54,8 @@ def compute(
 
 
 def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
-    """The spatial axes of a tensor's shape, named by `axes`, or else after fn's parameters. Raises TeError."""
+    """Return a spatial axis for each dimension, named by `axes`, else after fn's parameters (*i: i0, i1, ...). Raises
+    TeError."""
     check_name("a tensor", name)
     extents = static_shape(f"tensor '{name}'", shape)
     names = _axis_names(name, extents, fn, axes)
@@ -101,7 +102,7 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
 
 
 def _joint(reduces: Sequence[Reduce]) -> Joint | None:
-    """The joint combiner whose results the reductions are, all and in order; None without one. Raises TeError."""
+    """Return a compute's joint combiner, None without one. Raises TeError unless all its results are in `reduces`."""
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None
@@ -130,14 +131,14 @@ def _check(op: Compute, body: Expr) -> None:
 
 
 def check_read(axes: Sequence[Axis], read: Read) -> None:
-    """Raise TeError unless a read is in bounds for all values of the axes."""
+    """Raise TeError unless a read is in bounds for all values of the axes that satisfy its condition."""
     check_indices(axes, read.tensor, list(enumerate(read.indices)), read.condition)
 
 
 def check_indices(
     axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
 ) -> None:
-    """Raise TeError unless the indices of the listed dimensions are in bounds wherever the condition is true."""
+    """Raise TeError unless each (dimension, index) is in bounds for all axis values that satisfy `condition`."""
     # A[i + 1] with i < 8 and A of 8 elements: `escape` finds i = 7, where the index is 8.
     order = {axis: i for i, axis in enumerate(axes)}
     domain = None if condition is None else AffineSet(len(order), 0, condition.affine(order))

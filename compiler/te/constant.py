@@ -27,9 +27,9 @@ ALIGNMENT = 64
 
 _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 _KINDS = {"b": "i1", "i": "i64", "u": "i64", "f": "f32"}
-"""The default dtype of lists, by numpy's kind of their array."""
+"""The default dtype of lists, by the kind of the array that numpy makes of them."""
 _INEXACT = 1 << 53
-"""From here on a float of numpy's may be a rounded integer of the list."""
+"""The least absolute value for which numpy's float may be a rounded integer of the list."""
 
 
 def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> Tensor:
@@ -58,7 +58,8 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
 
 
 def _frozen(elements: Elements, dtype: str | None) -> tuple[Array, str]:
-    """Copy the elements to read-only memory that nothing else references; return the copy and its dtype."""
+    """Copy elements, cast to a dtype (None: that of _array), to read-only memory of the copy's own; return copy and
+    dtype. Raises TeError for elements that do not fit."""
     source, natural_dtype = _array(elements)
     chosen = dtype or natural_dtype
     target = DTYPES[chosen].array
@@ -82,7 +83,8 @@ def _aligned_empty(shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 def _array(elements: Elements) -> tuple[Array, str]:
-    """The elements as an array, and their default dtype."""
+    """Return the elements as an array, of Python's numbers if numpy's are too narrow, and their dtype: an array's own,
+    f32, i64 or i1 for lists and numbers. Raises TeError for other objects and dtypes."""
     if isinstance(elements, np.ndarray | np.generic):
         if isinstance(elements, np.ndarray) and type(elements) not in (np.ndarray, np.memmap):
             raise TeError(f"a constant is a plain array, not a {type(elements).__name__}")
@@ -102,7 +104,7 @@ def _array(elements: Elements) -> tuple[Array, str]:
 
 
 def _of_lists(elements: Elements) -> Array:
-    """Nested lists as an array; of Python's numbers if an integer exceeds numpy's dtypes."""
+    """Convert nested lists to an array; of Python's numbers if numpy's dtypes cannot represent an integer."""
     try:
         array = np.array(elements)
     except OverflowError:
@@ -112,7 +114,7 @@ def _of_lists(elements: Elements) -> Array:
 
 
 def _of_numbers(numbers: Array, dtype: str) -> Array:
-    """An array of Python's numbers, with integers of any size, as an array of numpy's numbers for a dtype."""
+    """Convert an array of Python's numbers, with integers of any size, to one of numpy's, with values of a dtype."""
     if DTYPES[dtype].kind == "f":
         return np.array([rounded(number, dtype) for number in numbers.flat]).reshape(numbers.shape)
     return np.array([const(number, dtype).value for number in numbers.flat], DTYPES[dtype].array).reshape(numbers.shape)
@@ -123,7 +125,7 @@ def _kind_of(elements: object) -> str:
 
 
 def _check_fits(source: Array, dtype: str, target: DType) -> None:
-    """Raise TeError for a number that is no integer, or out of the range of an integer dtype."""
+    """Raise TeError if an integer dtype cannot represent an array: it has floats, or an element out of range."""
     row = DTYPES[dtype]
     if row.kind == "f" or source.dtype == target:
         return

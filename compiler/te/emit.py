@@ -40,7 +40,7 @@ from compiler.types.rounding import rounded
 
 
 def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:
-    """Build the te.compute of a compute; `value_of` maps each tensor read to its SSA value."""
+    """Build the op te.compute called `label`; `value_of` maps each tensor that it reads to an SSA value."""
     body = _Body(op)
     inputs: list[SSAValue] = []
     accesses: list[te.AccessAttr] = []
@@ -63,7 +63,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
 
 
 def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.GatherOp:
-    """Build the te.gather of a gather; `value_of` maps each tensor read to its SSA value."""
+    """Build the op te.gather called `label`; `value_of` maps each tensor that it reads to an SSA value."""
     body = _Body(op)
     numbers = {read: n for n, read in enumerate(op.reads)}
     expressions = [
@@ -97,7 +97,7 @@ def _combination(op: Compute) -> Combination:
 
 @dataclass
 class _Body:
-    """A block under construction, and the SSA values of the expressions in it."""
+    """A block under construction, and the SSA value of each expression, constant and axis emitted to it."""
 
     op: Compute | Gather
     block: Block = field(default_factory=Block)
@@ -110,7 +110,7 @@ class _Body:
         return {axis: i for i, axis in enumerate(self.op.axes)}
 
     def access(self, read: Read) -> te.AccessAttr:
-        """The access attribute of a read: index map, condition, value outside."""
+        """Return a read's access attribute: its index map, and its condition and the value where that is false."""
         order = self.order
         map = AffineMap(len(order), 0, tuple(index.affine(order) for index in read.indices))
         if read.condition is None:
@@ -120,7 +120,7 @@ class _Body:
         return te.AccessAttr(map, condition, self.attribute(read.otherwise, read.dtype))
 
     def emit(self, root: Expr) -> SSAValue:
-        """Emit an expression and its operands, each once; return its value."""
+        """Emit an expression's nodes that have no SSA value yet, operands first; return the expression's value."""
         for expr in nodes_of(root):
             if expr not in self.values:
                 self.values[expr] = self._value(expr)
@@ -148,7 +148,7 @@ class _Body:
         return self.constants[value]
 
     def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
-        """A number as a literal; floats beyond the dtype are infinite."""
+        """Convert a number to a literal attribute of a dtype; floats beyond the dtype's range become infinite."""
         type = SCALARS[dtype]
         if isinstance(type, AnyFloat):
             return FloatAttr(rounded(value, dtype), type)
@@ -183,7 +183,7 @@ class _Body:
         return self._add(arith.SubiOp(lhs, self._add(arith.MuliOp(quotient, rhs))))
 
     def _remainder(self, divisor: Expr, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """The remainder with the divisor's sign; 0 for divisor 0, as for unsigned and truncated remainders."""
+        """Emit the signed remainder lhs - floor(lhs / rhs) * rhs; 0 for a divisor of 0, as in other remainders."""
         remainder = self._integer("%", lhs, rhs)
         if isinstance(divisor, Const) and divisor.value:
             return remainder
@@ -191,7 +191,7 @@ class _Body:
         return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, remainder))
 
     def _unsigned_power(self, dtype: str, base: SSAValue, exponent: SSAValue) -> SSAValue:
-        """base^exponent as (base^(exponent / 2))^2, times base if odd: ipowi's exponent is signed, the half fits."""
+        """Emit base^exponent as (base^(exponent / 2))^2, times base if odd: half of it fits ipowi's signed exponent."""
         one = self._constant(self.attribute(1, dtype))
         root = self._add(math_dialect.IPowIOp(base, self._add(arith.ShRUIOp(exponent, one))))
         is_odd = self._add(TruncIOp(exponent, SCALARS["i1"]))
@@ -262,7 +262,8 @@ class _Body:
         return self._add((ExtSIOp if has_sign(source) else ExtUIOp)(value, type))
 
     def _saturated(self, value: SSAValue, source: str, target: str) -> SSAValue:
-        """A float as an integer, saturated, NaN as 0; a conversion out of range is undefined and not selected."""
+        """Convert a float to an integer, saturated, NaN to 0, by selects around LLVM's conversion, undefined if out of
+        range."""
         low, high = limits(target)
         unsigned = not has_sign(target)
         converted = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))

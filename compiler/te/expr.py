@@ -22,22 +22,22 @@ def _operator(name: str) -> Operator:
 
 
 def _reflected(name: str) -> Operator:
-    """The reflected operator method: the expression is the right operand."""
+    """Return the method of a reflected operator: the expression is the right operand."""
     return lambda self, other: binary(name, other, self)
 
 
 _RELATIONS = ("lt", "le", "gt", "ge")
 FLOAT_FUNCTIONS = ("atan2", "copysign", "fmod")
-"""Functions of two floats."""
+"""Functions of two operands that are for floats only."""
 
 
 class Expr:
-    """A scalar of a dtype, one for each point of a compute's axes."""
+    """A scalar expression of a dtype, evaluated for each point of a compute's axes."""
 
     dtype: str
 
     def operands(self) -> Sequence[Expr]:
-        """The operands of the expression."""
+        """Return the direct operands; none for a leaf."""
         return ()
 
     __add__, __radd__ = _operator("add"), _reflected("add")
@@ -82,7 +82,7 @@ Scalar: TypeAlias = Expr | Condition | Number
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A number."""
+    """A constant: a number of a dtype."""
 
     value: Number
     dtype: str
@@ -98,7 +98,7 @@ class AxisValue(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Holds(Expr):
-    """A condition over axes as a truth value."""
+    """A condition over axes as an expression of dtype i1."""
 
     condition: Condition
     dtype: str = "i1"
@@ -106,7 +106,7 @@ class Holds(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Apply(Expr):
-    """An operation on operands: add, mul, exp, select, lt, cast ..."""
+    """An operation called `name` on operands: add, mul, exp, select, lt, cast ..., with a result of `dtype`."""
 
     name: str
     arguments: tuple[Expr, ...]
@@ -156,7 +156,8 @@ class Reduce(Expr):
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """The value as an expression; a Python number becomes a constant of `dtype`. Raises TeError for anything else."""
+    """Return an expression unchanged, a condition as an i1, a Python number as a constant of `dtype`. Raises TeError
+    for reductions, index expressions, other objects, and numbers without a dtype."""
     if isinstance(value, Reduce):
         raise TeError(f"a {value.combiner} reduction stands inside an expression: give it a compute of its own")
     if isinstance(value, Expr):
@@ -206,7 +207,8 @@ def _check_finite(value: float, dtype: str) -> None:
 
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
-    """Two operands as expressions of one dtype; a number takes the other's. Raises TeError if the dtypes differ."""
+    """Convert the operands of operation `name` to expressions; a number takes the other's dtype. Raises TeError if the
+    dtypes differ."""
     dtype = next((v.dtype for v in (lhs, rhs) if isinstance(v, Expr)), None)
     if isinstance(lhs, Condition) or isinstance(rhs, Condition):
         dtype = dtype or "i1"
@@ -217,7 +219,7 @@ def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
 
 
 def binary(name: str, lhs: object, rhs: object) -> Expr:
-    """An arithmetic operation on two operands of one dtype."""
+    """Build arithmetic operation `name` on two operands of one dtype. Raises TeError for a dtype that it lacks."""
     left, right = pair_of(name, lhs, rhs)
     if left.dtype == "i1":
         raise TeError(f"{name} of truth values: use &, | and ~, or te.cast them")
@@ -232,9 +234,9 @@ def binary(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def _floored(name: str, a: Expr, b: Expr) -> Expr:
-    """Floor division of floats, or the remainder with the divisor's sign; narrow floats are computed in f32.
+    """Build `floordiv` or `mod` of floats, the remainder with the divisor's sign; in f32 for narrower dtypes.
 
-    The remainder is exact, except that adding a divisor of the other sign rounds. Source: CPython's float_divmod.
+    The remainder is exact if operands have equal signs; else a rounded addition follows. Source: CPython float_divmod.
     """
     dtype = a.dtype
     if width(dtype) < 32:
@@ -251,7 +253,7 @@ def _floored(name: str, a: Expr, b: Expr) -> Expr:
 
 
 def _quotient(a: Expr, b: Expr, remainder: Expr, is_lower: Expr) -> Expr:
-    """(a - remainder) / b, minus 1 if `is_lower`, rounded to the nearest integer; a / b for b = 0."""
+    """Build (a - remainder) / b, minus 1 if `is_lower`, rounded to the nearest integer; a / b for b = 0."""
 
     def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
         return Apply("select", (condition, then, otherwise), a.dtype)
@@ -265,13 +267,14 @@ def _quotient(a: Expr, b: Expr, remainder: Expr, is_lower: Expr) -> Expr:
 
 
 def compare(relation: str, lhs: object, rhs: object) -> Expr:
-    """A comparison (lt, le, gt, ge, eq, ne) of two operands of one dtype; an i1."""
+    """Build a comparison (lt, le, gt, ge, eq, ne) of two operands of one dtype; an i1. Raises TeError."""
     left, right = pair_of(relation, lhs, rhs)
     return Apply(relation, (left, right), "i1")
 
 
 def logical(name: str, lhs: object, rhs: object) -> Expr:
-    """Logical and, or, xor of i1 operands; bitwise of integers. Raises TeError for floats."""
+    """Build `and`, `or` or `xor` of two operands of one dtype: logical for i1, bitwise for integers. Raises TeError for
+    floats."""
     left, right = pair_of(name, lhs, rhs)
     if is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype}: only truth values (i1) and integers combine so")
@@ -279,7 +282,7 @@ def logical(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def shifted(name: str, lhs: object, rhs: object) -> Expr:
-    """Shift an integer left (shl) or right (shr); counts of the width or more are defined.
+    """Build a shift of an integer to the left (shl) or right (shr).
 
     shr is arithmetic for signed dtypes; a negative count, or one of the width or more, shifts out all bits.
     """
@@ -301,7 +304,7 @@ def shifted(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def unary(name: str, value: object) -> Expr:
-    """An operation on one operand, a float except for abs and neg. Raises TeError."""
+    """Build operation `name` on one operand. Raises TeError for an integer, except for abs and neg."""
     operand = as_expr(value)
     if name not in ("abs", "neg") and not is_float(operand.dtype):
         raise TeError(f"{name} takes floats, got {operand.dtype}: te.cast it first")

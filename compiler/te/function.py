@@ -51,8 +51,8 @@ class Function:
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
     """Build the function that computes outputs from inputs.
 
-    Computes and constants are in topological order; equal names are made distinct. Raises TeError for an output that
-    depends on a placeholder outside `inputs`, and for two inputs of one name.
+    Computes and constants are in topological order; equal names get distinct suffixes. Raises TeError for an output
+    that depends on a placeholder outside `inputs`, for two inputs of one name, and without outputs.
 
     >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
     >>> te.function("f", [A, B], te.nn.add(A, B, name="C"))
@@ -133,7 +133,7 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
 
 
 def _ordered(outputs: Sequence[Tensor]) -> list[Source]:
-    """The computes, gathers and constants that the outputs depend on, each once, in topological order."""
+    """Return the computes, gathers and constants that the outputs depend on, each once, operands first."""
     ordered: dict[Source, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:

@@ -14,14 +14,14 @@ from compiler.support.errors import TeError
 
 
 def check_name(what: str, name: object) -> str:
-    """Raise TeError unless the name is a string; return it."""
+    """Raise TeError unless the name of an object, described by `what`, is a string; return it."""
     if not isinstance(name, str):
         raise TeError(f"{name!r} cannot name {what}: a name is text")
     return name
 
 
 def check_extent(what: str, extent: object) -> int:
-    """The extent as an int in [1, 2^63). Raises TeError."""
+    """Return the extent of an object called `what` as an int. Raises TeError unless it is in [1, 2^63)."""
     value = as_int(extent)
     if value is None:
         raise TeError(f"{what} has extent {extent!r}; extents are integers (shapes are static)")
@@ -32,7 +32,7 @@ def check_extent(what: str, extent: object) -> int:
 
 
 def as_int(value: object) -> int | None:
-    """The value as an int if it is an integer of Python or numpy, else None."""
+    """Return an integer of Python or numpy as an int; None for other values, bools included."""
     if type(value) is int:
         return value
     if isinstance(value, bool | Index) or not isinstance(value, SupportsIndex):
@@ -48,7 +48,7 @@ def _operator(operator: str) -> Callable[[Index, IndexLike], Index]:
 
 
 def _reflected(operator: str) -> Callable[[Index, IndexLike], Index]:
-    """The reflected operator method: the index expression is the right operand."""
+    """Return the method of a reflected operator: the index expression is the right operand."""
     return lambda self, other: _arithmetic(operator, other, self)
 
 
@@ -60,11 +60,11 @@ class Index:
     """A quasi-affine expression of axes: +, -, and *, // and % by an integer."""
 
     def axes(self) -> list[Axis]:
-        """The axes of the expression, each once, in order."""
+        """Return the axes in the expression, each once, from left to right."""
         return []
 
     def affine(self, order: dict[Axis, int]) -> AffineExpr:
-        """The expression as an affine one, with axes as dimensions by `order`. Raises TeError for an axis not in it."""
+        """Convert to an affine expression; axis a is dimension order[a]. Raises TeError for an axis not in `order`."""
         raise NotImplementedError
 
     __add__, __radd__ = _operator("+"), _reflected("+")
@@ -97,7 +97,7 @@ IndexLike: TypeAlias = Index | SupportsIndex
 
 @dataclass(frozen=True, eq=False)
 class Axis(Index):
-    """An axis of a compute. If not `named`, its name is a default and changes in a clash."""
+    """An axis of a compute, spatial or `reduce`. If not `named`, its name is a default and changes in a clash."""
 
     name: str
     extent: int
@@ -170,7 +170,7 @@ class Condition:
         return NotImplemented
 
     def affine(self, order: dict[Axis, int]) -> tuple[AffineConstraintExpr, ...]:
-        """The constraints with axes as dimensions by `order`."""
+        """Convert to affine constraints; axis a is dimension order[a]. Raises TeError for an axis not in `order`."""
         kinds = (AffineConstraintKind.ge, AffineConstraintKind.eq)
         zero = AffineExpr.constant(0)
         return tuple(AffineConstraintExpr(kinds[equal], f.affine(order), zero) for f, equal in self.constraints)
@@ -180,7 +180,8 @@ class Condition:
 
 
 def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> None:
-    """Raise TeError unless all values of an index, or of the forms of a condition, fit in 64-bit integers."""
+    """Raise TeError, whose message begins with `what`, unless all values of an index, or of a condition's constraints,
+    fit in 64-bit integers; `order` numbers the axes."""
     extents = [axis.extent for axis in order]
     forms = [form for form, _ in index.constraints] if isinstance(index, Condition) else [index]
     for form in forms:
@@ -190,7 +191,7 @@ def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> N
 
 
 def as_index(value: object) -> Index | None:
-    """The value as an index expression; None if it is none."""
+    """Return an index expression unchanged, an integer as Fixed, and None for other values."""
     if isinstance(value, Index):
         return value
     number = as_int(value)
@@ -214,7 +215,7 @@ def _arithmetic(operator: str, lhs: object, rhs: object) -> Index:
 
 
 def compared(lhs: object, relation: str, rhs: object) -> Condition:
-    """The condition `lhs relation rhs` of index expressions. Raises TeError."""
+    """Build the condition `lhs relation rhs` (<, <=, >, >=, ==). Raises TeError unless both are index expressions."""
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:
         raise TeError(

@@ -88,11 +88,11 @@ _EXAMPLE = """
 >>> print(strata.interpret.evaluate(te.function("f", [], Y).module, [])[0].round(4))
 {2}
 """
-"""The example in the docstring of a function: its name, a call's arguments, and the value to four decimal places."""
+"""Template of a docstring's example: the function's name, the call's arguments, the value to four decimal places."""
 
 
 def _example(name: str, arguments: Sequence[float], value: float) -> str:
-    """The example of a function of numbers: of f32 for floats, of i32 for integers."""
+    """Format the example of a function for numeric arguments: f32 constants if the value is a float, else i32."""
     dtype = "f32" if isinstance(value, float) else "i32"
     return _EXAMPLE.format(name, ", ".join(f'te.const({number}, "{dtype}")' for number in arguments), value)
 
@@ -296,14 +296,14 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
 
 
 def _clamped(value: Expr, dtype: str) -> Expr:
-    """Clamp an integer to the limits of another dtype, at the ends where its own dtype exceeds them."""
+    """Clamp an integer to the limits of another dtype; an end that its own dtype cannot exceed needs no clamp."""
     (low, high), (smallest, largest) = limits(dtype), limits(value.dtype)
     value = maximum(value, low) if smallest < low else value
     return minimum(value, high) if largest > high else value
 
 
 def reduce_axes(axis: Axes) -> tuple[Axis, ...]:
-    """One reduce axis or several as a tuple. Raises TeError for anything but distinct reduce axes."""
+    """Return one reduce axis or several as a tuple. Raises TeError for no axis, spatial axes, and repeated ones."""
     axes = (axis,) if isinstance(axis, Axis) else tuple(axis) if isinstance(axis, tuple | list) else ()
     if not axes or not all(isinstance(a, Axis) for a in axes):
         got = repr(axis) if not isinstance(axis, tuple) or axis else "none"
@@ -317,7 +317,7 @@ def reduce_axes(axis: Axes) -> tuple[Axis, ...]:
 
 
 class Reduction(Protocol):
-    """A reduction of an expression over one reduce axis or several."""
+    """A function that reduces an expression over one reduce axis or several; the result is the root of a compute."""
 
     def __call__(self, body: Scalar, axis: Axes = ...) -> Reduce: ...
 

@@ -22,16 +22,16 @@ Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
 TensorOperator: TypeAlias = "Callable[..., Tensor]"
 OPERATORS: dict[str, TensorOperator] = {}
-"""The implementation of each of Python's operators on tensors; filled by te.nn."""
+"""The function of each of Python's operators on tensors by its symbol, or neg, abs; te.nn fills the table."""
 
 
 def shown(tensor: Tensor) -> str:
-    """A tensor as text: `C: f32[64, 32]`."""
+    """Format a tensor's name, dtype and shape: `C: f32[64, 32]`."""
     return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
 
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
-    """The method of an operator; if `reflected`, the tensor is the right operand."""
+    """Return the method of an operator; if `reflected`, the tensor is the right operand."""
     return lambda self, other: OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other)
 
 
@@ -77,15 +77,15 @@ class Tensor:
         return Read(self, self.indices(indices))
 
     def at(self, *indices: IndexLike | Read) -> TableRead:
-        """A read at a data-dependent index, for te.gather: `T.at(I[i], d)`. Raises TeError."""
+        """A read at a data-dependent index, for te.gather: `T.at(I[i], d)`. Raises TeError for invalid indices."""
         return table_read(self, indices)
 
     def padded(self, value: Number) -> Padded:
-        """The tensor with a value outside its bounds: `A.padded(0.0)[i - 1]` is 0.0 for i = 0. Raises TeError."""
+        """A view whose reads out of bounds yield a value: `A.padded(0.0)[i - 1]` is 0.0 for i = 0. Raises TeError."""
         return Padded(self, const(value, self.dtype).value)
 
     def indices(self, positions: object) -> tuple[Index, ...]:
-        """The indices of a read as index expressions, one a dimension. Raises TeError."""
+        """Convert a read's index, or tuple of one a dimension, to index expressions. Raises TeError for others."""
         positions = positions if isinstance(positions, tuple) else (positions,)
         if len(positions) != self.rank:
             raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(positions)}")
@@ -127,7 +127,7 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """A tensor whose reads out of bounds yield a value."""
+    """A view of a tensor whose reads out of bounds yield a value."""
 
     tensor: Tensor
     value: Number
@@ -154,7 +154,7 @@ def _bounds(index: Index) -> lin.Range:
 
 @dataclass(frozen=True, eq=False)
 class Read(Expr):
-    """A read of a tensor's element; `otherwise` if the condition is false."""
+    """A read of a tensor's element, or `otherwise` where the condition is false; None for an unconditional read."""
 
     tensor: Tensor
     indices: tuple[Index, ...]
@@ -169,19 +169,19 @@ class Read(Expr):
 
 @dataclass(frozen=True, eq=False)
 class TableRead(Expr):
-    """A read of a table's element; each index is quasi-affine, or an integer tensor's element."""
+    """A read of an element of a table, a tensor; each index is quasi-affine, or a read of an integer tensor."""
 
     tensor: Tensor
     indices: tuple[Index | Read, ...]
 
     @property
     def dtype(self) -> str:  # type: ignore[override]
-        """The table's dtype."""
+        """The dtype of the table's elements."""
         return self.tensor.dtype
 
 
 def table_read(tensor: Tensor, positions: tuple[object, ...]) -> TableRead:
-    """A read of a tensor at data-dependent indices. Raises TeError for a wrong number of indices or a non-index."""
+    """Build a read at data-dependent indices. Raises TeError for a wrong number of indices or an invalid one."""
     if len(positions) != tensor.rank:
         raise TeError(f"tensor '{tensor.name}' has {tensor.rank} dimensions, indexed with {len(positions)}")
     return TableRead(tensor, tuple(_index(tensor, position) for position in positions))
@@ -205,7 +205,7 @@ def _index(tensor: Tensor, position: object) -> Index | Read:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """A te.compute: its axes, the values it yields, and their reduction."""
+    """A te.compute with a result for each body; combiners: a name for each, empty without reduction or with `joint`."""
 
     name: str
     spatial: tuple[Axis, ...]
@@ -222,7 +222,7 @@ class Compute:
 
     @property
     def labels(self) -> list[str]:
-        """Distinct names of the axes; a default name gives way to the named axes."""
+        """Distinct names of the axes; a default name gets a suffix if another axis has it."""
         used_names = {axis.name for axis in self.axes if axis.named}
         labels = []
         for axis in self.axes:
@@ -232,7 +232,7 @@ class Compute:
         return labels
 
     def sources(self) -> list[Tensor]:
-        """The tensors read, in the order of the bodies."""
+        """Return the tensors that the bodies read, one entry for each read, in order."""
         return [e.tensor for body in self.bodies for e in nodes_of(body) if isinstance(e, Read)]
 
 
@@ -247,7 +247,7 @@ class Gather:
     location: LocationAttr = field(default_factory=spans.of_caller)
 
     def sources(self) -> list[Tensor]:
-        """The tensors read: the indices, then the table."""
+        """Return the tensors that it reads: those of the indices, then the table."""
         return [*(index.tensor for index in self.reads), self.read.tensor]
 
     @property
@@ -264,7 +264,7 @@ class Constant:
     value: Dense
 
     def sources(self) -> list[Tensor]:
-        """The tensors read: none."""
+        """Return the tensors that it reads: none."""
         return []
 
 
@@ -285,7 +285,8 @@ def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tenso
 
 
 def static_shape(what: str, shape: object) -> tuple[int, ...]:
-    """A shape as a tuple of positive extents; `what` names it in errors. Raises TeError unless it is static."""
+    """Return the shape, an integer or a sequence, of an object called `what` as a tuple. Raises TeError unless all
+    extents are positive integers."""
     if isinstance(shape, int):
         return (check_extent(what, shape),)
     if not isinstance(shape, tuple | list):
@@ -294,7 +295,7 @@ def static_shape(what: str, shape: object) -> tuple[int, ...]:
 
 
 def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
-    """An axis to reduce over: from 0 to its extent, or the range (0, extent) as TVM writes it.
+    """An axis to reduce over, with values below its extent; or from the range (0, extent), as TVM writes it.
 
     The default name is k, or k1, k2 ... if a compute has several. Raises TeError.
 
@@ -314,7 +315,7 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
 
 
 def nodes_of(body: Expr) -> list[Expr]:
-    """All nodes of an expression, each once, operands before users."""
+    """Return all nodes of an expression, each once, operands before users; the expression itself is last."""
     visited: dict[Expr, None] = {}
     stack: list[tuple[Expr, bool]] = [(body, False)]
     while stack:

@@ -143,7 +143,7 @@ ELSEWHERE = {
     "concatenate": "concat",
     "select": "where",
 }
-"""The names of numpy and topi for operators."""
+"""The operators by the names that numpy or topi give them; for the hint of an error."""
 
 if not TYPE_CHECKING:
 

@@ -78,17 +78,17 @@ def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:
 
 
 def _start(i: Index, extent: int, size: int) -> Index:
-    """The first index of the window of result index `i` in one dimension: i = 1, extent 10, size 4 -> 2."""
+    """Return the first index of the window of result `i` in one dimension: i = 1, extent 10, size 4 -> 2."""
     return i * (extent // size) if extent % size == 0 else i * extent // size
 
 
 def _end(i: Index, extent: int, size: int) -> Index:
-    """The end of the window of result index `i` in one dimension: i = 1, extent 10, size 4 -> 5."""
+    """Return the exclusive end of the window of result `i` in one dimension: i = 1, extent 10, size 4 -> 5."""
     return ((i + 1) * extent + (size - 1)) // size
 
 
 class _Windows:
-    """The windows of an adaptive pooling: their reduce axes, and the elements of each."""
+    """The windows of an adaptive pooling of x to the extents `sizes`; the axes `taps` run over the longest window."""
 
     def __init__(self, x: Tensor, sizes: Sequence[int]) -> None:
         self.image, self.sizes = x.shape[2:], sizes
@@ -96,7 +96,7 @@ class _Windows:
         self.taps = tuple(reduce_axis(n, label) for n, label in zip(longest, TAPS[x.rank - 2], strict=True))
 
     def elements(self, output: Sequence[Index]) -> tuple[list[Index], list[Condition]]:
-        """The input index of each tap of a window, and the conditions under which the tap is in the window."""
+        """Return the input index of a window's taps for an output index, and the conditions that a tap is inside."""
         indices: list[Index] = []
         conditions: list[Condition] = []
         for i, tap, extent, size in zip(output, self.taps, self.image, self.sizes, strict=True):
@@ -106,7 +106,7 @@ class _Windows:
 
 
 def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
-    """Reduce each window in a dtype; `outside` is the value of taps outside the window."""
+    """Reduce each window in a dtype, to a result of image extents `sizes`; taps outside the window are `outside`."""
     windows = _Windows(x, sizes)
 
     def element(n: Index, c: Index, *output: Index) -> Reduce:
@@ -119,5 +119,5 @@ def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Numb
 
 
 def _longest_window(extent: int, size: int) -> int:
-    """The length of the longest window: extent 10, size 4 -> 3."""
+    """Return the length of the longest window in one dimension: extent 10, size 4 -> 3."""
     return -(-(extent + size - math.gcd(extent, size)) // size)

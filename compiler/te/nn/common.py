@@ -18,14 +18,14 @@ Sizes: TypeAlias = int | Sequence[int]
 """An integer for all dimensions, or one for each."""
 Pair: TypeAlias = tuple[int, int]
 Indices: TypeAlias = tuple[IndexLike, ...]
-"""The index of an element."""
+"""The index of an element, one component a dimension."""
 
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 
 
 def named(name: str, doc: str) -> Callable[[F], F]:
-    """A decorator that sets the name and the docstring of an operator made by a factory."""
+    """Return a decorator that sets the name and the docstring of an operator made by a factory."""
 
     def decorate(operator: F) -> F:
         operator.__name__ = operator.__qualname__ = name
@@ -36,7 +36,7 @@ def named(name: str, doc: str) -> Callable[[F], F]:
 
 
 def _no_tensor(operator: str, argument: object) -> TeError:
-    """A TeError for an argument that is not a tensor; its message omits the elements of arrays."""
+    """Return a TeError for an argument that is not a tensor; its message omits the elements of arrays."""
     if hasattr(argument, "shape"):
         kind = f"an array ({type(argument).__name__})"
         return TeError(f"{operator}: {kind} is not a tensor: te.placeholder is an input, te.constant has an array")
@@ -44,7 +44,7 @@ def _no_tensor(operator: str, argument: object) -> TeError:
 
 
 def check_rank(operator: str, tensor: object, rank: int, layout: str) -> Tensor:
-    """Raise TeError unless the argument is a tensor of that rank; return it."""
+    """Raise TeError, with `layout` such as "N, C, H, W", unless the argument is a tensor of that rank; return it."""
     if not isinstance(tensor, Tensor):
         raise _no_tensor(operator, tensor)
     if tensor.rank != rank:
@@ -60,7 +60,7 @@ def check_tensor(operator: str, tensor: object) -> Tensor:
 
 
 def check_equal(operator: str, what: str, left: int, right: int) -> None:
-    """Raise TeError unless two sizes are equal."""
+    """Raise TeError, which calls the pair `what`, unless two sizes are equal."""
     if left != right:
         raise TeError(f"{operator}: {what} differ: {left} and {right}")
 
@@ -73,7 +73,7 @@ def check_axis(operator: str, tensor: Tensor, axis: object) -> int:
 
 
 def check_axes(operator: str, tensor: Tensor, axes: object) -> list[int]:
-    """Distinct dimensions of a tensor, non-negative and sorted; all for None. Raises TeError."""
+    """Return axes as non-negative, sorted dimensions; all for None. Raises TeError for repeated or unknown axes."""
     listed_axes = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple | list | range) else [axes]
     dimensions = [check_axis(operator, tensor, axis) for axis in listed_axes]
     if len(set(dimensions)) != len(dimensions):
@@ -82,30 +82,30 @@ def check_axes(operator: str, tensor: Tensor, axes: object) -> list[int]:
 
 
 def check_number(operator: str, what: str, value: object) -> float:
-    """Raise TeError unless the value is a finite number; return it as a float."""
+    """Raise TeError unless a value, called `what`, is a number of magnitude below NUMBER_BOUND; return a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -NUMBER_BOUND < value < NUMBER_BOUND:
         raise TeError(f"{operator}: {what} is {value!r}, expected a number")
     return float(value)
 
 
 def is_count(value: object) -> bool:
-    """True for an integer of at least 0."""
+    """Return whether a value is an integer of at least 0; False for bools."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def check_flag(operator: str, what: str, value: object) -> bool:
-    """Raise TeError unless the value is True or False; return it."""
+    """Raise TeError unless a value, called `what`, is True or False; return it."""
     if value is not True and value is not False:
         raise TeError(f"{operator}: {what} is {value!r}, expected True or False")
     return bool(value)
 
 
 NUMBER_BOUND = 2**1023
-"""The exclusive bound on numeric arguments of operators."""
+"""The exclusive bound on absolute values of numeric arguments of operators; it excludes infinity and NaN."""
 
 
 def accumulator(dtype: str) -> str:
-    """The dtype of sums of a dtype: f32 for narrower floats, i32 for narrower integers, u32 for u16, else itself."""
+    """Return the dtype of sums of a dtype: f32 for narrower floats, u32 for u16, i32 for narrower integers, else it."""
     if width(dtype) >= 32:
         return dtype
     if is_float(dtype):
@@ -122,14 +122,14 @@ def check_float(operator: str, tensor: object) -> Tensor:
 
 
 def astype(x: Tensor, dtype: str, name: str) -> Tensor:
-    """Convert a tensor to a dtype by a compute of its own; return it as it is if it has that dtype."""
+    """Convert a tensor to a dtype by a compute called `name`; return it unchanged if it has that dtype."""
     if x.dtype == dtype:
         return x
     return compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
 
 
 def per_dim(operator: str, what: str, value: object, minimum: int, count: int) -> tuple[int, ...]:
-    """An integer, or a list of `count` integers, as a tuple of `count`. Raises TeError for values below `minimum`."""
+    """Return an integer, or a sequence of `count` of them, as a tuple of `count`. Raises TeError below `minimum`."""
     values = (value,) * count if isinstance(value, int) else tuple(value) if isinstance(value, tuple | list) else ()
     if len(values) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < minimum for v in values):
         raise TeError(f"{operator}: {what} is {value!r}, expected an integer or {count} of them, at least {minimum}")
@@ -137,14 +137,14 @@ def per_dim(operator: str, what: str, value: object, minimum: int, count: int) -
 
 
 def result_dtype(operator: str, operand_dtype: str, dtype: str | None) -> str:
-    """The dtype of a sum's result: `dtype` if stated, else a float operand's own, else the accumulator's."""
+    """Return the dtype of a sum's result: `dtype`, by default a float operand's own, or an integer's accumulator."""
     if dtype is not None:
         return check_dtype(dtype)
     return operand_dtype if is_float(operand_dtype) else accumulator(operand_dtype)
 
 
 def product(left: Expr, right: Expr, dtype: str) -> Expr:
-    """The product of two scalars, converted to an accumulator's dtype. Raises TeError for incompatible dtypes."""
+    """Multiply two scalars, cast to `dtype`, the accumulator of both. Raises TeError for incompatible dtypes."""
     if left.dtype != right.dtype and (is_float(left.dtype) or is_float(right.dtype)):
         raise TeError(f"a product of {left.dtype} and {right.dtype}: dtypes do not mix, te.cast one of them")
     if accumulator(right.dtype) != dtype:

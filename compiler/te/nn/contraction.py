@@ -44,7 +44,7 @@ def _product(
     dtype: str | None,
     name: str,
 ) -> Tensor:
-    """The product of the matrices in the last two dimensions of a and b, for each index of those before."""
+    """Multiply the matrices in the last two dimensions of a and b, for each index of the first, equal dimensions."""
     layout = "rows, columns" if len(axes) == 2 else "batch, rows, columns"
     for tensor in (a, b):
         check_rank(operator, tensor, len(axes), layout)
@@ -118,7 +118,7 @@ def broadcast_matmul(a: Tensor, b: Tensor, name: str, dtype: str | None = None) 
 
 
 def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
-    """The product of matrices whose leading dimensions broadcast."""
+    """Multiply the matrices in the last two dimensions; leading dimensions broadcast. Raises TeError."""
     if a.shape[-1] != b.shape[-2]:
         raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not fit")
     rank = max(a.rank, b.rank) - 2

@@ -17,7 +17,7 @@ from compiler.te.tensor import Tensor, reduce_axis
 
 @dataclass(frozen=True)
 class _Result:
-    """The bias, dtype and name of a convolution's result."""
+    """The bias, the dtype (None: by default) and the name of the result of a convolution `operator`."""
 
     operator: str
     bias: Tensor | None
@@ -25,7 +25,7 @@ class _Result:
     name: str
 
     def build(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], in_dtype: str) -> Tensor:
-        """Compute sums over operands of a dtype, add the bias of each filter, round to the result's dtype."""
+        """Compute element(axes), sums over operands of in_dtype, add the bias at axis 1, cast to the result's dtype."""
         out_dtype = result_dtype(self.operator, in_dtype, self.dtype)
         label = self.name if out_dtype == accumulator(in_dtype) else f"{self.name}.sum"
         sums, bias = compute(shape, element, label, axes=axes), self.bias
@@ -115,7 +115,7 @@ def _check_groups(operator: str, groups: int, channels: int, filters: int) -> No
 
 
 def _check_channels(operator: str, groups: int, channels: int, weight: Sequence[int], name: str | None) -> None:
-    """Raise TeError unless a weight [O, C / groups, ...] fits an image of that many channels."""
+    """Raise TeError unless a weight of shape [O, C / groups, ...] fits `channels`, C, and groups divide C and O."""
     _check_groups(operator, groups, channels, weight[0])
     what = "the weight" if name is None else f"'{name}'"
     check_equal(operator, f"the channels of a group and of {what}", channels // groups, weight[1])
@@ -158,7 +158,7 @@ conv1d_transpose, conv2d_transpose, conv3d_transpose = (for_rank(_transpose, ran
 
 
 def _extents(windows: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
-    """The extents of the result of a transposed convolution. Raises TeError."""
+    """Return the image extents of a transposed convolution's result; `extra` is output_padding. Raises TeError."""
     extents = []
     for d, span in enumerate(windows.spans()):
         before, after = windows.before[d], windows.after[d]
@@ -172,7 +172,7 @@ def _extents(windows: Window, image: Sequence[int], extra: Sequence[int]) -> lis
 
 @dataclass(frozen=True)
 class _Term:
-    """An input that a transposed convolution adds to an output: its index, its tap, and the conditions on them."""
+    """A term of a transposed convolution's sum in one dimension: the input's index, the tap, and conditions on both."""
 
     input: Index
     tap: Index
@@ -195,16 +195,16 @@ class _Dimension:
 
     @property
     def by_phase(self) -> bool:
-        """True if `tap` runs over the taps of one residue modulo the stride."""
+        """Whether `tap` runs over the taps of one residue modulo the stride only: no dilation, and a stride above 1."""
         return self.stride > 1 and self.dilation == 1
 
     @property
     def overruns(self) -> bool:
-        """True if residues have different numbers of taps: `tap` exceeds the window for some."""
+        """Whether residues have different numbers of taps, so that `tap` exceeds the window for some of them."""
         return self.by_phase and self.taps % self.stride > 0
 
     def term(self, i: Index) -> _Term:
-        """The input and the tap that output i sums over, as expressions of the axis `tap`."""
+        """Return the input and the tap of the terms that output i sums, as expressions of the axis `tap`."""
         position = i + self.before
         if self.by_phase:
             return _Term(position // self.stride - self.tap, position % self.stride + self.tap * self.stride, ())
@@ -221,7 +221,7 @@ def _dimension(windows: Window, d: int, taps: int) -> _Dimension:
 
 
 def _transposed_element(x: Tensor, w: Tensor, windows: Window, groups: int) -> Callable[..., Reduce]:
-    """The element function of a transposed convolution, also the gradient of a convolution for its data."""
+    """Return the element function of a transposed convolution, or of a convolution's gradient for its input."""
     depth, group_size, acc_dtype = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
     c, dims = reduce_axis(depth, "c"), [_dimension(windows, d, w.shape[2 + d]) for d in range(len(windows.taps))]
 
@@ -316,7 +316,8 @@ def _grad_window(
     dilation: Sizes,
     groups: int,
 ) -> Window:
-    """The window of a conv2d with these shapes. Raises TeError unless its result has dy's shape."""
+    """Return the window of a conv2d of an image by a weight of these shapes. Raises TeError unless its result has the
+    shape of dy."""
     strides, dilations = per_dim(operator, "stride", stride, 1, 2), per_dim(operator, "dilation", dilation, 1, 2)
     for shape in (image, weight):
         is_sequence = isinstance(shape, tuple | list) and len(shape) == 4

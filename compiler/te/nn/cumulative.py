@@ -13,9 +13,9 @@ from compiler.te.nn.common import accumulator, astype, check_axis, check_flag, c
 from compiler.te.tensor import Tensor, reduce_axis
 
 MAX_TRIANGLE = 256
-"""The longest axis scanned by a single triangle."""
+"""The largest extent of an axis scanned by a single masked reduction; longer axes are scanned in blocks."""
 MAX_EXTENT = 1 << 16
-"""The longest axis scanned in blocks."""
+"""The largest extent of a scanned axis."""
 
 
 class Cumulative(Protocol):
@@ -52,7 +52,7 @@ def _cumulative(operator: str, noun: str, combine: e.Reduction, neutral: int) ->
 
 
 class _Scan:
-    """A scan: its tensor, dimension, combiner and direction."""
+    """A scan along dimension `dim` of x in `acc_dtype`; `neutral`, 0 or 1, is the identity of `combine`."""
 
     def __init__(
         self, x: Tensor, dim: int, acc_dtype: str, combine: e.Reduction, neutral: int, exclusive: bool, reverse: bool
@@ -61,17 +61,17 @@ class _Scan:
         self.exclusive, self.reverse = exclusive, reverse
 
     def counts(self, k: Index, i: Index) -> Condition:
-        """True if element k contributes to result i."""
+        """The condition for which element k contributes to result i: k <= i, < if exclusive, mirrored in reverse."""
         if self.reverse:
             return k > i if self.exclusive else k >= i
         return k < i if self.exclusive else k <= i
 
     def replaced(self, i: tuple[Index, ...], index: Index) -> tuple[Index, ...]:
-        """An index with its component along the scanned axis replaced."""
+        """Return an index with its component along the scanned axis replaced by another."""
         return (*i[: self.dim], index, *i[self.dim + 1 :])
 
     def triangle(self, name: str) -> Tensor:
-        """The scan as a single masked reduction: result i reduces over all k, masked by `counts`."""
+        """Compute the scan as a single masked reduction: result i reduces over all k, masked by `counts`."""
         k = reduce_axis(self.x.shape[self.dim], "k")
 
         def element(*i: Index) -> Reduce:
@@ -81,7 +81,7 @@ class _Scan:
         return compute(self.x.shape, element, name)
 
     def in_blocks(self, name: str) -> Tensor:
-        """A scan in three stages: block totals, totals of the preceding blocks, scan within each block."""
+        """Compute the scan in stages: block totals, totals of the preceding blocks, scans within blocks, their sums."""
         extent, d = self.x.shape[self.dim], self.dim
         size = 1 << (extent.bit_length() + 1) // 2
         blocks = -(-extent // size)

@@ -96,7 +96,8 @@ class BinaryOperator(Protocol):
 
 
 def unary_op(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> UnaryOperator:
-    """An elementwise operator of one tensor; unless `narrow`, floats below f32 are computed in f32 and rounded once."""
+    """Return an elementwise operator of one tensor for a scalar function; `formula` is for its docstring. Unless
+    `narrow`, floats below f32 are computed in f32 and rounded once."""
 
     @named(operator, f"Y[i...] = {formula} for x = X[i...], a tensor of any rank. Raises TeError.")
     def build(x: Tensor, name: str = operator) -> Tensor:
@@ -191,7 +192,7 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
 
 
 def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor, name: str = "") -> tuple[int, ...]:
-    """Broadcast a shape, of a tensor called `name`, and a tensor's, as numpy does. Raises TeError if they differ."""
+    """Broadcast the shape of a tensor called `name` with b's, as numpy does. Raises TeError if that is impossible."""
     rank = max(len(shape), b.rank)
     left = (1,) * (rank - len(shape)) + shape
     right = (1,) * (rank - b.rank) + b.shape
@@ -205,7 +206,7 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor, name: str 
 
 
 def _reshape_hint(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
-    """A hint to reshape a vector, such as a bias, that fits another axis than the last; empty without one."""
+    """Return a hint to reshape a vector, such as a bias, that fits an axis of `shape` other than the last; else ""."""
     if not name or len(vector) != 1 or vector[0] not in shape:
         return ""
     axis = 1 if len(shape) > 1 and shape[1] == vector[0] else shape.index(vector[0])
@@ -222,7 +223,8 @@ def read_at(x: Tensor, axes: Indices) -> Read:
 def binary_op(
     operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True
 ) -> BinaryOperator:
-    """An elementwise operator with broadcasting; unless `narrow`, floats below f32 are computed in f32."""
+    """Return a broadcasting elementwise operator for a scalar function; `formula` is for its docstring. Unless
+    `narrow`, floats below f32 are computed in f32 and rounded once."""
 
     @named(operator, f"C[i...] = {formula}, broadcast as numpy does; a or b may be a number. Raises TeError.")
     def build(a: Tensor | float, b: Tensor | float, name: str = operator) -> Tensor:

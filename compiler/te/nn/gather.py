@@ -25,7 +25,7 @@ def _check_indices(operator: str, indices: object) -> Tensor:
 
 
 def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str) -> Tensor:
-    """The indices; with `wrap`, negative ones have the extent added. Raises TeError."""
+    """Return indices, with `wrap` a compute that adds the extent to negative ones. Raises TeError for a non-bool."""
     check_flag(operator, "wrap", wrap)
     if not wrap or not has_sign(_check_indices(operator, indices).dtype):
         return indices
@@ -34,7 +34,7 @@ def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str)
 
 
 def _from_start(index: Read, extent: int) -> Expr:
-    """The index, or index + extent if it is negative."""
+    """Build the index as i64, or index + extent if it is negative."""
     value = e.cast(index, "i64")
     return e.select(value < 0, value + extent, value)
 
@@ -123,7 +123,7 @@ def gather_nd(
 
 
 def _broadcast_index(tensor: Tensor, i: Indices) -> list[IndexLike]:
-    """The index of a broadcast tensor: 0 in dimensions of extent 1."""
+    """Return the index into a tensor that is broadcast to index i: 0 in dimensions of extent 1."""
     return [0 if size == 1 else index for size, index in zip(tensor.shape, i, strict=True)]
 
 

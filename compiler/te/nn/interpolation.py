@@ -22,7 +22,7 @@ COORDINATES = (
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 Weights = dict[int, float]
-"""The weight of each source element in an output element."""
+"""The weight of each source index in an output element; absent ones are 0."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Resizing:
 
     @property
     def is_identity(self) -> bool:
-        """True if output element i is source element i."""
+        """Whether each output element i is source element i."""
         plain = self.coordinates != "tf_crop_and_resize" or self.roi == (0.0, 1.0)
         return self.size == self.extent and self.scale == 1 and plain
 
     def coordinate(self, i: int, real: type[np.floating[Any]] = np.float64) -> float:
-        """The source coordinate of output i, computed in dtype `real`: extent 4, size 8, half_pixel, i = 1 -> 0.25."""
+        """Return output i's source coordinate, computed in `real`: extent 4, size 8, half_pixel, i = 1 -> 0.25."""
         output, scale = real(i), real(self.scale)
         width = scale * self.extent
         centre = (output + 0.5) / scale - 0.5
@@ -68,18 +68,16 @@ class Resizing:
 
     @property
     def slopes(self) -> list[Fraction]:
-        """Candidate slopes of source coordinates of a dimension resized to `size`, where coordinates are about `step`
-        apart."""
+        """Candidate slopes of the affine map from output to source elements, for `fit_windows`."""
         cropped = self.coordinates == "tf_crop_and_resize"
         return slopes(self.extent, self.size, self.coordinate(1) - self.coordinate(0) if cropped else 1 / self.scale)
 
     def is_outside(self, i: int) -> bool:
-        """True if the coordinate of output i is outside the region (tf_crop_and_resize), so it has the extrapolation
-        value."""
+        """Return whether output i has the extrapolation value: tf_crop_and_resize, and a coordinate out of bounds."""
         return self.coordinates == "tf_crop_and_resize" and not 0 <= self.coordinate(i) <= self.extent - 1
 
     def nearest(self, i: int) -> int:
-        """The nearest source element of output i; computed in f32 as in onnxruntime, since rounding decides ties."""
+        """Return output i's nearest source element, computed in f32 as in onnxruntime, since rounding decides ties."""
         position = self.coordinate(i, np.float32)
         low, fraction = math.floor(position), position - math.floor(position)
         rounds_up = {
@@ -91,8 +89,8 @@ class Resizing:
         return min(max(low + rounds_up, 0), self.extent - 1)
 
     def weights(self, i: int) -> Weights:
-        """The weights of output i, clamped at the ends: extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1:
-        0.75}."""
+        """Return the weights of output i; source elements beyond an end are the end's, or with `exclude_outside` none:
+        extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1: 0.75}."""
         position = self.coordinate(i)
         kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
         shrink = min(self.scale, 1.0) if self.antialias else 1.0
@@ -116,7 +114,8 @@ def _triangle(gap: float) -> float:
 
 
 def _cubic(a: float) -> Callable[[float], float]:
-    """Keys' kernel, Cubic Convolution Interpolation for Digital Image Processing, 1981."""
+    """Return Keys' cubic kernel with coefficient a, a function of the distance from a source element. Source: Cubic
+    Convolution Interpolation for Digital Image Processing, 1981."""
 
     def kernel(gap: float) -> float:
         if gap <= 1:
@@ -128,7 +127,7 @@ def _cubic(a: float) -> Callable[[float], float]:
 
 @dataclass(frozen=True)
 class AffineWindows:
-    """Windows of one length whose starts are affine: (slope * i + offset) // divisor."""
+    """Windows [start, start + length) with start(i) = (slope * i + offset) // divisor."""
 
     slope: int
     offset: int
@@ -136,12 +135,13 @@ class AffineWindows:
     length: int
 
     def start(self, i: int) -> int:
-        """The first element of window i."""
+        """Return the index of the first element of window i."""
         return (self.slope * i + self.offset) // self.divisor
 
 
 def fit_windows(first: Sequence[int], last: Sequence[int], slopes: Sequence[Fraction]) -> AffineWindows:
-    """The shortest affine windows where window i has first[i] to last[i]: [0, 2, 4], [1, 3, 5] -> 2 * i, length 2."""
+    """Return the shortest affine windows of which window i includes first[i] to last[i]; `slopes` are the candidates.
+    Example: first [0, 2, 4], last [1, 3, 5], slopes [2] -> start 2 * i, length 2."""
     length = max(high - low for low, high in zip(first, last, strict=True)) + 1
     while True:
         for slope in slopes:
@@ -154,6 +154,7 @@ def fit_windows(first: Sequence[int], last: Sequence[int], slopes: Sequence[Frac
 
 
 def slopes(extent: int, size: int, step: float) -> list[Fraction]:
-    """The slopes that places of an extent in another size may have, which are about a step apart."""
+    """Return candidate slopes of a map from `size` outputs to `extent` source elements about `step` apart: the ratio of
+    extents, that of aligned corners, `step` as a fraction, and 0."""
     corners = [Fraction(extent - 1, size - 1)] if size > 1 else []
     return [Fraction(extent, size), *corners, Fraction(step).limit_denominator(1 << 12), Fraction(0)]

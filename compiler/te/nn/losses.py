@@ -29,7 +29,7 @@ from compiler.types.elements import INDICES, is_float
 
 T = TypeVar("T")
 Loss: TypeAlias = Callable[[Expr, Expr], Expr]
-"""Prediction, target -> loss."""
+"""Maps a prediction and a target to a loss."""
 
 REDUCTIONS = ("mean", "sum", "none")
 IGNORED = -100
@@ -49,7 +49,7 @@ def _total(x: Tensor, name: str) -> Tensor:
 
 
 def _reduced(loss: Tensor, count: Tensor | float, reduction: str, dtype: str, name: str) -> Tensor:
-    """The losses (none), their sum, or their sum divided by `count` (mean), in a dtype."""
+    """Return the losses ("none"), their sum ("sum"), or their sum divided by `count` ("mean"), cast to a dtype."""
     if reduction == "none":
         return astype(loss, dtype, name)
     total = _total(loss, f"{name}.sum")
@@ -73,7 +73,8 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "ms
 
 
 def _paired(operator: str, x: Tensor, target: Tensor, reduction: str, loss: Loss, name: str) -> Tensor:
-    """A loss of predictions and targets of one shape and dtype. Raises TeError."""
+    """Compute an elementwise loss of predictions and targets of one float dtype and shape, and reduce it. Raises
+    TeError."""
     _check(operator, x, reduction)
     if check_tensor(operator, target).shape != x.shape or target.dtype != x.dtype:
         raise TeError(

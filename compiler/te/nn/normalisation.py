@@ -31,16 +31,16 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import DTYPES
 
 Value: TypeAlias = Callable[[Indices], Expr]
-"""An element as a function of its index."""
+"""Maps an index to an element."""
 
 
 def _widened(x: Tensor) -> Value:
-    """The elements of a tensor, cast to the dtype of its sums."""
+    """Return a function from an index to the tensor's element, cast to the accumulator's dtype."""
     return lambda at: e.cast(x[at], accumulator(x.dtype))
 
 
 def _reduce(x: Tensor, dims: Sequence[int], combine: e.Reduction, value: Value, name: str) -> Tensor:
-    """Reduce values over dimensions of a tensor's shape, which keep extent 1."""
+    """Reduce value(index), for the indices of x's shape, over dimensions, which keep extent 1."""
     return reduce_dims(x.shape, dims, True, lambda at, axes: combine(value(at), axes), name)
 
 
@@ -49,7 +49,7 @@ def _reduced_index(i: Indices, dims: Sequence[int]) -> Indices:
 
 
 def _map(x: Tensor, value: Value, name: str) -> Tensor:
-    """A tensor of x's shape with elements `value(index)`."""
+    """Compute a tensor of x's shape with elements value(index)."""
     return compute(x.shape, lambda *i: value(i), name)
 
 
@@ -59,7 +59,7 @@ def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
 
 
 def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tensor:
-    """softmax along a dimension; if `guarded`, a row of -inf yields 0 instead of NaN."""
+    """softmax along a non-negative axis; if `guarded`, a row of -inf yields 0 instead of NaN."""
     dims, value = [axis], _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
 
@@ -103,7 +103,7 @@ def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "l
 
 
 def logsumexp_as(dtype: str, x: Tensor, dims: Sequence[int], keepdims: bool, name: str) -> Tensor:
-    """logsumexp over dimensions, with a result of that dtype."""
+    """Compute logsumexp of x over non-negative dimensions, cast to a dtype."""
     value = _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
 
@@ -142,19 +142,19 @@ def layer_norm(
 
 @dataclass(frozen=True)
 class _Scales:
-    """The scale and the bias of normalised elements; None for 1 and 0."""
+    """The scale, gamma, and the bias, beta, of normalised elements; None for 1 and 0."""
 
     gamma: Tensor | None
     beta: Tensor | None
 
     def apply(self, value: Expr, at: Indices, dtype: str) -> Expr:
-        """Scale and shift a value at an index of gamma and beta, and convert it to a dtype."""
+        """Return value * gamma[at] + beta[at], cast to a dtype."""
         value = value if self.gamma is None else value * _widened(self.gamma)(at)
         return e.cast(value if self.beta is None else value + _widened(self.beta)(at), dtype)
 
 
 def _scales(operator: str, x: Tensor, dims: Sequence[int], gamma: Tensor | None, beta: Tensor | None) -> _Scales:
-    """The scales of an operator. Raises TeError unless they have the extents of `dims`."""
+    """Return gamma and beta as _Scales. Raises TeError unless they have the extents of x's `dims` and x's dtype."""
     _check_scales(operator, x, dims, gamma, beta)
     return _Scales(gamma, beta)
 
@@ -170,9 +170,9 @@ def _check_scales(operator: str, x: Tensor, dims: Sequence[int], *scales: Tensor
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean over some dimensions, x - mean, and the sum and the mean of its squares.
+    """The mean of x over some dimensions, x - mean (centred), and the sum and the mean of its squares.
 
-    The reduced dimensions keep extent 1.
+    Reduced dimensions keep extent 1; `centred` has x's shape.
     """
 
     mean: Tensor
@@ -182,10 +182,10 @@ class Moments:
 
 
 def moments(x: Tensor, dims: Sequence[int], name: str) -> Moments:
-    """The moments of a tensor over some dimensions, in f32 for narrower floats.
+    """Compute the moments of a tensor over some dimensions, in f32 for narrower floats.
 
-    The data are shifted by the first element, since the rounding of plain sums grows with the mean and would spoil a
-    variance that is small beside it. The shift is clamped so that differences do not overflow.
+    The data are shifted by their first element: rounding errors of plain sums grow with the mean, and a small variance
+    would lose its digits. The shift is clamped so that differences do not overflow.
     Source: shifted data, Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983.
     """
     value, inverse_count = _widened(x), 1.0 / math.prod(x.shape[d] for d in dims)
@@ -209,7 +209,7 @@ def moments(x: Tensor, dims: Sequence[int], name: str) -> Moments:
 
 
 def _standardised(x: Tensor, dims: Sequence[int], eps: float, name: str) -> Value:
-    """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
+    """Return a function from an index to (X - mean) / sqrt(variance + eps), with moments over some dimensions."""
     statistics = moments(x, dims, name)
     return lambda i: statistics.centred[i] * e.rsqrt(statistics.variance[_reduced_index(i, dims)] + eps)
 
@@ -311,7 +311,7 @@ def batch_norm_as(
     eps: float,
     name: str,
 ) -> Tensor:
-    """batch_norm along a dimension with a result of that dtype; statistics and scales may have other dtypes."""
+    """batch_norm along dimension `dim`, cast to `dtype`; statistics and scales may have other dtypes than x."""
     channels = (x.shape[dim],)
 
     def factor(c: Index) -> Expr:

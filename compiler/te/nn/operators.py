@@ -15,14 +15,14 @@ from compiler.te.tensor import OPERATORS, Tensor
 
 
 def _power(base: object, exponent: object) -> Tensor:
-    """base^exponent; a square is a product."""
+    """Build base^exponent; exponent 2 is a product."""
     if isinstance(base, Tensor) and isinstance(exponent, int | float) and exponent == 2:
         return elementwise.square(base)
     return elementwise.pow(base, exponent)  # type: ignore[arg-type]
 
 
 def _product(a: object, b: object) -> Tensor:
-    """numpy's matmul. Raises TeError for an operand that is a number."""
+    """Build numpy's matmul of two tensors. Raises TeError for an operand that is a number."""
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         raise TeError("@ is the product of two tensors; * multiplies by a number")
     return broadcast_matmul(a, b, "matmul")
@@ -50,7 +50,7 @@ BINARY: dict[str, Callable[..., Tensor]] = {
 
 
 def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, object], Tensor]:
-    """Wrap an operator: refuse operands that are neither tensors nor numbers, and mixed dtypes."""
+    """Wrap an operator so that it raises TeError for mixed dtypes, and operands that are neither tensor nor number."""
 
     def operate(left: object, right: object) -> Tensor:
         a, b = _operand(symbol, left, right), _operand(symbol, right, left)
@@ -64,7 +64,8 @@ def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, obj
 
 
 def _operand(symbol: str, x: object, other_operand: object) -> Tensor | float:
-    """Raise TeError unless an operand is a tensor or a number; the other operand is named in the error."""
+    """Return an operand, a numpy scalar as Python's number. Raises TeError unless it is a tensor or a number; the
+    message names the other operand."""
     number = x.item() if isinstance(x, np.generic) else x
     if isinstance(number, Tensor | int | float):
         return number

@@ -52,7 +52,7 @@ def _constant_pad(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float, nam
 
 
 def _periodic_pad(x: Tensor, pairs: Sequence[tuple[int, ...]], mode: str, name: str) -> Tensor:
-    """Crop dimensions of negative width, then pad one dimension after the other."""
+    """Pad in mode edge, reflect or wrap: crop dimensions of negative width, then pad one dimension after the other."""
     if any(n < 0 for pair in pairs for n in pair):
         x = _constant_pad(x, [(min(b, 0), min(a, 0)) for b, a in pairs], 0, f"{name}.cut")
     padded_dims = [d for d, pair in enumerate(pairs) if max(pair) > 0]

@@ -45,7 +45,7 @@ def _pooled(
     name: str,
     value: Callable[[Expr], Expr] = lambda read: read,
 ) -> Tensor:
-    """Reduce value(element) over each window, in a dtype; `outside` is the value of padding."""
+    """Reduce value(element), with elements cast to a dtype, over each window; elements of the padding are `outside`."""
     shape, source = (*x.shape[:2], *windows.output_extents(x.shape[2:])), windows.padded_input(x, outside)
 
     def element(n: Index, c: Index, *output: Index) -> Reduce:
@@ -55,7 +55,7 @@ def _pooled(
 
 
 def _counted(x: Tensor, windows: Window, include_pad: bool, dtype: str, name: str) -> Tensor:
-    """The number of elements of each window inside the image, or inside its padding too."""
+    """Count each window's elements inside the image, or with `include_pad` inside the padded image, as a `dtype`."""
     image = x.shape[2:]
     before, after = (windows.before, windows.after) if include_pad else ((0,) * len(image),) * 2
 

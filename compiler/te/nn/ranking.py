@@ -17,9 +17,9 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
 
 MAX_RANKED = 2048
-"""The longest axis ranked by comparing all pairs of elements."""
+"""The largest extent of an axis that is ranked by comparing all pairs of elements."""
 MAX_SELECTED = 32
-"""The most elements selected one after another along a longer axis."""
+"""The largest k for a longer axis, whose elements are selected one after another."""
 
 
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, name: str = "topk") -> tuple[Tensor, Tensor]:
@@ -59,7 +59,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort"
 
 
 def _before(a: Expr, b: Expr, largest: bool) -> Expr:
-    """Condition that a sorts before b, for unequal elements."""
+    """Build an i1, true if a sorts strictly before b: greater if `largest`, else less; NaN counts as greatest."""
     precedes = a > b if largest else a < b
     if not is_float(a.dtype):
         return precedes
@@ -77,7 +77,8 @@ def _replaced(i: tuple[Index, ...], d: int, index: IndexLike) -> tuple[IndexLike
 
 
 def _by_rank(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
-    """The indices of the first k elements in order: an element's rank is the number of elements before it."""
+    """Compute the indices of the first k elements in order along dimension d: result i is the index of the element that
+    sorts after i others."""
     j = reduce_axis(x.shape[d], "j")
 
     def rank(*i: Index) -> Reduce:
@@ -96,7 +97,8 @@ def _by_rank(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
 
 
 def _by_selection(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
-    """The indices of the first k elements in order, one a step: the best element after the previous step's."""
+    """Compute the indices of the first k elements in order along dimension d in k steps, each of which selects the best
+    element that sorts after that of the previous step."""
     from compiler.te.nn.shape import concat
 
     sentinel = extremum_identity(x.dtype, lowest=largest) if largest or not is_float(x.dtype) else math.nan

@@ -48,7 +48,7 @@ def repeat(x: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
 
 
 ORDERS = ("DCR", "CRD")
-"""The order of digits in the depth: position in the block, then channel, or the reverse."""
+"""The order of digits in the depth: DCR has the position in the block first, CRD the channel."""
 
 
 def _check_blocks(operator: str, x: Tensor, block: int, order: str) -> None:

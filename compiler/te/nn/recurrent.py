@@ -16,18 +16,19 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import INDICES
 
 MAX_STEPS = 512
-"""The longest sequence: steps are unrolled into the program."""
+"""The maximal number of steps of a sequence: they are unrolled into the program."""
 ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
     "tanh": e.tanh,
     "relu": lambda x: e.maximum(x, 0.0),
     "sigmoid": e.sigmoid,
 }
 Element: TypeAlias = Callable[[Index, Index], Expr]
-"""An element of a state as a function of batch and hidden index."""
+"""Maps a batch index and a hidden index to an element of a state."""
 
 
 class _Layer:
-    """The checked tensors of a recurrent layer, and the sums common to all kinds of layers."""
+    """The tensors of a recurrent layer with so many gates, and sums common to rnn, lstm and gru. Raises TeError for
+    shapes, dtypes and lengths that do not fit."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class _Layer:
         self.input_sums = self.input_projection(self.biases)
 
     def input_projection(self, biases: Sequence[Tensor]) -> Tensor:
-        """X W^T plus biases, for all steps: [T, B, gates * H]."""
+        """Compute X W^T plus biases for all steps: [T, B, gates * H]."""
         k, acc_dtype, x, w = reduce_axis(self.x.shape[2], "k"), self.acc_dtype, self.x, self.w
 
         def product(t: Index, b: Index, g: Index) -> Reduce:
@@ -83,7 +84,7 @@ class _Layer:
         return compute(sums.shape, biased, f"{self.name}.inputs") if biases else sums
 
     def project(self, state: Tensor | None, name: str, start: int = 0, gates: int | None = None) -> Tensor | None:
-        """H R^T for the rows of R from `start` on: [B, gates * H]; None for a state of zeros."""
+        """Compute state R^T for the rows of R from `start` on, by default all: [B, gates * H]; None for None, zeros."""
         if state is None:
             return None
         k, r, acc_dtype = reduce_axis(self.hidden, "k"), self.r, self.acc_dtype
@@ -95,26 +96,27 @@ class _Layer:
         return compute((self.batch, rows), element, name)
 
     def times(self, reverse: bool) -> list[int]:
-        """The steps in execution order."""
+        """Return the steps' numbers in execution order."""
         return list(range(self.steps))[:: -1 if reverse else 1]
 
     def state(self, element: Element, name: str) -> Tensor:
-        """A tensor [B, H] of the layer, by element."""
+        """Compute a tensor [B, H] by its element function."""
         return compute((self.batch, self.hidden), element, name, axes=("b", "j"))
 
     def within(self, t: Index | int, b: Index, value: Expr, otherwise: Expr | float) -> Expr:
-        """`value` for steps before the end of the sequence, else `otherwise`."""
+        """Select `value` if step t is before the end of sequence b, else `otherwise`; without lengths, `value`."""
         if self.lengths is None:
             return value
         length = e.cast(self.lengths[b], "i64")
         return e.select(length > (e.cast(t, "i64") if isinstance(t, Index) else t), value, otherwise)
 
     def step(self, element: Element, t: int, previous: Tensor | None, name: str) -> Tensor:
-        """The state after a step; after the end of a sequence, the previous state."""
+        """Compute the state after step t; beyond the end of a sequence it is the previous state (None: 0)."""
         return self.state(lambda b, j: self.within(t, b, element(b, j), _state_or_zero(previous, b, j, self)), name)
 
     def results(self, states: Sequence[Tensor], reverse: bool, *final: Tensor) -> tuple[Tensor, ...]:
-        """All states as [T, B, H], and the final states, in the layer's dtype."""
+        """Return all states as [T, B, H] in the order of time, 0 beyond a sequence's end, then the final states, 0 for
+        a sequence of length 0; all in x's dtype. `states` are in execution order."""
         ordered = list(states)[:: -1 if reverse else 1]
         stacked = stack(ordered, 0, f"{self.name}.states")
         if self.lengths is not None:
@@ -144,7 +146,7 @@ def _state_or_zero(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> E
 
 
 def _gate_sum(layer: _Layer, t: int, product: Tensor | None, gate: int) -> Element:
-    """The pre-activation of a gate in a step: input sums plus recurrent product."""
+    """Return the element function of gate number `gate` before its activation: input sums of step t plus `product`."""
     start = gate * layer.hidden
 
     def element(b: Index, j: Index) -> Expr:
@@ -224,14 +226,14 @@ def lstm(
 
 
 def _peephole(layer: _Layer, peepholes: Tensor | None, n: int, cell: Tensor | None) -> Element | None:
-    """A gate's peephole term: its weight times the cell; None without one."""
+    """Return the element function of a gate's peephole term, weights number n times the cell; None without either."""
     if peepholes is None or cell is None:
         return None
     return lambda b, j: e.cast(peepholes[j + n * layer.hidden], layer.acc_dtype) * e.cast(cell[b, j], layer.acc_dtype)
 
 
 def _gate(layer: _Layer, t: int, product: Tensor | None, order: str, name: str, peephole: Element | None) -> Element:
-    """The sigmoid of a gate's pre-activation."""
+    """Return the element function of gate `name`: the sigmoid of its sum and its peephole term, if any."""
     gate = _gate_sum(layer, t, product, order.index(name))
     return lambda b, j: e.sigmoid(gate(b, j) if peephole is None else gate(b, j) + peephole(b, j))
 
@@ -301,7 +303,7 @@ def gru(
 
 
 def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tensor:
-    """A GRU step that applies the reset gate before the recurrent product."""
+    """Compute the state after a GRU step that applies the reset gate to the state, before the recurrent product."""
     name, start = layer.name, order.index("h") * layer.hidden
     product = layer.project(state, f"{name}.product{t}")
     keep = _gate(layer, t, product, order, "z", None)
@@ -321,7 +323,7 @@ def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tens
 
 
 def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | None, order: str) -> Tensor:
-    """A GRU step that applies the reset gate after the recurrent product."""
+    """Compute the state after a GRU step that applies the reset gate to the recurrent product plus its bias."""
     product = layer.project(state, f"{layer.name}.product{t}")
 
     def recurrent(name: str) -> Element:

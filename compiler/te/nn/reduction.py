@@ -24,11 +24,11 @@ from compiler.te.nn.common import (
 from compiler.te.tensor import Tensor, reduce_axis
 
 Axes: TypeAlias = int | Sequence[int] | None
-"""A dimension, several, or all (None)."""
+"""One dimension or several; None for all."""
 
 
 class ReductionOperator(Protocol):
-    """A reduction of a tensor over axes, which are dropped or kept with extent 1."""
+    """An operator that reduces a tensor over axes, which are dropped, or with `keepdims` kept with extent 1."""
 
     def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
 
@@ -42,8 +42,8 @@ def reduce_dims(
 ) -> Tensor:
     """Reduce over the dimensions `dims` of a shape; they are dropped, or with `keep` have extent 1.
 
-    `element` maps an index of the full shape, with reduce axes in `dims`, and these axes to a reduction. Without
-    dimensions to reduce, the axis is one of extent 1.
+    `element` maps an index of the full shape, with reduce axes in `dims`, and these axes to a reduction. For empty
+    `dims` the only axis has extent 1.
     """
     axes = {d: reduce_axis(shape[d], f"k{d}") for d in dims}
     reduce_axes = tuple(axes.values()) or (reduce_axis(1, "k"),)

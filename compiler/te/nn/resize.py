@@ -43,7 +43,7 @@ def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, na
 
 
 def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> Tensor:
-    """Interpolate one dimension of an image to `size`, in the accumulator's dtype."""
+    """Interpolate dimension `dim` of x linearly to `size` elements, in the accumulator's dtype."""
     extent, dtype = x.shape[dim], accumulator(x.dtype)
 
     def element(*i: Index) -> Expr:
@@ -67,7 +67,7 @@ def _coordinate(index: Index, extent: int, size: int, align_corners: bool) -> tu
 
 
 def _clamped_read(x: Tensor, i: tuple[Index, ...], dim: int, index: Index) -> Expr:
-    """Read at an index along one dimension, clamped to the bounds."""
+    """Read x at i with `index`, clamped to the bounds, along dimension `dim`."""
 
     def read(position: IndexLike) -> Expr:
         return x[(*i[:dim], position, *i[dim + 1 :])]

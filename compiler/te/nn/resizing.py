@@ -77,7 +77,7 @@ def resize(
 def _targets(
     x: Tensor, order: Sequence[int], sizes: Sequence[int] | None, scales: Sequence[float] | None
 ) -> tuple[list[float], list[int]]:
-    """The scale and the size of each axis. Raises TeError."""
+    """Return the scale and the size of each axis in `order`; missing ones follow from the others. Raises TeError."""
     for what, values in (("sizes", sizes), ("scales", scales)):
         if values is not None and (not isinstance(values, tuple | list) or len(values) != len(order)):
             raise TeError(f"resize: the {what} {values!r} are not one for each of {len(order)} axes of '{x.name}'")
@@ -96,7 +96,7 @@ def _targets(
 
 
 MAX_EXTENT = 1 << 16
-"""The largest extent of a result: the table of its weights is a constant of the program."""
+"""The largest extent of a result: a table of weights for each element is a constant of the program."""
 
 
 def _regions(order: Sequence[int], roi: Sequence[float] | None) -> list[tuple[float, float]]:
@@ -109,7 +109,7 @@ def _regions(order: Sequence[int], roi: Sequence[float] | None) -> list[tuple[fl
 
 
 def _start(fit_windows: AffineWindows, i: Index) -> Index:
-    """The start of window i as an index expression."""
+    """Return the start of window i as an index expression."""
     if fit_windows.divisor == 1:
         return i * fit_windows.slope + fit_windows.offset
     return (i * fit_windows.slope + fit_windows.offset) // fit_windows.divisor
@@ -136,7 +136,7 @@ def select_positions(x: Tensor, picks: Mapping[int, tuple[Sequence[int], Sequenc
 
 
 def _select_by_table(x: Tensor, d: int, positions: Sequence[int], windows: AffineWindows, name: str) -> Tensor:
-    """Select positions along one dimension: a table has each one's offset within its affine window."""
+    """Select positions along dimension d: affine windows include them, and a table has their offsets in the windows."""
     offsets = constant([n - windows.start(i) for i, n in enumerate(positions)], "i64", f"{name}.numbers")
     padded = x.padded(0)
 
@@ -155,7 +155,7 @@ def _select_by_table(x: Tensor, d: int, positions: Sequence[int], windows: Affin
 
 
 def _interpolated(x: Tensor, d: int, resizing: Resizing, name: str) -> Tensor:
-    """Interpolate one dimension: sums over affine windows with a table of weights, in the accumulator's dtype."""
+    """Resize dimension d of x by sums over affine windows, with a constant of weights, in the accumulator's dtype."""
     acc_dtype = accumulator(x.dtype)
     weights = [resizing.weights(i) for i in range(resizing.size)]
     windows = fit_windows([min(s) for s in weights], [max(s) for s in weights], resizing.slopes)
@@ -170,13 +170,13 @@ def _interpolated(x: Tensor, d: int, resizing: Resizing, name: str) -> Tensor:
 
 
 def _masks(resizings: dict[int, Resizing], name: str) -> dict[int, Tensor]:
-    """Map dimensions to masks of the output elements outside the region; only those with any."""
+    """Map each dimension with output elements outside the region to an i1 vector, true for these elements."""
     outside = {d: [r.is_outside(i) for i in range(r.size)] for d, r in resizings.items()}
     return {d: constant(bits, "i1", f"{name}.outside{d}") for d, bits in outside.items() if any(bits)}
 
 
 def _extrapolated(x: Tensor, masks: dict[int, Tensor], value: Expr, name: str) -> Tensor:
-    """Replace the elements outside the region by a value."""
+    """Replace the elements of x that a dimension's mask marks by a value."""
 
     def element(*i: Index) -> Expr:
         is_outside = e.any_of(*(mask[i[d]] for d, mask in masks.items()))

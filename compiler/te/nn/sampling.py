@@ -85,19 +85,19 @@ def _check(x: Tensor, grid: Tensor, mode: str, padding: str) -> str:
 
 
 class _Border:
-    """The extent of a dimension, and the padding of coordinates outside it."""
+    """The extent of a dimension, the padding mode for coordinates outside it, and `align`, for align_corners."""
 
     def __init__(self, extent: int, padding: str, align: bool) -> None:
         self.extent, self.padding, self.align = extent, padding, align
 
     def coordinate(self, coordinate: Expr) -> Expr:
-        """Map a grid coordinate in [-1, 1] to the image: extent 4, -1 -> -0.5, or with `align` -> 0."""
+        """Map a grid coordinate in [-1, 1] to one in elements: extent 4, -1 -> -0.5, or with `align` -> 0."""
         if self.align:
             return (coordinate + 1.0) * ((self.extent - 1) / 2)
         return ((coordinate + 1.0) * float(self.extent) - 1.0) * 0.5
 
     def bounded(self, coordinate: Expr) -> Expr:
-        """Clamp or reflect a coordinate into the image; unchanged for padding with zeros."""
+        """Clamp (border) or reflect a coordinate into the image; return it unchanged for padding with zeros."""
         if self.padding == "zeros":
             return coordinate
         if self.padding == "reflection":
@@ -116,7 +116,8 @@ class _Border:
 
 
 def _tap(coordinates: Tensor, border: _Border, offset: int, mode: str, name: str) -> Tensor:
-    """The index of one tap of each coordinate, along one dimension."""
+    """Compute the i64 index of the tap at an offset from each coordinate's floor, along one dimension; for nearest mode
+    the rounded coordinate."""
 
     def element(*i: Index) -> Expr:
         if mode == "nearest":
@@ -128,12 +129,12 @@ def _tap(coordinates: Tensor, border: _Border, offset: int, mode: str, name: str
 
 
 def _read(x: Tensor, indices: Sequence[Tensor], shape: Sequence[int], name: str) -> Tensor:
-    """Read an image at data-dependent indices; 0 out of bounds."""
+    """Read images at data-dependent indices, a tensor [N, ...] for each image dimension; 0 out of bounds."""
     return gather(shape, lambda n, c, *i: x.at(n, c, *(index[(n, *i)] for index in indices)), name)
 
 
 def _weights(coordinate: Expr, mode: str) -> Callable[[int], Expr]:
-    """The weight function of a coordinate's taps, by offset from the element below it."""
+    """Return the weight of a coordinate's tap in linear or cubic mode, as a function of its offset from the floor."""
     fraction = coordinate - e.floor(coordinate)
 
     def cubic(offset: int) -> Expr:

@@ -15,7 +15,7 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float, limits
 
 LAST_INDEX = 2**63 - 1
-"""An index after all others."""
+"""The greatest i64, after the index of any element."""
 
 
 def argmax(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmax") -> Tensor:
@@ -61,7 +61,8 @@ def _arg_extremum(
 
 
 def extremum_combine(is_better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
-    """A combiner of (value, index) pairs: the better value; NaN is best, ties go to the first index, or the last."""
+    """Return a combiner of (value, index) pairs that selects the better value; NaN is best, ties go to the first index,
+    or with `last` to the last."""
 
     def combine(current: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         (v, i), (w, j) = current, added
@@ -76,7 +77,7 @@ def extremum_combine(is_better: Callable[[Expr, Expr], Expr], dtype: str, last: 
 
 
 def extremum_identity(dtype: str, lowest: bool) -> float:
-    """The identity of max (`lowest`) or min: the least or the greatest value of a dtype."""
+    """Return the identity of max (`lowest`) or min: a dtype's least or greatest value, infinite for floats."""
     if is_float(dtype):
         return -math.inf if lowest else math.inf
     low, high = limits(dtype)

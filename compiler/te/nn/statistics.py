@@ -51,7 +51,7 @@ def var(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = Fa
 
 
 def std(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "std") -> Tensor:
-    """Y = the square root of var. Raises TeError."""
+    """Y = the square root of var, with the same arguments. Raises TeError."""
     return _variance("std", x, axis, correction, keepdims, True, name)
 
 

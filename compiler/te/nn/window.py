@@ -17,13 +17,13 @@ from compiler.te.tensor import Padded, Tensor, reduce_axis
 P = ParamSpec("P")
 
 SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-"""The axes of an image."""
+"""The names of an image's axes by its rank."""
 TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
-"""The axes of a window."""
+"""The names of a window's axes by its rank."""
 
 
 def image_rank(operator: str, x: Tensor) -> int:
-    """The number of image dimensions. Raises TeError unless x is [N, C, and one to three of them]."""
+    """Return the number of image dimensions of x. Raises TeError unless x is [N, C, and one to three of them]."""
     rank = check_tensor(operator, x).rank - 2
     if rank not in SPATIAL:
         raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
@@ -31,7 +31,7 @@ def image_rank(operator: str, x: Tensor) -> int:
 
 
 def layout(labels: Sequence[str]) -> str:
-    """Axes as the extents of a layout: `H, W`."""
+    """Format the names of axes as the extents of a layout: h, w -> "H, W"."""
     return ", ".join(label.upper() for label in labels)
 
 
@@ -86,20 +86,20 @@ class Window:
 
     @cached_property
     def taps(self) -> tuple[Axis, ...]:
-        """The reduce axes over the window."""
+        """The reduce axes over the window, one a dimension."""
         return tuple(reduce_axis(size, label) for size, label in zip(self.sizes, TAPS[len(self.sizes)], strict=True))
 
     @property
     def is_padded(self) -> bool:
-        """True if windows may reach beyond the image."""
+        """Whether windows may reach beyond the image: there is padding, or `ceil`."""
         return self.ceil or any((*self.before, *self.after))
 
     def spans(self) -> list[int]:
-        """The extent of the dilated window in each dimension."""
+        """Return the extent of the dilated window in each dimension."""
         return [dilation * (size - 1) + 1 for dilation, size in zip(self.dilations, self.sizes, strict=True)]
 
     def output_extents(self, image: Sequence[int]) -> tuple[int, ...]:
-        """The extents of the result for an image. Raises TeError if the window exceeds the padded image."""
+        """Return the number of windows over an image in each dimension. Raises TeError if the padded image has none."""
         counts = []
         for d, (size, span) in enumerate(zip(image, self.spans(), strict=True)):
             padding = self.before[d] + self.after[d]
@@ -114,25 +114,25 @@ class Window:
         return tuple(counts)
 
     def overshoots(self, image: Sequence[int]) -> bool:
-        """True if a window reaches beyond the padding after an image."""
+        """Return whether a window reaches beyond the padding after an image, as with `ceil`."""
         counts = self.output_extents(image)
         extents = zip(counts, self.strides, self.spans(), image, self.before, self.after, strict=True)
         return any((n - 1) * stride + span > sum(room) for n, stride, span, *room in extents)
 
     def input_indices(self, output: Sequence[Index]) -> list[Index]:
-        """The image index of each tap of the window at an output index."""
+        """Return the image index of the window at an output index, an expression of the axes `taps`."""
         steps = zip(output, self.strides, self.taps, self.dilations, self.before, strict=True)
         return [i * stride + (tap if step == 1 else tap * step) - before for i, stride, tap, step, before in steps]
 
     def padded_input(self, x: Tensor, outside: Number) -> Tensor | Padded:
-        """The image, padded with a value if needed."""
+        """Return x, or if windows may reach beyond it a view that is `outside` there."""
         return x.padded(outside) if self.is_padded else x
 
 
 def window(
     operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1, ceil: bool = False
 ) -> Window:
-    """A window from options that are integers, or one for each dimension; padding also for both sides. Raises
+    """Build a Window from options that are an integer or one for each dimension; padding as in split_padding. Raises
     TeError."""
     rank = len(sizes)
     strides = per_dim(operator, "stride", stride, 1, rank)
@@ -141,8 +141,8 @@ def window(
 
 
 def split_padding(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding before and after each dimension, from an integer, one for each dimension, or all before and then
-    after."""
+    """Return the padding before and after each dimension from an integer, one for each dimension, or all before and
+    then all after. Raises TeError."""
     if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
         paddings = per_dim(operator, "padding", padding, 0, 2 * rank)
         return paddings[:rank], paddings[rank:]
