@@ -55,7 +55,7 @@ class GroupForms:
         return tuple(dict.fromkeys((self.preferred, WRITTEN, *(other.law.name for other in self.others))))
 
     def form(self, name: str) -> Chosen | None:
-        """The form with a name; None for the written one."""
+        """The other form with a name; None for WRITTEN, and for an unknown name."""
         return next((other for other in self.others if other.law.name == name), None)
 
 

@@ -15,7 +15,7 @@ from compiler.lowering.loop_to_low.scopes import Scopes
 
 
 class Bounds:
-    """The iterations of a loop: from 0 and all of `lows`, to below its extent and all of `highs`."""
+    """The iterations of a loop: from the largest of 0 and `lows` to before the smallest of its extent and `highs`."""
 
     def __init__(self, extent: int, lows: Sequence[Linear] = (), highs: Sequence[Linear] = ()) -> None:
         self.extent = extent
