@@ -1,4 +1,4 @@
-"""Workloads by name, and the harness that measures them beside other libraries.
+"""Workloads, found by name, and the harness that measures them beside other libraries.
 
 workload.py      `Workload`: a function to measure
 contractions.py  workloads bound by arithmetic

@@ -1,6 +1,6 @@
 """The loops of mm_exp_mm in C, in the order of the expression, optimised by a C compiler only.
 
-One accumulator in a local variable an element, static extents, restrict pointers, and the compiler's freest options.
+Each element has one accumulator in a local variable; extents are static, pointers are restrict, FLAGS allow reordering.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ void mm_exp_mm(const float A[restrict static M][K], const float B[restrict stati
 
 
 def find_gcc() -> str | None:
-    """The path of gcc, if there is one."""
+    """The path of gcc; None if it is not installed."""
     return shutil.which("gcc")
 
 
 def version(gcc: str) -> str:
-    """Its version number."""
+    """The version number of a gcc. Raises TargetError if it fails."""
     return _said([gcc, "-dumpfullversion"]).strip()
 
 
 def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
-    """Compile the loops for the extents of an mm_exp_mm and bind them to arrays.
+    """Compile the loops for the extents of an mm_exp_mm, and return a step that runs them on the inputs and fills
+    `out`.
 
     Raises TargetError for another workload, and if gcc fails.
     """
@@ -74,7 +75,7 @@ def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> S
 
 
 def _load(gcc: str, extents: dict[str, int]) -> ctypes.CDLL:
-    """Load the compiled library; its file can be deleted afterwards.
+    """Compile the loops with these extents, and load the library; its file is deleted.
 
     It is linked without -ffast-math, which would flush denormals to zero in the whole process.
     """

@@ -15,7 +15,7 @@ from compiler.support.errors import InputError, TargetError
 
 OURS = "strata"
 SCRIPT = "script"
-"""Our hand-written schedule, in compiler/bench/schedules.py."""
+"""The name of the schedule of our hand-written scripts, in compiler/bench/schedules.py."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Settings:
 
 
 Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
-"""Binds a workload to inputs and an output. Raises StrataError for a missing contender or an unsupported workload."""
+"""Function that binds a workload to inputs and an output. It raises StrataError if the contender is missing, or does
+not support the workload."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Contender:
 
 
 def find(names: Sequence[str]) -> list[Contender]:
-    """Ours, and the contenders of the names in order, each once. Raises InputError for an unknown name."""
+    """Return our contender, then those with the names, in order, each once. Raises InputError for an unknown name."""
     for name in names:
         if name not in CONTENDERS:
             raise InputError(f"there is no contender '{name}' (there are {', '.join(CONTENDERS)})")
@@ -51,7 +52,7 @@ def find(names: Sequence[str]) -> list[Contender]:
 
 
 def _installed(package: str) -> str:
-    """The version of an installed package; empty for a checkout."""
+    """The version of a package; empty if it is not installed, as in a checkout."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -66,8 +67,8 @@ def _ours(
     schedule: str = SCRIPT,
     prepared: bool = False,
 ) -> Step:
-    """Ours, by the workload's script if it has one, or by another schedule; if `prepared`, values that depend on
-    constants only are computed before the timing."""
+    """Bind our kernel, under the workload's script (SCRIPT; as written if it has none), or under a schedule for
+    `build`; if `prepared`, values that depend on constants only are computed before the timing."""
     from compiler.bench.schedules import PACKED, SCRIPTS, scheduled
     from compiler.driver.building import build
 
@@ -88,7 +89,7 @@ def _ours(
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
-    """Ours, by the best tuned script, of the program with constant inputs if `prepared`."""
+    """Bind our kernel under the best tuned script in the database; if `prepared`, weights are constants of the task."""
     from compiler.autotune.task import SearchTask
 
     constants, given = _divided(workload, prepared, inputs)
@@ -97,7 +98,7 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 
 def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """The constant inputs by name, if `prepared`, and the others in order."""
+    """Split inputs into constants by name (none unless `prepared`) and the others. Raises TargetError if none."""
     if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
@@ -113,7 +114,7 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
 
 
 def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, compiled: bool = False) -> Step:
-    """torch on tensors that share the memory of the inputs; the result is torch's own."""
+    """Bind torch, eager or `compiled`, to tensors on the inputs' memory; it returns a new array, `out` is not used."""
     torch = onnx_model.import_package("torch")
     torch.set_num_threads(settings.threads)
     tensors = [torch.from_numpy(array) for array in inputs]
@@ -139,7 +140,8 @@ def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 def _onnxruntime(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
 ) -> Step:
-    """onnxruntime, with constants in the model, which are `packed` before the timing, or as inputs."""
+    """Bind onnxruntime, with the constants in the model, where it packs them before the timing (`packed`), or as
+    inputs."""
     if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
     return onnx_model.bind(workload, settings.threads, inputs, out, packed)

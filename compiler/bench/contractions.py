@@ -47,7 +47,7 @@ def _product(
 def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
     """exp(A[m, k] @ B[k, l]) @ E[l, n]; B is small enough that exp sees numbers around 1.
 
-    Tolerance: of two such sums; exp turns the absolute error of the first into a relative one of what it gives.
+    Tolerance: of two sums of rounded products; exp turns the absolute error of the first into a relative error.
     """
 
     def numpy(out: Array, middle: Array, a: Array, b: Array, e: Array) -> None:
@@ -70,7 +70,7 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
 
 
 def windows(x: Array, height: int, width: int) -> Array:
-    """The 3x3 windows of X[n, c, h, w] as [n, c * 9, height * width], a view where numpy can make one."""
+    """The 3x3 windows of X[n, c, h, w] as an array [n, c * 9, height * width] (im2col), as a view if numpy can."""
     batch, channels = x.shape[:2]
     view = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, :height, :width]
     return view.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * 9, height * width)
@@ -79,8 +79,8 @@ def windows(x: Array, height: int, width: int) -> Array:
 def conv(channels: int, height: int, width: int, filters: int) -> Workload:
     """relu(conv2d(X[1, channels, height, width], W[filters, channels, 3, 3]) + bias), stride 1, padding 1.
 
-    Tolerance: of a sum of 9 channels products in any order, and of adding the bias; relu passes errors on. A Winograd
-    convolution, whose errors are larger, would be wrong by it.
+    Tolerance: of a sum of 9 * channels products in any order, and of adding the bias; relu passes errors on. A Winograd
+    convolution has larger errors and exceeds it.
     """
     shape = (1, filters, height, width)
     border = ((0, 0), (0, 0), (1, 1), (1, 1))
@@ -120,7 +120,7 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
 def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Workload:
     """E[o, c, r, s] = sum over n, h, w of A[n, c, h + r, w + s] * B[n, o, h, w], as one reduction.
 
-    Tolerance: of a sum of n h w products, in any order; in steps it is the same sum in one of its orders.
+    Tolerance: of a sum of n * h * w products, in any order, which includes the order in steps.
     """
     shape = (channels, channels, 3, 3)
 
@@ -159,7 +159,8 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
 
 
 def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -> Workload:
-    """The same in steps: P[n, c, o, r, s] over h and w, S[c, o, r, s] over n, E[o, c, r, s] = S[c, o, r, s]."""
+    """`conv_grad_weight` in steps: P[n, c, o, r, s] sums over h and w, S[c, o, r, s] over n; E[o, c, r, s]
+    transposes."""
     in_one_step = conv_grad_weight(batch, channels, height, width)
     pixels = height * width
 

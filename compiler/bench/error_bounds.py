@@ -1,10 +1,9 @@
-"""float64 values that carry a bound on the error a float32 computation of them may make.
+"""float64 values with bounds on the error of a float32 computation of them.
 
 Running forward-error analysis (Higham, Accuracy and Stability of Numerical Algorithms, 3.3), first order: each
 operation adds the rounding of its own result to the propagated errors of its operands. Sums use the probabilistic bound
-of Higham and Mary (2019), which grows with the root of their length and not with it, and so holds for any order. An
-elementary function has the error of the most common algorithm, so that no library is called wrong for a legitimate
-choice; each function names its algorithm.
+of Higham and Mary (2019), which grows with the root of their length and holds for any order. An elementary function has
+the error of the most common algorithm, so that no library's usual algorithm is refused; each function names it.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ SAFETY = 2.0  # for second-order terms
 
 @dataclass(frozen=True)
 class Bounded:
-    """Exact values, and how far from each a float32 result may be."""
+    """Exact values, and for each the largest error of a float32 result."""
 
     value: Array
     error: Array
 
     def tolerance(self) -> Array:
-        """The largest difference that a correct float32 result shows, elementwise."""
+        """The largest difference from `value` of a correct float32 result, elementwise."""
         return SAFETY * self.error + np.finfo(np.float32).tiny
 
     def map(self, view: Callable[[Array], Array]) -> Bounded:
-        """A rearrangement of the elements, such as a reshape."""
+        """Apply a rearrangement of elements, such as a reshape, to values and errors."""
         return Bounded(view(self.value), view(self.error))
 
 
 def exact(array: Array) -> Bounded:
-    """An input: its float32 elements are exact."""
+    """Convert a float32 input to float64 with errors of 0."""
     value = array.astype(np.float64)
     return Bounded(value, np.zeros_like(value))
 
@@ -80,8 +79,8 @@ def exp(a: Bounded) -> Bounded:
 def sigmoid(a: Bounded) -> Bounded:
     """1 / (1 + exp(-a)), also as 1/2 + tanh(a/2)/2 or as 1/2 and a rational function of a.
 
-    The sum with 1/2 makes the error of a small result one in units of 1/2, and not of the result: onnxruntime (MLAS) is
-    off by up to 2.8 units of 1 where the result is near 1, and by up to 2.3 where it is near 0.
+    The sum with 1/2 rounds in units of 1/2, also where the result is small: the error of onnxruntime (MLAS) is up to
+    2.8 units of 1 where the result is near 1, and up to 2.3 where it is near 0.
     """
     value = 1.0 / (1.0 + np.exp(-a.value))
     rounding = ELEMENTARY * UNIT * np.maximum(value, 0.5)
@@ -89,7 +88,7 @@ def sigmoid(a: Bounded) -> Bounded:
 
 
 def rsqrt(a: Bounded) -> Bounded:
-    """1 / sqrt(a), as a quotient of a root or as an approximation of about its accuracy."""
+    """1 / sqrt(a), as a root and a quotient, or as an approximation of about the same accuracy."""
     value = 1.0 / np.sqrt(a.value)
     return _rounded(value, 0.5 * value * a.error / a.value, ELEMENTARY)
 
@@ -100,12 +99,12 @@ def relu(a: Bounded) -> Bounded:
 
 
 def largest(a: Bounded) -> Bounded:
-    """The maximum along the last axis, which is kept."""
+    """The maximum along the last axis, which remains with extent 1."""
     return Bounded(a.value.max(-1, keepdims=True), a.error.max(-1, keepdims=True))
 
 
 def total(a: Bounded) -> Bounded:
-    """The sum along the last axis, which is kept, in any order."""
+    """The sum in any order along the last axis, which remains with extent 1."""
     grown = SPREAD * np.sqrt(a.value.shape[-1]) * UNIT * np.abs(a.value).sum(-1, keepdims=True)
     return Bounded(a.value.sum(-1, keepdims=True), a.error.sum(-1, keepdims=True) + grown)
 

@@ -4,8 +4,8 @@ A round probes the machine's ceiling, then runs every contender once: its output
 timed, and its result is compared with the float64 reference. With several threads the ceiling and each contender are
 measured when the idle threads of the others have stopped spinning and their own are awake: see `settle`.
 
-The ceiling is one for all contenders: the median of the probes, whose threads were on their processors. Where a
-contender is above it the probe was broken: it is repeated, and if that does not help there is no ceiling to show.
+All contenders have the same ceiling: the median of the probes whose threads were not off their processors. If a
+contender is above it, the probe was disturbed: it is repeated, and if that does not help there is no ceiling.
 
 A call that follows upon anything else is cold, be it another contender, the comparison, the probe, or 2 ms of sleep: on
 a shared machine a product of 0.3 ms then takes 0.45, one of torch's up to twice its time. So short calls are made
@@ -35,13 +35,13 @@ from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, ProbeR
 from compiler.targets.cpu.presence import QUIET, REPEAT_SECONDS, REPEATS, Disturbance, Sample, time_calls
 
 ROUNDS = 9
-"""The rounds for meaningful medians."""
+"""The default number of rounds, enough for meaningful medians."""
 SECONDS = 60.0
-"""The default budget for the rounds of one workload."""
+"""The default budget in seconds for the rounds of one workload."""
 BURST = 4e-3
-"""The minimal seconds of the calls of a contender in a round."""
+"""The seconds of the fastest contender's calls in a round; the other contenders make as many calls."""
 SETTLED = 0.1
-"""Seconds after which idle threads sleep: OpenBLAS's spin for 2^26 cycles, a libgomp's for 6 ms."""
+"""Seconds after which idle threads sleep: those of OpenBLAS spin for 2^26 cycles, those of libgomp for 6 ms."""
 
 PROBE = 0.02
 """The seconds of a probe of the ceiling."""
@@ -49,7 +49,7 @@ REPROBES = 3
 """The most repetitions of the probe if a contender is above the ceiling."""
 
 CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, "bytes": Bandwidth}
-"""The ceiling of each limit of a workload."""
+"""Map each limit of a workload to the class of its ceiling."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Plan:
 
 @dataclass
 class Run:
-    """A contender bound to its own output: the seconds of each counted call, and the disturbance of all calls; `wrong`
-    is the fault of its result, if any."""
+    """A contender bound to its output array: the seconds of each counted call, and the disturbance of all calls;
+    `wrong` is the fault of its result, None if it is right."""
 
     contender: Contender
     step: Step
@@ -110,7 +110,8 @@ class Measurement:
 
     @property
     def ceiling(self) -> float | None:
-        """The ceiling of all contenders; None before the first probe, and if a contender exceeds all probes."""
+        """The ceiling in units of work per second: the median of the probes, or the fastest one if a contender exceeds
+        the median; None before the first probe, and if a contender exceeds all probes."""
         rates = [probe.rate for probe in self.probes if not probe.disturbance.used] or [
             probe.rate for probe in self.probes
         ]
@@ -178,18 +179,19 @@ def _measure(measurement: Measurement, contenders: Sequence[Contender], watch: W
 
 
 def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
-    """Probe the ceiling while only its own threads spin."""
+    """Probe the ceiling for PROBE seconds, after the threads of other libraries have stopped spinning."""
     settle(lambda: ceiling.probe(0.0), measurement.settings.threads)
     measurement.probes.append(ceiling.probe(PROBE))
 
 
 def _warm(run: Run, expected: Bounded) -> float:
-    """The seconds of a contender's second call."""
+    """Call a contender twice; return the seconds of the second call."""
     return _calls(run, 2, expected, 1)[-1].wall
 
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
-    """The times of calls in succession, each on a poisoned output; the last result is checked."""
+    """Time `count` calls in succession, each on an output filled with NaN; check the last result and set
+    `run.wrong`."""
     taken = []
     result = run.out
 

@@ -32,15 +32,15 @@ class Graph:
     nodes: list[Any] = field(default_factory=list)
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator; return its result."""
+        """Add a node with an operator, input names and attributes; return the name of its result."""
         return self._add(operator, inputs, f"t{len(self.nodes)}", attributes)
 
     def scalar(self, value: float) -> str:
-        """A float32 constant."""
+        """Add a float32 constant; return its name."""
         return self("Constant", value_float=value)
 
     def end(self, value: str) -> None:
-        """Make a value the model's result."""
+        """Make the value of a name the model's result."""
         self._add("Identity", (value,), RESULT, {})
 
     def _add(self, operator: str, inputs: Sequence[str], name: str, attributes: dict[str, Any]) -> str:
@@ -49,9 +49,9 @@ class Graph:
 
 
 def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, packed: bool) -> Step:
-    """A step that runs the workload's model on the inputs and writes `out`.
+    """Return a step that runs the workload's model on the inputs and writes `out`.
 
-    packed: true to have constants in the model, where the session prepares them; else all inputs are fed in each run.
+    packed: the constants are in the model, where the session packs them; otherwise all inputs are fed in each run.
     Raises TargetError for a missing package, and for a workload without a model.
     """
     runtime, onnx = import_package("onnxruntime"), import_package("onnx")
@@ -75,7 +75,8 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
 
 
 def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) -> bytes:
-    """The serialised model of a workload; `initializers` are its inputs that become initialisers."""
+    """The serialised ONNX model of a workload; the inputs in `initializers` become initialisers. Raises TargetError for
+    a workload without an ONNX form, or with constants of 2 GiB."""
     if workload.onnx is None:
         raise TargetError(f"{workload.name} has no form in ONNX")
     if sum(array.nbytes for array in initializers.values()) >= LARGEST:

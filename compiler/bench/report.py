@@ -18,7 +18,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Row:
-    """A contender: seconds, units of work per second, percent of the ceiling, ratio to our median, disturbance.
+    """A contender's seconds, units of work per second, percent of the ceiling, ratio to the base's median, disturbance.
 
     A row without times has a wrong result, or was interrupted before the first sample. There is no percentage if a
     contender exceeded the ceiling: see `Measurement.ceiling`.
@@ -38,7 +38,7 @@ class Row:
 
 
 def rows(measurement: Measurement, base: str = OURS) -> list[Row]:
-    """A row for each contender that ran, in order; ratios are to the contender `base`."""
+    """A row for each contender that ran, in order; ratios are to the median time of the contender `base`."""
     ours = next((run.seconds for run in measurement.runs if run.contender.name == base), None)
     top = measurement.ceiling
     return [_row(run, measurement.workload.work, ours, top) for run in measurement.runs]
@@ -66,18 +66,19 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling of the run, and the minimum and maximum of its probes, in units per second; None without one."""
+    """The ceiling (median), and the minimum and maximum of its probes, in units of work per second; None without
+    one."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 
 
 def ceiling_what(measurement: Measurement) -> str:
-    """A description of the ceiling."""
+    """A description of the ceiling's probe."""
     return CEILINGS[measurement.workload.limit].what
 
 
 def probes_disturbance(measurement: Measurement) -> Disturbance:
-    """The disturbance of the ceiling's probes as text."""
+    """The total disturbance of the ceiling's probes."""
     return sum((probe.disturbance for probe in measurement.probes), QUIET)
 
 
@@ -125,5 +126,6 @@ _NAMES = {"percent": "percent_of_ceiling", "ratio": "ratio_to_ours"}
 
 
 def disturbance(disturbed: Disturbance) -> dict[str, float]:
-    """The disturbance of samples as text: the share of time away, and how many were repeated, or used all the same."""
+    """JSON data of a disturbance: the share of time off the processor, and the numbers of disturbed samples that were
+    repeated, and that were used all the same."""
     return {"away": disturbed.share, "repeated": disturbed.repeated, "used": disturbed.used}

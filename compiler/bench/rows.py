@@ -18,7 +18,7 @@ EPS = 1e-5
 def softmax(rows: int, columns: int) -> Workload:
     """Softmax of each row of X[rows, columns].
 
-    Tolerance: of exp, of a row's sum in any order, and of a quotient; the maximum is exact, its difference rounds.
+    Tolerance: of exp, of a row's sum in any order, and of a quotient; the maximum is exact, subtracting it rounds.
     """
 
     def numpy(out: Array, x: Array) -> None:
@@ -48,8 +48,8 @@ def softmax(rows: int, columns: int) -> Workload:
 def layernorm(rows: int, columns: int) -> Workload:
     """Each row of X[rows, columns] normalised, scaled by gamma and shifted by beta.
 
-    Tolerance: of two passes, the mean and the variance as sums in any order of what the first left; the rows' mean is
-    a half of their deviation, so that one pass (the mean of squares less the square of the mean) is within it too.
+    Tolerance: of two passes, the mean, then the variance of the centred elements, both sums in any order. The mean of a
+    row is half its deviation, so that one pass (the mean of squares less the square of the mean) is within it too.
     """
 
     def numpy(out: Array, squares: Array, x: Array, gamma: Array, beta: Array) -> None:
@@ -91,8 +91,9 @@ def _mean(x: Bounded) -> Bounded:
 def swish(rows: int, columns: int) -> Workload:
     """X * sigmoid(X) * Y + bias, X and Y [rows, columns], bias [columns].
 
-    Tolerance: of two products and a sum, and that of `bounded.sigmoid`, in units of 1/2 where the sigmoid is small:
-    times X and Y it exceeds the rounding of results near 0, which a bound relative to the sigmoid would not allow.
+    Tolerance: of two products and a sum, and that of `error_bounds.sigmoid`, in units of 1/2 where the sigmoid is
+    small: times X and Y it exceeds the rounding of results near 0, which a bound relative to the sigmoid would not
+    allow.
     """
 
     def compute(x: te.Tensor, y: te.Tensor, bias: te.Tensor) -> te.Tensor:

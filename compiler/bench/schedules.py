@@ -1,7 +1,7 @@
 """Hand-written schedules of the workloads: composites of `compiler.recipes`, and sizes.
 
-Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
-machine's caches and registers; none is for a name.
+Each takes the unscheduled program, the machine and the number of threads. Sizes follow from the extents and from the
+machine's caches and registers, not from its name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.schedule.schedule import Handle
 from compiler.types.machines import Machine, host
 
 Script = Callable[[Schedule, Machine, int], None]
-"""Schedules a program for a machine and a number of threads."""
+"""Function that applies a schedule to a program, for a machine and a number of threads."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,31 @@ class Tile:
 
 
 def lanes(machine: Machine) -> int:
-    """The f32 elements of a vector."""
+    """The number of f32 elements of a vector register."""
     return machine.vector_bits // 32
 
 
 def register_tile(machine: Machine, m: int, n: int) -> Tile:
-    """The register tile with the least work for a product of m rows and n columns, also the tuner's first choice."""
+    """The register tile with the least work for a product of m rows and n columns; the tuner's rules prefer it, too."""
     width = lanes(machine)
     rows, vectors = sizes.product_tile(machine, m, n, width)
     return Tile(rows, vectors * width, width)
 
 
 def matmul(s: Schedule, machine: Machine, threads: int) -> None:
-    """A matmul, packed."""
+    """Tile and pack a matmul."""
     (block,) = _blocks(s)
     _gebp(s, block, machine, threads)
 
 
 def products(s: Schedule, machine: Machine, threads: int) -> None:
-    """Matmuls one after another, each packed."""
+    """Tile and pack each of several matmuls."""
     for block in _blocks(s):
         _gebp(s, block, machine, threads)
 
 
 def batched(s: Schedule, machine: Machine, threads: int) -> None:
-    """A matmul in a loop over the batch, whose iterations run on several threads."""
+    """Tile and pack a matmul in each iteration of the batch's loop, which is parallel."""
     (block,) = _blocks(s)
     batch = s.get_loops(block)[0]
     _gebp(s, block, machine, 1)
@@ -68,7 +68,7 @@ def batched(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
-    """Two matmuls; the exponentials of the first are stored as the second reads them."""
+    """Tile two matmuls; exp of the first result is stored in the packed layout that the second reads."""
     first, exp, second = _blocks(s)
     m, n = (s.extent(loop) for loop in s.get_loops(second)[:2])
     tile = register_tile(machine, m, n)
@@ -78,7 +78,8 @@ def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def mlp(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
-    """Two layers, weights packed `beforehand` or not: bias and activation on each finished tile of the products."""
+    """Tile two dense layers, with bias and activation on each finished tile; `beforehand`: weights are packed in a nest
+    of their own."""
     first, bias, relu, second, last = _blocks(s)
     s.inline(bias)
     for product, after in ((first, relu), (second, last)):
@@ -93,9 +94,10 @@ def _blocks(s: Schedule) -> list[Handle]:
 def _gebp(
     s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str | None = None
 ) -> recipes.Gebp:
-    """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side.
+    """Pack and tile a matmul; with several threads the loops over panels of columns (packing) and over rows are
+    parallel.
 
-    Operands that take less than half of L2 together are not packed, unless `pack` says which are.
+    `pack` names the operands to pack: "", "a", "b" or "ab"; None packs both unless they fit half of L2 together.
     """
     m, n, k = (s.extent(loop) for loop in s.get_loops(block)[-3:])
     if pack is None:
@@ -114,7 +116,7 @@ def _gebp(
 
 
 def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, threads: int) -> recipes.Gebp:
-    """X[m, k] * V[n, k], V in panels of the register tile's columns."""
+    """Tile the product X[m, k] * V[n, k]; V is packed whole, in panels of the register tile's columns."""
     m, n, k = (s.extent(loop) for loop in s.get_loops(block))
     tile = register_tile(machine, m, n)
     _, weights = recipes.operands(s, block)
@@ -130,7 +132,7 @@ def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, thread
 
 
 def conv(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
-    """A convolution with bias and activation: implicit GEMM, which packs weights inside the time or `beforehand`."""
+    """Tile a convolution, bias and activation as implicit GEMM; `beforehand`: weights are packed in a separate nest."""
     block, bias, relu = _blocks(s)
     s.inline(bias)
     done = recipes.implicit_gemm(s, block, relu, *_convolution_sizes(s, machine), lanes(machine), beforehand=beforehand)
@@ -139,7 +141,7 @@ def conv(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) 
 
 
 def _convolution_sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
-    """Pixels and filters of a register tile, and channels whose weights take two fifths of L1."""
+    """The pixels and filters of a register tile, and the number of channels whose weights fit two fifths of L1."""
     label = next(iter(s.program.blocks))
     _, o, _, w, c, r, q = (s.extent(loop) for loop in s.get_loops(s.get_block(label)))
     width = lanes(machine)
@@ -154,21 +156,21 @@ def _convolution_sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
 
 
 def conv_grad_weight(s: Schedule, machine: Machine, threads: int) -> None:
-    """The gradient of the weights, in one reduction or in steps."""
+    """Schedule the gradient of a convolution's weights, written as one reduction or in steps."""
     width = lanes(machine)
     tiles = recipes.GradientTiles(nr=2 * width, lanes=width, held=machine.l2_bytes // 4)
     recipes.conv_grad_weight(s, s.get_block(list(s.program.blocks)[-1]), tiles)
 
 
 def attention(s: Schedule, machine: Machine, threads: int) -> None:
-    """Attention by rows of queries; heads run on several threads."""
+    """Schedule attention by rows of queries; the loop over heads is parallel."""
     heads = recipes.attention(s, s.get_block(list(s.program.blocks)[-1]), _attention_tiles(s, machine)).heads
     if threads > 1:
         s.parallel(heads[0])
 
 
 def _attention_tiles(s: Schedule, machine: Machine) -> recipes.AttentionTiles | None:
-    """The composite's own choice with 32 registers; half as many vectors with 16."""
+    """The tiles of the attention composite: None, for its defaults, with 32 registers; half as many vectors with 16."""
     width = lanes(machine)
     return None if machine.registers > 16 else recipes.AttentionTiles(6, 2 * width, width)
 
@@ -182,7 +184,7 @@ def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def swish(s: Schedule, machine: Machine, threads: int) -> None:
-    """An elementwise function."""
+    """Vectorize an elementwise function, with non-temporal stores for large results; the loop over rows is parallel."""
     (label,) = s.program.blocks
     block = s.get_block(label)
     row = s.get_loops(block)[-2]
@@ -194,7 +196,7 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def _is_large(s: Schedule, machine: Machine) -> bool:
-    """True if the result is larger than L2."""
+    """Whether the program's result is larger than L2."""
     return 4 * prod(s.program.arguments[-1].shape) > machine.l2_bytes
 
 
@@ -211,13 +213,13 @@ SCRIPTS: dict[str, Script] = {
     "layernorm": by_rows,
     "swish": swish,
 }
-"""The scripts by family."""
+"""Map each family of workloads to its script."""
 PACKED: dict[str, Script] = {"conv": partial(conv, beforehand=True), "mlp": partial(mlp, beforehand=True)}
-"""The same for constant weights, which are packed whole, in a nest of its own that can run beforehand."""
+"""Scripts for constant weights: they are packed whole, in a nest of its own that can run before the timing."""
 
 
 def scheduled(workload: Workload, threads: int = 1, scripts: Mapping[str, Script] = SCRIPTS) -> Schedule | None:
-    """The workload's program under its family's script, None without one; the scripts of `PACKED` pack weights."""
+    """Apply the script of a workload's family, SCRIPTS or PACKED, to its program; None if the family has none there."""
     script = scripts.get(workload.family)
     if script is None:
         return None

@@ -15,11 +15,11 @@ from compiler.support.errors import InputError
 from compiler.support.text import counted, printable
 
 WIDTH = 110
-"""The columns without a terminal."""
+"""The width in characters of tables that are not printed to a terminal."""
 
 
 def table(measurement: Measurement, base: str = OURS) -> Table:
-    """Build the table of a measurement; ratios are to the contender `base`.
+    """Build the table of a measurement; ratios are to the median time of the contender `base`.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> settings = strata.bench.contenders.Settings()
@@ -40,7 +40,7 @@ def table(measurement: Measurement, base: str = OURS) -> Table:
 
 
 def cells(row: Row) -> Sequence[str]:
-    """The figures of a row as text."""
+    """The figures of a row as text, one for each column after the name; `-` for a missing one."""
     if row.median is None or row.minimum is None or row.maximum is None:
         return ("[red]wrong[/red]" if row.wrong else "-", *["-"] * 5)
     return (
@@ -54,7 +54,7 @@ def cells(row: Row) -> Sequence[str]:
 
 
 def _who(row: Row) -> str:
-    """The contender's version, its method, and the error of its result."""
+    """The contender's version and method, and if any, the fault of its result and its disturbance."""
     said = f"{row.name} {row.version}".strip() + f": {row.what}"
     said = f"{said}; wrong: {row.wrong}" if row.wrong else said
     return escape(f"{said}; {row.disturbance}" if row.disturbance.matters else said)
@@ -89,7 +89,8 @@ def notes(measurement: Measurement) -> list[str]:
 
 
 def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
-    """A table for each contender that runs tuned groups; none for a program of one group, or without records."""
+    """Yield for `tuned` and `tuned.prepared` a table of the times of their groups; nothing for a program of one group,
+    or without records."""
     from compiler.autotune.task import SearchTask
 
     constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}

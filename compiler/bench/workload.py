@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compiler.te import Function, Tensor
 
 Step = Callable[[], Array]
-"""Runs a contender on the arrays it is bound to; returns the result."""
+"""Function that runs a contender on the arrays that it is bound to, and returns the result."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Input:
     mean: float = 0.0
 
     def draw(self, random: np.random.Generator) -> Array:
-        """New random elements."""
+        """Draw random elements."""
         normal = random.standard_normal(self.shape, dtype=np.float32)
         return normal * np.float32(self.spread) + np.float32(self.mean)
 
@@ -38,14 +38,14 @@ class Workload:
     """A function of float32 arrays with one result.
 
     compute: the function in te, of one placeholder an input.
-    reference: the function in float64, with the error that float32 may make.
-    numpy: binds numpy's best formulation to inputs and an output; buffers it needs are made there, outside the time.
-    torch: the same function of torch tensors, given the torch module; imported only by who measures it.
-    flops: floating-point operations, an fma being two; what an elementary function needs is not counted.
-    limit: what bounds a perfect implementation, and so which ceiling the result is put beside.
-    onnx: the same as a model, given what adds a node to it and the names of the inputs; none where ONNX lacks it.
-    family: what it is called in the table of workloads, which names its schedule; none for one that is in no table.
-    constants: the inputs that never change, weights; only what is made of these may be prepared before the time.
+    reference: the function in float64, with bounds on the error of float32.
+    numpy: binds numpy's best formulation to inputs and an output; its buffers are allocated there, before the timing.
+    torch: the function of torch tensors; its first argument is the torch module.
+    flops: floating-point operations; an fma counts as two, the operations inside elementary functions do not count.
+    limit: the limit of a perfect implementation, which selects the ceiling.
+    onnx: adds the function to an ONNX `Graph`, given the inputs' names; None if ONNX lacks an operator.
+    family: the name in the table of families, which selects its schedule; empty for a workload in no table.
+    constants: the inputs that never change, such as weights; values that depend only on them may be computed before.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> workload.name, workload.shape, workload.flops, workload.bytes
@@ -73,29 +73,29 @@ class Workload:
 
     @property
     def work(self) -> int:
-        """The work of one run, in units of the ceiling: operations or bytes."""
+        """The work of one run, in the units of `limit`: operations or bytes."""
         return self.flops if self.limit == "flops" else self.bytes
 
     def function(self) -> Function:
-        """The te function."""
+        """The workload as a te function with a placeholder for each input."""
         from compiler import te
 
         inputs = [te.placeholder(i.shape, "f32", name=i.name) for i in self.inputs]
         return te.function(self.name, inputs, self.compute(*inputs))
 
     def draw(self, seed: int) -> list[Array]:
-        """New random inputs."""
+        """Draw random arrays for the inputs, in order."""
         random = np.random.default_rng(seed)
         return [i.draw(random) for i in self.inputs]
 
     def expected(self, inputs: Sequence[Array]) -> Bounded:
-        """The reference result of inputs."""
+        """Compute the reference result of inputs in float64, with error bounds."""
         return self.reference(*(exact(array) for array in inputs))
 
 
 def by_numpy(function: Callable[..., object], *buffers: tuple[int, ...]) -> Callable[[Sequence[Array], Array], Step]:
-    """A numpy contender from a function `f(out, *buffers, *inputs)` that fills `out`; the buffers are allocated before
-    the timing, with zeros."""
+    """Return the binding of numpy for a function `f(out, *buffers, *inputs)` that fills `out`; `buffers` are shapes of
+    temporaries, which are allocated before the timing, with zeros."""
 
     def bind(inputs: Sequence[Array], out: Array) -> Step:
         arrays = (out, *(np.zeros(shape, np.float32) for shape in buffers), *inputs)

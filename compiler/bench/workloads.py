@@ -15,7 +15,7 @@ from compiler.support.text import suggestion
 Family = Callable[..., Workload]
 WHOLE = Fraction(1)
 LARGEST = 64 << 30
-"""The most bytes of inputs and result."""
+"""The most bytes of a workload's inputs and result."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ FAMILIES: dict[str, tuple[Family, str]] = {
     "attention": (contractions.attention, "HEADSxLENGTHxDEPTH"),
     "mlp": (contractions.mlp, "BATCHxFEATURESxHIDDENxCLASSES"),
 }
-"""Families, and the extents each takes, as written after NAME: on the command line."""
+"""Map each family to its constructor, and to the form of its extents after NAME: on the command line."""
 
 PRESETS: dict[str, Preset] = {
     "mm_exp_mm": Preset("mm_exp_mm", (1024, 2048, 1024, 3072)),
@@ -61,7 +61,8 @@ PRESETS: dict[str, Preset] = {
 
 
 def find(name: str, scale: Fraction = WHOLE) -> Workload:
-    """The workload of `NAME`, or of a family at extents, `NAME:AxBxC`; extents are multiplied by the scale, at least 1.
+    """Find a workload by name, or a family at extents, `NAME:AxBxC`; every extent is multiplied by the scale, at least
+    1.
 
     Raises InputError for an unknown name, and for extents that are invalid for the family or exceed memory.
     """
