@@ -26,7 +26,7 @@ _WITHIN = "whole"
 _DEFAULT = "default"
 """The optional field of a record: true for the default script."""
 _FORM = "form"
-"""The optional field of a record: its form."""
+"""The optional field of a record: the form of a group that it timed."""
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds", "disturbance")
 _DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "seed", "run", "created", "versions")
@@ -50,7 +50,7 @@ def check_format(number: int, what: str) -> None:
 
 
 def parse_json(text: object) -> Json:
-    """Parse JSON text. Raises InputError."""
+    """Parse JSON text. Raises InputError for other objects, and for NaN and infinities."""
     if not isinstance(text, str):
         raise InputError(f"{short(text)} is not the text of JSON")
     try:
@@ -69,7 +69,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def canonical_json(values: Mapping[str, Json]) -> str:
-    """The canonical JSON text of an object: fields sorted. Raises InputError for an object without one."""
+    """The JSON text of an object with its fields sorted by name. Raises InputError if it has none."""
     try:
         return json.dumps(values, sort_keys=True, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -80,13 +80,13 @@ def canonical_json(values: Mapping[str, Json]) -> str:
 
 
 def key_fields(key: Key) -> Fields:
-    """The fields of a key."""
+    """Convert a key to a JSON object, with its unknown fields; the inverse of `key_of_fields`."""
     within = {_WITHIN: key.whole} if key.whole else {}
     return {name: getattr(key, name) for name in _KEY} | within | (json.loads(key.unknown) if key.unknown else {})
 
 
 def record_fields(record: Record) -> Fields:
-    """The fields of a record without its id; the inverse of `record_of`."""
+    """Convert a record, without its id, to a JSON object; the inverse of `record_of`."""
     outcome, disturbance = record.outcome, record.outcome.disturbance
     own_fields = {
         "key": key_fields(record.key),
@@ -102,7 +102,7 @@ def record_fields(record: Record) -> Fields:
 
 
 def record_of(values: Json, id: int = 0) -> Record:
-    """The record of a JSON object. Raises InputError for a missing field or an invalid value."""
+    """Convert a JSON object to a record with an id. Raises InputError for a missing field or an invalid value."""
     fields_read = _fields("the record", values, _RECORD)
     outcome = _fields("the outcome", fields_read["outcome"], _OUTCOME)
     return Record(
@@ -126,7 +126,8 @@ def record_of(values: Json, id: int = 0) -> Record:
 
 
 def key_of_fields(values: Json) -> Key:
-    """The key of a JSON object. Unknown fields make it distinct, since they may affect outcomes."""
+    """Convert a JSON object to a key. Unknown fields are part of the key, since they may affect outcomes. Raises
+    InputError for a missing field."""
     fields_read = _fields("the key", values, _KEY)
     unknown = _unknown(fields_read, dict.fromkeys((*_KEY, _WITHIN)))
     own_fields = {name: fields_read[name] for name in _KEY}
@@ -174,12 +175,12 @@ def _candidate(value: Json) -> Json:
 
 
 def whole_program_fields(program: WholeProgram) -> Fields:
-    """The fields of a whole program; the inverse of `whole_program_of`."""
+    """Convert a whole program to a JSON object; the inverse of `whole_program_of`."""
     return _merged({name: getattr(program, name) for name in _WHOLE}, program.unknown)
 
 
 def whole_program_of(values: Json) -> WholeProgram:
-    """The whole program of a JSON object. Raises InputError for a missing field or an invalid value."""
+    """Convert a JSON object to a whole program. Raises InputError for a missing field or an invalid value."""
     fields_read = _fields("the whole program", values, _WHOLE)
     constants = fields_read["constants"]
     positions = tuple(constants) if isinstance(constants, list) else constants

@@ -36,7 +36,7 @@ def to_line(content: Record | WholeProgram) -> str:
 
 
 def from_line(line: str) -> Record | WholeProgram:
-    """The record or the whole program of a line. Raises InputError for an invalid line.
+    """Parse the line of a record or of a whole program. Raises InputError for an invalid line.
 
     >>> line = strata.database.to_line(strata.database.WholeProgram("f", "builtin.module {}"))
     >>> strata.database.from_line(line).name
@@ -59,7 +59,7 @@ def from_line(line: str) -> Record | WholeProgram:
 
 
 def from_lines(text: str, file: str) -> Iterator[Record | WholeProgram]:
-    """The records and whole programs of a text; empty lines are skipped. Raises InputError with the file and the
+    """Parse the lines of a text; empty ones are skipped. Raises InputError, with the name `file` and the number of the
     line."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

@@ -59,32 +59,33 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """True if the results are right and the time is measured or estimated."""
+        """Whether the results are right and the time is measured or estimated."""
         return self.kind in (MEASURED, ESTIMATED)
 
     @cached_property
     def cost(self) -> float:
-        """The median of seconds * rate: work at the ceiling in that time, in operations (or bytes). Lower is better;
-        comparable across slow and fast moments. Infinite for a failure."""
+        """The median of seconds * rate over the samples: the operations (or bytes) that the machine could do in that
+        time. Lower is better; comparable across slow and fast moments. Infinite for a failure."""
         if not self.ok or not self.seconds:
             return float("inf")
         return median(s * r for s, r in zip(self.seconds, self.rates, strict=True))
 
     @property
     def is_comparable(self) -> bool:
-        """True for a finite cost above 0; a cost of 0 means that a clock or a probe failed."""
+        """Whether the cost is finite and above 0; a cost of 0 means that a clock or a probe failed."""
         return 0 < self.cost < float("inf")
 
     @property
     def is_final(self) -> bool:
-        """True for a failure that rules out its candidate, whatever its other outcomes."""
+        """Whether this is a failure that rules out its candidate, whatever its other outcomes: one not in PASSING."""
         return not self.ok and self.kind not in PASSING
 
 
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
-    """Merge the outcomes of one candidate, at least one: all samples, so that the cost is their median.
+    """Merge the outcomes of one candidate, at least one: the result has the samples of all, and their median is its
+    cost.
 
-    A final failure takes precedence: one wrong result makes a candidate wrong.
+    A final failure takes precedence: one wrong result makes a candidate wrong. Without samples the first one remains.
     """
     fatal = next((o for o in outcomes if o.is_final), None)
     good = [o for o in outcomes if o.ok and o.seconds]
@@ -98,6 +99,6 @@ def combine(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def total_disturbance(disturbances: Iterable[Disturbance | None]) -> Disturbance | None:
-    """The sum of the known disturbances; None if none is known."""
+    """The sum of the disturbances that were measured; None if all are None."""
     measured = [disturbance for disturbance in disturbances if disturbance is not None]
     return sum(measured, QUIET) if measured else None

@@ -24,7 +24,7 @@ from compiler.support.validation import LARGEST
 from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
-"""The number of a sketch, and the position of each of its choices."""
+"""The number of a sketch, and for each of its choices the position of the decision among its options."""
 KINDS = (MEASURED, ESTIMATED, *FAILURES)
 Json: TypeAlias = Any  # an unchecked value of a file
 WRITTEN = "written"
@@ -62,7 +62,7 @@ def hash_of(program: str) -> str:
 
 
 def is_program_text(key: object, text: object) -> bool:
-    """True if a text is valid and `key` is its hash."""
+    """Whether a text is valid Unicode and `key` is its hash."""
     return isinstance(text, str) and not _text("program", text) and hash_of(text) == key
 
 
@@ -72,7 +72,7 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that affect the speed of a compiled script."""
+    """Map the packages that affect the speed of a compiled script (strata, xdsl, llvmlite) to their versions."""
     return dict(_versions())
 
 
@@ -149,7 +149,7 @@ class WholeProgram:
 
 
 def utc_time(text: str) -> datetime:
-    """Parse an ISO text in UTC. Raises ValueError."""
+    """Parse an ISO 8601 time in UTC. Raises ValueError for other texts and time zones."""
     time = datetime.fromisoformat(text)
     if time.utcoffset() != timedelta(0):
         raise ValueError("it is not in UTC")
@@ -157,7 +157,7 @@ def utc_time(text: str) -> datetime:
 
 
 def _faults(record: Record) -> Iterator[str]:
-    """The faults of a record, a sentence each; later checks assume that the earlier ones passed."""
+    """Yield the faults of a record, a sentence each; later checks assume that the earlier ones passed."""
     key = record.key
     for name in ("program", "run", "uuid", "script", "created", "form"):
         yield from _text(name, getattr(record, name))
@@ -200,7 +200,7 @@ def _identity(record: Record) -> Iterator[str]:
 
 
 def outcome_faults(outcome: Outcome) -> Iterator[str]:
-    """The faults of an outcome, a sentence each."""
+    """Yield the faults of an outcome, a sentence each."""
     yield from _text("reason", outcome.reason)
     if outcome.kind not in KINDS:
         yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"
@@ -237,7 +237,7 @@ def _candidate_faults(candidate: object) -> Iterator[str]:
 
 
 def _unknown(values: object) -> Sequence[str]:
-    """The fault of unknown fields that do not survive a round trip through JSON, or are nested too deeply."""
+    """The fault of unknown fields that JSON does not preserve, or that are nested deeper than MAX_DEPTH; else empty."""
     if values == {}:
         return ()
     try:

@@ -29,7 +29,7 @@ from compiler.support.spans import Span, of_op
 
 
 def replay(record: Record, judged: bool = True) -> Schedule:
-    """Replay a record: apply its script to its stored program; `judged` as in `Schedule.apply`.
+    """Apply the script of a record to its stored program; if `judged`, the legality of each step is checked.
 
     Raises ScheduleError if the program or the script is invalid, and for a step that does not apply, or is a choice
     without a decision; the error has the step, counted from 1, and the line of the script: 'step 7, sched.split:
@@ -44,7 +44,7 @@ def replay(record: Record, judged: bool = True) -> Schedule:
 
 
 def _apply(program: ModuleOp, script: ModuleOp, text: str, judged: bool) -> Schedule:
-    """Apply a script to a program. Raises ScheduleError with the step and the line."""
+    """Apply a script, parsed from `text`, to a program. Raises ScheduleError with the step and its line in `text`."""
     try:
         return Schedule(program).apply(script, judged)
     except ScheduleError as error:
@@ -64,7 +64,7 @@ class HasScript(Protocol):
 
 
 def plan_record(record: HasScript) -> tuple[Program, Program]:
-    """The stored program of a record as a tree, and the scheduled program; legality is not checked.
+    """Return the stored program of a record, and the program after its script, as trees; legality is not checked.
 
     This takes about 10 ms, proving each step 100 ms. Raises ScheduleError as `replay` does.
     """
@@ -91,7 +91,7 @@ def plan_record(record: HasScript) -> tuple[Program, Program]:
 
 
 def _parse(what: str, text: str) -> ModuleOp:
-    """Parse and verify a text; `what` names it. Raises ScheduleError."""
+    """Parse and verify a text, named `what` in errors, such as `script`. Raises ScheduleError."""
     try:
         return _verify(Parser(universe.context(), text, f"<{what}>").parse_module(), text)
     except ScheduleError:
@@ -113,7 +113,8 @@ def _verify(module: ModuleOp, text: str) -> ModuleOp:
 
 
 def _check_script(script: ModuleOp, text: str) -> None:
-    """Raise ScheduleError unless a script takes one function and its choices are decided."""
+    """Raise ScheduleError unless the sequences of a script take one handle, the function, and all choices are
+    decided."""
     for sequence in script.ops:
         if isinstance(sequence, NamedSequenceOp) and len(sequence.body.block.args) != 1:
             raise ScheduleError(f"its script takes {len(sequence.body.block.args)} handles, expected the function")
@@ -129,13 +130,13 @@ def _step_error(op: Operation, reason: str) -> ScheduleError:
 
 
 def _script_steps(script: ModuleOp) -> list[Operation]:
-    """The ops of the first sequence, without its terminator."""
+    """The steps of a script: the ops of its first sequence, without the terminator."""
     sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
     return [op for s in sequences[:1] for block in s.body.blocks for op in block.ops if not isinstance(op, YieldOp)]
 
 
 def _at_step(error: ScheduleError, script: ModuleOp, text: str) -> ScheduleError:
-    """Add the step and the line of the script to an error."""
+    """Return an error with the number of the step at fault, from 1, and its line in the text of the script."""
     op = error.op
     if not isinstance(op, Operation):
         return error

@@ -19,11 +19,11 @@ from compiler.database.fields import FORMAT, check_format
 from compiler.support.errors import InputError
 
 PATIENCE = 60.0
-"""The timeout in seconds for another process's write."""
+"""The timeout in seconds for a lock that another process holds."""
 LARGEST = 64 << 20
 """The most bytes of a value; the largest programs and scripts take 1 MiB."""
 MIN_STEPS = 10_000_000
-"""The limit of SQLite's VM steps for checking a small file, against cyclic structures; it grows with the size."""
+"""The limit of SQLite's VM steps for checking a small file, against cyclic structures; it grows by 8 a byte."""
 STEPS_PER_CALL = 100_000
 """The VM steps between calls of the progress handler."""
 MEMORY = ":memory:"
@@ -85,7 +85,7 @@ def _code(error: sqlite3.DatabaseError) -> int:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """A durable transaction: exclusive for writers, unless its kind is DEFERRED."""
+    """A durable transaction, rolled back on an exception; it excludes other writers, unless its kind is DEFERRED."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -161,12 +161,12 @@ def _check_no_log(path: Path) -> None:
 
 
 def _sibling(path: Path, suffix: str) -> Path:
-    """The path of a database's log."""
+    """The path of a file beside a database whose name has a further suffix, such as `-wal` of its log."""
     return path.with_name(path.name + suffix)
 
 
 def _distrust(connection: sqlite3.Connection, path: Path) -> None:
-    """Configure SQLite for untrusted files."""
+    """Configure SQLite for an untrusted file: limits of value sizes and VM steps, no functions in its schema."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
     connection.text_factory = lambda content: content.decode(
         "utf-8", "surrogateescape"
@@ -200,7 +200,8 @@ def _create_tables(connection: sqlite3.Connection) -> None:
 
 
 def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
-    """True if the tables have to be created. Raises InputError for a foreign or damaged file, or another format."""
+    """Whether a file is empty, so that its tables have to be created. Raises InputError for a foreign or damaged file,
+    another format, and an empty file without `create`."""
     (number,), (application,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")
     )
@@ -221,14 +222,14 @@ def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
 
 
 def _tables(connection: sqlite3.Connection) -> Tables:
-    """The schema of a file, with indices, views and triggers; white space is normalised."""
+    """The SQL of a file's tables, indices, views and triggers, by type and name; white space is normalised."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
     return {(kind, name): " ".join(re.findall(r"\w+|[^\w\s]", str(sql))) for kind, name, sql in rows}
 
 
 @cache
 def _expected_tables() -> Tables:
-    """The schema of a file of tuning records."""
+    """The tables of a file of tuning records, as `_tables` returns them."""
     connection = sqlite3.connect(MEMORY)
     _create_tables(connection)
     tables = _tables(connection)

@@ -95,8 +95,8 @@ class Database:
         return int(number)
 
     def choose(self, records: Sequence[Record]) -> None:
-        """Add the records of groups timed inside a whole program, in one transaction: for each key the last record is
-        the chosen schedule or form, the others precede it. Raises InputError for a duplicate."""
+        """Add the records of groups timed inside a whole program, in one transaction: the last record of each key is
+        that of the chosen schedule or form. Raises InputError for a duplicate."""
         with self._writing() as connection:
             for record in records:
                 self._add(connection, record)
@@ -106,20 +106,20 @@ class Database:
             raise InputError(f"record {record.uuid} is in {self.path} already")
 
     def record(self, id: int) -> Record:
-        """The record with an id. Raises InputError for an unknown id, or a damaged record."""
+        """Return the record with an id. Raises InputError for an unknown id, or a damaged record."""
         records = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
         if not records:
             raise InputError(self.damaged.get(id, f"there is no record {id} in {self.path}"))
         return records[0]
 
     def records(self, key: Key | None = None, after: int = 0) -> list[Record]:
-        """The records of a key, or all, by id; only those with an id above `after`."""
+        """Return the records of a key (None: of all keys) whose ids are above `after`, in the order of ids."""
         if key is None:
             return self._records("id > ?", (after,))
         return self._records(f"{KEY} AND id > ?", (*key_values(key), after))
 
     def best(self, key: Key) -> Record | None:
-        """The best script of a key: its first measured record, with the samples of all its records.
+        """Return the best script of a key: its first measured record, with the samples of all its records.
 
         It has the lowest median cost of all samples, and ties go to the earliest; one with a final failure is never the
         best. None without a measured script.
@@ -131,33 +131,35 @@ class Database:
         return None
 
     def chosen(self, key: Key, whole: str = "") -> Record | None:
-        """The record for a group in a whole program: the last one chosen there unless its script failed since, else
-        the best."""
+        """Return the record for a group in a whole program (`whole` of its key): the last one chosen there, unless its
+        script has failed since; else the best of the key, or None."""
         in_program = self.records(replace(key, whole=whole)) if whole else []
         last = next(reversed(by_time(record for record in in_program if not record.form)), None)
         return last if last is not None and self._is_valid(key, last) else self.best(key)
 
     def choices(self, key: Key) -> dict[str, Record]:
-        """The records last chosen inside whole programs, by the group's name there, without those that failed since."""
+        """Map the names of a group in whole programs to the record last chosen there, unless its script has failed
+        since."""
         of_program = self._records("program = ?", (key.program,))
         in_programs = [r for r in of_program if r.key.whole and not r.form and replace(r.key, whole="") == key]
         last = {record.name: record for record in by_time(in_programs)}
         return {name: record for name, record in last.items() if self._is_valid(key, record)}
 
     def forms(self, key: Key | None = None) -> list[Record]:
-        """The records of forms, of a group or of all, timed inside a whole program, oldest first: in each comparison
-        the chosen form is last."""
+        """Return the records of forms that were timed inside a whole program, of a key (None: of all keys), oldest
+        first: in each comparison the chosen form is last."""
         return by_time(record for record in self.records(key) if record.form)
 
     def _is_valid(self, key: Key, chosen: Record) -> bool:
-        """True unless the script of a chosen record failed since; the default is always valid."""
+        """Whether a chosen record still applies: it is the default, or no record of its script is a final failure."""
         return chosen.default or not self._has_failed(key, chosen.script)
 
     def _has_failed(self, key: Key, script: str) -> bool:
         return any(record.outcome.is_final for record in self.records(key) if record.script == script)
 
     def keys(self) -> list[Summary]:
-        """A summary of each key, in the order of the keys' first records; without records inside whole programs."""
+        """Return a summary of each key, in the order of their first records; keys inside whole programs are left
+        out."""
         return summaries(record for record in self._sound() if not record.key.whole)
 
     @property
@@ -168,7 +170,7 @@ class Database:
         return {key: text for key, text in rows if is_program_text(key, text)}
 
     def keep(self, program: WholeProgram) -> None:
-        """Store a program whose groups are tuned, since the records do not have the program that calls them."""
+        """Store a program whose groups are tuned: records have only the groups. A stored program is not duplicated."""
         with self._writing() as connection:
             connection.execute(_INSERT_WHOLE, to_whole_row(program))
 
@@ -182,12 +184,12 @@ class Database:
     def prune(
         self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
     ) -> list[Removal]:
-        """Remove, for each key, the records of all but the `keep` best scripts, of failures (`failed`), and of before a
-        time (`before`, with a time zone); return the removals. With `dry_run` nothing is removed.
+        """Remove, for each key, the records of all but the `keep` best scripts, of failures (`failed`), and those made
+        before a time (`before`, with a time zone); return the removals. With `dry_run` nothing is removed.
 
         Criteria combine by union. Measured scripts are better than others, ties go to the earliest; the best script is
-        not exempt from `before`. With a final failure all records of its script go, which would seem right without it.
-        Records inside whole programs go by `before` only. Programs without records are removed, and the file shrinks.
+        not exempt from `before`. The removal of a final failure removes all records of its script, which would seem
+        right without it. `keep` does not apply to records inside whole programs. Programs without records are removed.
         """
         if dry_run:
             return removals(self._sound(), keep, failed, before)
@@ -201,7 +203,7 @@ class Database:
         return removed
 
     def lines(self) -> Iterator[str]:
-        """The whole programs, then the records by id, as lines of JSON."""
+        """Yield the whole programs, then the records by id, as lines of JSON."""
         yield from map(to_line, self.whole_programs)
         yield from map(to_line, self.records())
 
@@ -236,7 +238,7 @@ class Database:
             yield self._connection
 
     def _records(self, condition: str = "1", values: Row = (), doubtful: set[object] | None = None) -> list[Record]:
-        """The records of rows that match; a damaged row is skipped and its script added to `doubtful`."""
+        """Read the records that match an SQL condition; warn of damaged rows, and add their scripts to `doubtful`."""
         query = f"SELECT id, {COLUMNS}, text FROM records LEFT JOIN programs ON program = hash"
         texts: dict[str, str] = {}  # texts are shared by records
         records = []
@@ -251,7 +253,7 @@ class Database:
         return records
 
     def _sound(self, condition: str = "1", values: Row = ()) -> list[Record]:
-        """The records of scripts without a damaged record, which may have been a failure."""
+        """Read the records that match, without scripts that have a damaged record: it may have been a failure."""
         doubtful: set[object] = set()
         records = self._records(condition, values, doubtful)
         return [record for record in records if record.script not in doubtful]
@@ -264,12 +266,12 @@ class Database:
 
 
 def by_time(records: Iterable[Record]) -> list[Record]:
-    """Records sorted by creation time."""
+    """Sort records by creation time, then by id."""
     return sorted(records, key=lambda record: (record.created, record.id))
 
 
 def _insert(connection: sqlite3.Connection, record: Record) -> bool:
-    """Insert a record; True if it was new."""
+    """Insert a record; return False if the file has one with its uuid."""
     connection.execute(_INSERT_PROGRAM, (record.key.program, record.program))
     return connection.execute(_INSERT, to_row(record)).rowcount == 1
 
@@ -278,13 +280,13 @@ def _insert(connection: sqlite3.Connection, record: Record) -> bool:
 
 
 def key_values(key: Key) -> Row:
-    """The values of the placeholders in KEY."""
+    """The values of a key for the placeholders in KEY: its program, and the JSON of its other fields."""
     conditions = key_fields(key)
     return conditions.pop("program"), canonical_json(conditions)
 
 
 def to_row(record: Record) -> Row:
-    """The values of COLUMNS."""
+    """The values of a record for COLUMNS."""
     values = record_fields(record)
     for name in ("uuid", "key", "program", "script"):
         del values[name]
@@ -292,7 +294,7 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(id: int, row: Row, text: Json) -> Record:
-    """The record of an id, the values of COLUMNS and a program's text. Raises InputError for a damaged row."""
+    """Make a record from its id, the values of COLUMNS and its program's text. Raises InputError for a damaged row."""
     uuid, program, conditions, script, fields = row
     try:
         columns = {"uuid": uuid, "key": _object(conditions) | {"program": program}, "program": text, "script": script}
@@ -309,13 +311,13 @@ def _object(text: Json) -> dict[str, Json]:
 
 
 def to_whole_row(program: WholeProgram) -> Row:
-    """A row of the table `whole_programs`: the hash of the program's JSON, and the JSON."""
+    """Make a row of the table `whole_programs`: the hash of the program's JSON, and the JSON."""
     text = canonical_json(whole_program_fields(program))
     return hash_of(text), text
 
 
 def from_whole_row(hash: Json, text: Json) -> WholeProgram | None:
-    """The program of a row of the table `whole_programs`; None for a damaged row."""
+    """Read the program of a row of the table `whole_programs`; None for a damaged row."""
     try:
         program = whole_program_of(parse_json(text))
         return program if hash_of(text) == hash else None

@@ -14,8 +14,8 @@ from compiler.database.record import Key, Record, utc_time
 
 @dataclass(frozen=True)
 class ScriptTrials:
-    """The records of a script of a key, by id, and their merged outcome, so that one lucky one does not win; `number`
-    counts the scripts of the key from 1, by first trial."""
+    """The records of one script of a key, by id, and their merged outcome, whose median one fast outlier does not move;
+    `number` counts the scripts of the key from 1, in the order of their first trials."""
 
     number: int
     records: tuple[Record, ...]
@@ -28,7 +28,7 @@ class ScriptTrials:
 
     @property
     def first(self) -> Record:
-        """The first measured record, or the first one."""
+        """The first measured record; the first record if none was measured."""
         return next((record for record in self.records if record.outcome.ok), self.records[0])
 
     @property
@@ -38,7 +38,7 @@ class ScriptTrials:
 
 
 def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
-    """Group the records of a key by script, in the order of first trials."""
+    """Group the records of one key by script, in the order of first trials."""
     grouped: dict[str, list[Record]] = {}
     for record in records:
         grouped.setdefault(record.script, []).append(record)
@@ -49,13 +49,13 @@ def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
 
 
 def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
-    """The measured scripts, best first."""
+    """Sort the measured scripts, best first; scripts without a comparable cost are dropped."""
     return sorted((script for script in scripts if script.outcome.is_comparable), key=lambda s: s.rank)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A task: its number of scripts, of measured ones, and of failed ones by kind; the best.
+    """A task: the numbers of scripts (`trials`), of measured ones, and of failed ones by kind; its best script.
 
     names: the names of the task, latest last. best: the id of the best script's first measured record. seconds: the
     median of the best script's samples; both None without a measured script.
@@ -72,7 +72,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Removal:
-    """The removal of a task's records: numbers of measured and failed trials; `best` if the best script is removed."""
+    """The removal of a task's records: their ids, how many measured and failed, the number of records left; `best` if
+    the best script is removed."""
 
     key: Key
     name: str
@@ -105,7 +106,7 @@ def _summary(key: Key, records: Sequence[Record]) -> Summary:
 
 
 def removals(records: Iterable[Record], keep: int | None, failed: bool, before: datetime | None) -> list[Removal]:
-    """The removals of each key: scripts but the `keep` best, failures, records created `before` a time."""
+    """The removals of each key by the criteria of `Database.prune`; keys without a removal are left out."""
     all_removals = [_removal(key, of_key, keep, failed, before) for key, of_key in _by_key(records).items()]
     return [removal for removal in all_removals if removal.ids]
 
