@@ -75,7 +75,7 @@ def escaped(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """A paragraph."""
+    """A text as an HTML paragraph."""
     return f"<p>{escaped(text)}</p>"
 
 
@@ -90,7 +90,7 @@ def listing(text: str) -> str:
 
 
 def collapsible(summary: str, parts: Iterable[str], name: str = "", is_open: bool = False) -> Iterator[str]:
-    """Yield a collapsed section; a link to its name opens it."""
+    """Yield a section with a summary, collapsed unless `is_open`; a link to its `name` opens it."""
     kind, place = (' class="task"', f'<div id="{escaped(name)}">') if name else ("", "<div>")
     yield f"<details{kind}{' open' if is_open else ''}><summary>{escaped(summary)}</summary>{place}"
     yield from parts
@@ -99,7 +99,8 @@ def collapsible(summary: str, parts: Iterable[str], name: str = "", is_open: boo
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: text, a link within the page, a bar from 0 to 1 whose dark part ends at `dark`, and a tooltip."""
+    """A table cell: text, the name of a section to link, a bar of length 0 to 1 with a dark part up to `dark`, and the
+    bar's tooltip."""
 
     text: str
     link: str = ""
@@ -108,7 +109,7 @@ class Cell:
     tip: str = ""
 
     def html(self) -> str:
-        """The content of the cell."""
+        """The content of the cell as HTML, without its `td` element."""
         text = f'<a href="#{escaped(self.link)}">{escaped(self.text)}</a>' if self.link else escaped(self.text)
         if self.bar is None:
             return text

@@ -18,11 +18,11 @@ from compiler.database.summary import ScriptTrials
 from compiler.report.tasks import TaskFacts
 
 MIN_TRIALS = 12
-"""The fewest trials for an importance."""
+"""The minimum number of trials to compute an importance."""
 MIN_DEGREES = 4
-"""A choice needs so many more trials than options, or chance explains as much."""
+"""The minimum number of trials minus options of a choice: with fewer, chance explains as much variance."""
 MAX_LINE = 2000
-"""Longer lines are not parsed as choices: they are not the tuner's."""
+"""The most characters of a line that is parsed as a choice; the tuner writes shorter lines."""
 _DECISION = re.compile(r"%(?P<name>[^\s,]+).* = sched\.sample_\w+(?P<over>.*) decision (?P<made>\[[^\]]*\]|-?\d+)")
 _CANDIDATES = re.compile(r"\[([^\]]*)\]")
 _INCLUDE = re.compile(r"sched\.include @\w+\(%[^)]*\) with \{(?P<made>[^}]*)\}")
@@ -49,8 +49,8 @@ class Importance:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a task by importance, and the trials behind them: `sketches` compares all sketches, the others are
-    choices of the best script's sketch."""
+    """The choices of a task by importance: `sketches` is the choice among all sketches, `choices` are those inside the
+    best script's sketch, of which there are `trials` measured scripts."""
 
     sketches: Importance | None
     trials: int
@@ -58,7 +58,7 @@ class Choices:
 
 
 def choices_of(task: TaskFacts) -> Choices:
-    """Compute the importance of a task's choices; none if there are too few trials."""
+    """Compute the importance of a task's choices; a choice with too few trials is left out."""
     by_sketch: defaultdict[str, list[ScriptTrials]] = defaultdict(list)
     for script in task.ranked:
         by_sketch[_sketch(script.first.script)].append(script)
@@ -152,7 +152,7 @@ def _decision_text(over: str, decision: str) -> str:
 
 
 def _distinct(names: Sequence[str]) -> Iterator[str]:
-    """Yield names; duplicates get a number."""
+    """Yield names; the second of equal ones gets ` (2)`, and so on."""
     seen: Counter[str] = Counter()
     for name in names:
         seen[name] += 1

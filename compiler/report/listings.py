@@ -14,27 +14,28 @@ from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.report.tasks import TaskFacts
 
 MAX_LOOPS = 3
-"""The machine loops whose assembly is shown."""
+"""The number of machine loops whose assembly is shown."""
 MAX_CHARACTERS = 6000
-"""The characters of a loop's assembly that are shown."""
+"""The number of characters of a loop's assembly that are shown."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The innermost loops of a script's machine code, one of each group of copies, or the reason why there are none."""
+    """The innermost loops of a script's machine code, one of each group of equal copies, or the reason why there are
+    none."""
 
     loops: Sequence[LoopCode] = ()
     reason: str = ""
 
     @property
     def most_work(self) -> list[LoopCode]:
-        """The loops with most work, in their order: those whose assembly is shown."""
+        """The MAX_LOOPS loops with the most operations, in program order: the assembly of these is shown."""
         selected = sorted(self.loops, key=_work, reverse=True)[:MAX_LOOPS]
         return [code for code in self.loops if code in selected]
 
 
 def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
-    """Build a script of a task on this machine; return its machine loops."""
+    """Build a script of a task on this machine; return its machine loops, or the reason if it does not build."""
     if not task.is_of_this_machine:
         return Listing(
             reason=f"the records are of {task.key.machine}, and machine code is made for the machine at hand"

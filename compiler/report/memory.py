@@ -12,7 +12,8 @@ from compiler.graph.main import BufferCall, Main, size
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer: shape and element, bytes and offset in the arena, and the first and last step that use it."""
+    """A buffer: its shape and dtype as text, its bytes and offset in the arena, the numbers of its first and last
+    step."""
 
     name: str
     type: str
@@ -42,7 +43,7 @@ class MemoryPlan:
 
     @property
     def sum(self) -> int:
-        """The bytes of the buffers without sharing."""
+        """The bytes of all buffers together, as if none shared memory."""
         return sum(buffer.size for buffer in self.buffers)
 
 

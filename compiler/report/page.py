@@ -24,15 +24,15 @@ MAX_OPEN = 3
 CODES = 4
 """The default number of tasks with machine code."""
 MAX_NAMES = 4
-"""The title names up to so many tasks without a program."""
+"""The largest number of tasks without a whole program that the title names; of more it has the count."""
 MAX_LAYERS = 2
-"""The layers of a task in the table of tasks."""
+"""The number of layers of a task that the table of tasks shows."""
 MAX_LOSSES = 3
-"""The tasks that are named for their time above the bound."""
+"""The number of tasks whose time above the bound the summary names."""
 
 
 def page(report: TuningReport, codes: int = CODES) -> Iterator[str]:
-    """Yield the lines of a page; the `codes` tasks of each program with most of the time have their machine code."""
+    """Yield the lines of a page, with the machine code of the `codes` tasks of each program that take most time."""
     title = _title(report)
     yield "<!DOCTYPE html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
@@ -164,7 +164,7 @@ def _results(task: TaskFacts) -> Iterator[str]:
 
 
 def _layers(task: TaskFacts, most: int = MAX_LAYERS) -> str:
-    """`layer1.0.conv1, layer1.1.conv1 and 2 more`."""
+    """List the layers of a task, at most `most`: `layer1.0.conv1, layer1.1.conv1 and 2 more`."""
     more = f" and {len(task.layers) - most} more" if len(task.layers) > most else ""
     return ", ".join(task.layers[:most]) + more
 
@@ -196,7 +196,8 @@ def _pictures(drawn: Iterable[tuple[Drawing | None, str]]) -> Iterator[str]:
 
 
 def _headline(program: ProgramFacts, task: TaskFacts) -> str:
-    """`net.group_3: product 768 to 128x768, of encoder.0.dense, 3.1 ms a call, 12.5% of the time`."""
+    """The title of a task: `net.group_3: product 768 to 128x768, of encoder.0.dense, 3.1 ms a call, 12.5% of the
+    time`."""
     share = program.share(task)
     said = [task.operator] if task.operator else []
     said += [f"of {_layers(task)}"] if task.layers else []
@@ -236,7 +237,7 @@ def _searched(task: TaskFacts) -> str:
 
 
 def _choice(task: TaskFacts) -> str:
-    """Describe the script of the group inside its program, if it is not the best one."""
+    """A sentence on the script chosen for the group inside its program; empty if it is the best one."""
     if task.chosen is None or task.best is None or task.chosen.script == task.best.first.script:
         return ""
     what = "the default" if task.chosen.default else "an earlier script"
@@ -293,7 +294,8 @@ def _importance(choices: Choices) -> Iterator[str]:
 
 
 def _options(choice: Importance) -> str:
-    """`8: 1.2 ms (7 trials), 4: 1.9 ms (3)`, the best first."""
+    """List the options of a choice, best first, with mean times and numbers of trials: `8: 1.2 ms (7), 4: 1.9 ms
+    (3)`."""
     said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:MAX_SCRIPTS]]
     more = len(choice.options) - len(said)
     return ", ".join(said) + (f", {more} more" if more else "")

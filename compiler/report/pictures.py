@@ -15,15 +15,15 @@ from compiler.targets.cpu.presence import Disturbance
 
 KIBI, MEBI = 1 << 10, 1 << 20
 MAX_NAMED = 3
-"""Tasks with a name in the roofline: those with the most time above the bound."""
+"""The number of tasks with a name in the roofline: those with the most time above the bound."""
 MAX_RATIO = 6.0
-"""Scripts slower than so many times the best are drawn at the edge, so that the others can be distinguished."""
+"""Scripts slower than MAX_RATIO times the best are drawn at the edge, so that the others can be distinguished."""
 BINS = 60
-"""The most bars of the disturbances."""
+"""The maximum number of bars in the picture of disturbances."""
 MOST_POINTS = 300
-"""Discs of a picture of trials, about."""
+"""The approximate number of discs in a picture of trials."""
 MOST_BUFFERS = 1500
-"""Buffers that are drawn, the largest."""
+"""The maximum number of buffers that are drawn: the largest ones."""
 
 
 def roofline(program: ProgramFacts) -> Drawing | None:
@@ -55,13 +55,13 @@ def _rate(program: ProgramFacts, ceiling: str) -> float | None:
 
 
 def _roof(intensity: float, arithmetic: float | None, bandwidth: float | None) -> float | None:
-    """Return the most operations per second at an intensity in operations per byte."""
+    """Return the ceiling in operations per second at an intensity in operations per byte; None without a ceiling."""
     tops = [arithmetic, None if bandwidth is None else bandwidth * intensity]
     return min((top for top in tops if top is not None), default=None)
 
 
 def _on_roofline(task: TaskFacts, arithmetic: float | None, bandwidth: float | None) -> Point:
-    """Return a task's point: the share of its ceiling that it reaches."""
+    """Return a task's point: its operations per byte, and its operations per second from the share of its ceiling."""
     assert task.work is not None and task.bound is not None
     at = task.work.intensity
     limit = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at
@@ -80,7 +80,8 @@ def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """Draw the time of each script in the order of trials, and the best so far."""
+    """Draw the time of each script in the order of trials, and a line of the best so far; None without a measured
+    one."""
     trials = _sampled(task.curve)
     if not trials:
         return None
@@ -97,13 +98,13 @@ def curve(task: TaskFacts) -> Drawing | None:
 
 
 def _sampled(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials to draw: each new best, and a sample of the others."""
+    """Return the trials to draw: each new best, and about MOST_POINTS of the others, evenly spaced."""
     step = -(-len(trials) // MOST_POINTS)
     return [trial for n, trial in enumerate(trials) if n % step == 0 or trial.seconds == trial.best]
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """Draw predicted and measured times of scripts."""
+    """Draw the measured time of each script over its predicted time; None without predictions."""
     predictions = [(t.predicted, t.seconds, t.number) for t in _sampled(task.curve) if t.predicted is not None]
     if not predictions:
         return None
@@ -123,7 +124,7 @@ def predicted(task: TaskFacts) -> Drawing | None:
 
 
 def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
-    """Draw the disturbance of each measurement."""
+    """Draw the share of disturbed time of the measurements, in at most BINS bars; None without disturbances."""
     if not disturbances:
         return None
     size = -(-len(disturbances) // BINS)

@@ -21,9 +21,10 @@ from compiler.targets.cpu.presence import Disturbance
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """Tasks under one machine, thread count, policy and timing, most time first.
+    """The tasks of a whole program, or tasks without one, under one machine, thread count, policy and timing; most time
+    first.
 
-    memory: of the whole program that calls the tasks; None without one. unmeasured: the names of its groups without
+    memory: the plan of the whole program; None without one. unmeasured: the names of its groups without
     records. forms: the measured forms of its groups.
     """
 
@@ -40,17 +41,18 @@ class ProgramFacts:
         return self.memory is not None
 
     def short(self, task: TaskFacts) -> str:
-        """Return the name of a task within the program."""
+        """Return the name of a task without the prefix of its whole program."""
         return task.name.removeprefix(f"{self.name}.") if self.is_whole else task.name
 
     @cached_property
     def seconds(self) -> float | None:
-        """The time of all calls of all tasks; None without a whole program or measurements."""
+        """The seconds of all calls of all tasks together; None without a whole program or measurements."""
         total = sum(task.together or 0.0 for task in self.tasks)
         return total if self.is_whole and total > 0 and isfinite(total) else None
 
     def share(self, task: TaskFacts) -> float | None:
-        """Return the share of the program's time that a task takes."""
+        """Return the share, from 0 to 1, of the program's time that a task takes; None if one of the times is
+        unknown."""
         return None if self.seconds is None or task.together is None else task.together / self.seconds
 
     @property
@@ -60,13 +62,13 @@ class ProgramFacts:
 
     @property
     def bound_seconds(self) -> float | None:
-        """The time of a run in which every task reaches its bound; None if the bound of a task is unknown."""
+        """The seconds of a run in which every task reaches its bound; None if the bound of a task is unknown."""
         bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
         return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 
     @property
     def disturbances(self) -> list[Disturbance]:
-        """The disturbance of each measurement."""
+        """The disturbance of each record that has one, in the order of time."""
         records = sorted((r for task in self.tasks for r in task.records), key=lambda r: (r.created, r.id))
         return [r.outcome.disturbance for r in records if r.outcome.disturbance is not None]
 
@@ -78,14 +80,14 @@ class ProgramFacts:
 
 @dataclass(frozen=True)
 class TuningReport:
-    """The contents of a page: programs, and reasons why a whole program is not shown as one."""
+    """The contents of a page: programs, and for each whole program that cannot be read the reason."""
 
     programs: tuple[ProgramFacts, ...]
     warnings: tuple[str, ...] = ()
 
 
 def gather(database: Database, summaries: Sequence[Summary]) -> TuningReport:
-    """Collect the facts of tasks of a database."""
+    """Collect the facts of these tasks of a database, grouped by whole program."""
     facts = {
         summary.key: TaskFacts.of(summary.names[-1], summary.key, database.records(summary.key))
         for summary in summaries
@@ -110,8 +112,8 @@ def gather(database: Database, summaries: Sequence[Summary]) -> TuningReport:
 def _of_whole(
     stored_program: WholeProgram, program: GroupedProgram, facts: Mapping[Key, TaskFacts], database: Database
 ) -> list[ProgramFacts]:
-    """Return a whole program for each machine, thread count, policy and timing of its groups' records; none if the
-    database has further groups of it."""
+    """Return the facts of a whole program for each machine, thread count, policy and timing of its groups' records;
+    left out if the database has records of a further group that `facts` does not include."""
     groups = {hash_of(program_of(group.loops)): group for group in program.groups}
     tasks_by_key, layers_by_group = dict[Key, list[TaskFacts]](), layers(program)
     for key, task in facts.items():

@@ -10,13 +10,13 @@ from typing import TypeAlias
 from compiler.report.html import escaped
 
 WIDTH, HEIGHT = 440, 270
-"""The size of a drawing in its own units; on a page it is scaled to the width."""
+"""The size of a drawing in pixels; on a page it is scaled to the width."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 26, 42
-"""The margins, with the numbers of the axes."""
+"""The margins in pixels, which hold the numbers of the axes."""
 MAX_LOG_RATIO = 1e9
 """The largest ratio of the ends of a logarithmic axis."""
 LABEL_SIZE = (80, 14)
-"""The approximate size of a label."""
+"""The approximate width and height of a label in pixels."""
 TICKS = 6
 """The approximate number of ticks of an axis."""
 Point: TypeAlias = tuple[float, float]
@@ -35,7 +35,8 @@ class PlotAxis:
     def over(
         cls, numbers: Iterable[float], is_log: bool = False, formatted: Callable[[float], str] = "{:g}".format
     ) -> PlotAxis:
-        """Create the axis for some numbers; a logarithmic one drops numbers that are not positive."""
+        """Create an axis that covers some numbers; infinite ones are dropped, on a logarithmic axis also those below or
+        equal 0."""
         finite = [n for n in numbers if isfinite(n) and (n > 0 or not is_log)] or [1.0]
         low, high = min(finite), max(finite)
         if is_log:
@@ -43,14 +44,14 @@ class PlotAxis:
         return cls(low, high, is_log, formatted)
 
     def share(self, number: float) -> float:
-        """Return the position of a number, clamped to 0 to 1."""
+        """Return the position of a number on the axis, from 0 (low) to 1 (high); numbers outside are clamped."""
         low, high, clamped = self.low, self.high, min(max(number, self.low), self.high)
         if self.is_log:
             low, high, clamped = log10(low), log10(high), log10(clamped)
         return (clamped - low) / (high - low) if high > low else 0.0
 
     def ticks(self) -> list[float]:
-        """Return round numbers for ticks."""
+        """Return round numbers within the axis for about TICKS ticks."""
         if not self.is_log:
             return self._even_ticks()
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
@@ -72,7 +73,7 @@ class PlotAxis:
 
 @dataclass
 class Drawing:
-    """Shapes over two axes; `title` is the text for screen readers."""
+    """Shapes over two axes, whose labels are `across` and `up`; `title` is the text for screen readers."""
 
     title: str
     across: str
@@ -105,7 +106,8 @@ class Drawing:
         self._shapes.append(f'<rect class="{kind}" {box}><title>{escaped(tip)}</title></rect>')
 
     def word(self, at: Point, text: str, is_left: bool) -> None:
-        """Draw a label below a point, to its left or right, unless it would overlap another one."""
+        """Draw a label below a point in data coordinates, to its left or right, unless it would overlap another
+        label."""
         x, y = self.place(at)
         if any(
             abs(x - other_x) < LABEL_SIZE[0] and abs(y - other_y) < LABEL_SIZE[1] for other_x, other_y in self._words

@@ -28,13 +28,13 @@ from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host
 
 MIN_SECONDS, MAX_SECONDS = 1e-12, 1e6
-"""The limits of a call's seconds; values of a damaged file are clamped to them."""
+"""The limits of a call's seconds; other values, of a damaged file, are clamped to them."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A measured script: its number among the scripts of the task, the seconds of a call normalised to the best's
-    measurement, the lowest time so far, and the prediction of the model."""
+    """A measured script: its number among the task's scripts, the seconds of a call at the machine's rate beside the
+    best script, the lowest such time so far, and the model's prediction in seconds (None without one)."""
 
     number: int
     seconds: float
@@ -44,7 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Failure:
-    """A kind of failure: its number of scripts, and the number and the reason of the first."""
+    """A kind of failure of a task: the count of its scripts, and the number and the reason of the first of them."""
 
     kind: str
     count: int
@@ -54,7 +54,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one call: floating-point operations, bytes of its arguments, and the ceiling that bounds it."""
+    """The work of one call: floating-point operations, bytes of its arguments, and the ceiling (flops or bytes) that
+    bounds it."""
 
     flops: int
     bytes: int
@@ -70,8 +71,8 @@ class Work:
 class TaskFacts:
     """A task: its name, the key of its records, and its scripts in the order of trials.
 
-    calls: in a run of its program; None without one. layers: of a network, behind the calls. chosen: the record of the
-    script inside the program, if one was chosen.
+    calls: the number of calls in a run of its whole program; None without one. layers: the layers of a network that
+    call it. chosen: the record of the script inside the program, if one was chosen.
     """
 
     name: str
@@ -83,7 +84,7 @@ class TaskFacts:
 
     @classmethod
     def of(cls, name: str, key: Key, records: Sequence[Record]) -> TaskFacts:
-        """Return the facts of a task with these records."""
+        """Make the facts of a task from its records, grouped by script."""
         return cls(name, key, tuple(by_script(records)))
 
     @cached_property
@@ -93,12 +94,12 @@ class TaskFacts:
 
     @property
     def best(self) -> ScriptTrials | None:
-        """The best script."""
+        """The best measured script; None without one."""
         return self.ranked[0] if self.ranked else None
 
     @cached_property
     def baseline(self) -> ScriptTrials | None:
-        """The yardstick of the gain: the program as written, else the first measured script."""
+        """The baseline of the gain: the program as written if it was measured, else the first measured script."""
         measured = sorted(self.ranked, key=lambda script: script.number)
         return next((script for script in measured if is_written(script)), measured[0] if measured else None)
 
@@ -107,24 +108,24 @@ class TaskFacts:
         return None if self.best is None else BestTimes(self.best.outcome)
 
     def seconds_of(self, script: ScriptTrials) -> float:
-        """Return the time of a call under a script, normalised to the best's measurement."""
+        """Return the seconds of a call under a script, at the machine's rate beside the best script."""
         assert self._standing is not None
         seconds = self._standing.seconds_of(script.outcome)
         return min(max(seconds, MIN_SECONDS), MAX_SECONDS) if isfinite(seconds) else MAX_SECONDS
 
     @property
     def seconds(self) -> float | None:
-        """The time of a call under the best script."""
+        """The seconds of a call under the best script; None without one."""
         return None if self.best is None else self.seconds_of(self.best)
 
     @property
     def together(self) -> float | None:
-        """The time of all calls of a run; of one call if their number is unknown."""
+        """The seconds of all calls of a run; of one call if their number is unknown; None without a measured script."""
         return None if self.seconds is None else (self.calls or 1) * self.seconds
 
     @property
     def gain(self) -> float | None:
-        """The speed-up of the best script over the baseline."""
+        """The speed-up of the best script over the baseline; None without measured scripts."""
         if self.best is None or self.baseline is None:
             return None
         gain = self.baseline.outcome.cost / self.best.outcome.cost
@@ -132,7 +133,7 @@ class TaskFacts:
 
     @cached_property
     def program(self) -> Program | None:
-        """The program; None if the stored text is damaged."""
+        """The program as a tree; None if the stored text is damaged."""
         try:
             return read(find_function(parse(self.scripts[0].first.program))) if self.scripts else None
         except PROGRAM_ERRORS:
@@ -158,24 +159,25 @@ class TaskFacts:
 
     @cached_property
     def bound(self) -> float | None:
-        """The share of the machine's ceiling that the best reaches; None if it is unknown."""
+        """The share of the machine's ceiling that the best script reaches; None on another machine, and if
+        implausible."""
         if self.program is None or self.work is None or self.best is None:
             return None
         return plausible_share(share(self.program, host(), self.best.outcome.cost))
 
     @property
     def bound_seconds(self) -> float | None:
-        """The time of all calls at the ceiling."""
+        """The seconds of all calls at the ceiling; None if `bound` is."""
         return None if self.bound is None or self.together is None else self.bound * self.together
 
     @property
     def loss(self) -> float | None:
-        """The time of all calls above the bound."""
+        """The seconds of all calls beyond `bound_seconds`; None if it is unknown."""
         return None if self.together is None or self.bound_seconds is None else self.together - self.bound_seconds
 
     @cached_property
     def curve(self) -> list[Trial]:
-        """The measured scripts, in the order of trials."""
+        """The measured scripts in the order of trials, with times, best times so far and predictions."""
         measured = sorted(self.ranked, key=lambda script: script.number)
         seconds = [self.seconds_of(script) for script in measured]
         lowest = accumulate(seconds, min)
@@ -219,7 +221,7 @@ class TaskFacts:
 
 
 def is_written(script: ScriptTrials) -> bool:
-    """Return whether a script is the program as written: it only orders loops."""
+    """Whether a script leaves the program as written: its only steps reorder loops."""
     return _STEPS_AS_WRITTEN.issuperset(_STEP.findall(script.first.script)) and "transform.yield" in script.first.script
 
 
