@@ -19,24 +19,24 @@ from compiler.types.elements import scalar_type
 
 Values = Sequence[Value]
 SAMPLES = 48
-"""The number of states that `fault` tests, in all triples of a few of them."""
+"""The number of random contributions that `fault` draws."""
 
 
 def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values], list[Value]]:
-    """The region of a joint combiner as a function of accumulators and added values."""
+    """The region of a joint combiner as a Python function from accumulators and added values to new accumulators."""
     body = Body(block, (), floats)
     return lambda accumulators, added: body([*accumulators, *added], ())
 
 
 def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = None) -> Value:
-    """The initial value of a result."""
+    """The identity of result number `position` of a reduction, as a numpy scalar."""
     if op.identities is not None:
         return stored(constant(op.identities.data[position], floats), dtype)
     return identity(op.combiners.data[position].data, dtype)
 
 
 def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spatial: int) -> list[Value]:
-    """Combine arrays over all non-spatial dimensions, neighbours first, which preserves their order."""
+    """Combine arrays over all dimensions after the first `spatial` ones, as a tree of neighbours, in order."""
     flat = [np.reshape(v, (*v.shape[:spatial], -1)) for v in values]
     while flat[0].shape[-1] > 1:
         even = flat[0].shape[-1] // 2 * 2
@@ -46,7 +46,7 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:
-    """The reason for which the region of an op is no combiner of its body's values, or None.
+    """The reason why the region of an op is no combiner of its body's values; None if no fault is found.
 
     Bodies are run on random reads and axes; the states are their values, and combinations of these. The identity must
     be neutral on both sides, also for infinities and extreme integers (unless the result is NaN, as for infinity less
@@ -100,7 +100,7 @@ def _contributions(op: ComputeOp | BlockOp, extreme: bool) -> list[Value]:
 
 
 def _numbers(values: list[Value]) -> list[Value]:
-    """The contributions without NaN."""
+    """Drop the contributions in which a value is NaN."""
     kept = np.ones(SAMPLES, bool)
     for part in values:
         kept &= ~np.isnan(part) if is_float(part.dtype) else True
@@ -128,7 +128,7 @@ def _along(values: Values, axis: int) -> list[Value]:
 
 
 def _differ(expected: Values, actual: Values) -> tuple[int, ...] | None:
-    """The positions of unequal values, with a tolerance for the rounding of floats."""
+    """The position of the first unequal values, with a tolerance for the rounding of floats; None if all are equal."""
     wrong = np.zeros(np.broadcast_shapes(np.shape(expected[0]), np.shape(actual[0])), bool)
     for a, b in zip(expected, actual, strict=True):
         if np.asarray(a).dtype.kind in "iub":

@@ -38,4 +38,4 @@ CASTS: Mapping[str, Function] = {
     TruncIOp.name: to_int,
     IndexCastOp.name: lambda a, dtype: to_int(as_signed(a), dtype),
 }
-"""The name of a conversion -> its function of an operand and the dtype of the result."""
+"""Map the name of a conversion op to its function of an operand and the dtype of the result."""

@@ -32,7 +32,7 @@ from compiler.support.errors import InputError, StrataError
 
 Statement: TypeAlias = Callable[[], None]
 Execution: TypeAlias = Callable[[Sequence[int]], None]
-"""The execution of an instance at the values of its iterators."""
+"""Function that executes an instance of a block, given the values of its iterators."""
 
 
 class InterpretError(StrataError):
@@ -40,7 +40,7 @@ class InterpretError(StrataError):
 
 
 def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None = None) -> None:
-    """Run the loop function `name`, or the only one, in place on arrays, one an argument.
+    """Run the loop function `name`, or the only one, on arrays, one an argument; results are written to the last ones.
 
     module: with the function; or a Schedule, whose scheduled function runs.
 
@@ -87,18 +87,18 @@ class _Buffer:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The visible values at a position in the function, and the blocks with an init before each op."""
+    """The visible loops and buffers at a position in the function, and the blocks whose init precedes each op."""
 
     loops: dict[SSAValue, _Loop]
     buffers: dict[SSAValue, _Buffer]
     inits: Mapping[Operation, Sequence[BlockOp]]
 
     def inner(self) -> _Scope:
-        """A copy for the body of a loop; its additions are not visible outside."""
+        """Copy the scope for the body of a loop: what is added to the copy is not visible outside."""
         return _Scope(dict(self.loops), dict(self.buffers), self.inits)
 
     def buffer(self, value: SSAValue, block: Placed) -> _Buffer:
-        """The buffer of a value used by a block or its init."""
+        """The buffer of a value used by a block or its init. Raises InterpretError if it is not allocated there."""
         if value not in self.buffers:
             raise InterpretError(f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated")
         return self.buffers[value]
@@ -124,7 +124,7 @@ def _bind(function: FuncOp, arrays: Sequence[Array]) -> dict[SSAValue, _Buffer]:
 
 
 def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
-    """The loops that occur in the bindings of the block's reduce, or spatial, iterators."""
+    """The variables of loops that occur in the bindings of a block's reduce iterators, or else of its spatial ones."""
     bound = zip(block.axes, block.bindings.data.results, strict=True)
     return {block.loops[d] for d in _dims(expr for axis, expr in bound if axis.is_reduce == reduce)}
 
@@ -237,7 +237,7 @@ class _Access:
         self.map = index_function(access.affine_map)
 
     def index(self, axes: Sequence[int]) -> tuple[int, ...]:
-        """The index for values of the iterators. Raises InterpretError if it is out of bounds."""
+        """The buffer's index at values of the iterators. Raises InterpretError if it is out of bounds."""
         index = self.map(*axes)
         shape = self.buffer.array.shape
         for value, size in zip(index, shape, strict=True):
@@ -249,16 +249,16 @@ class _Access:
         return index
 
     def load(self, axes: Sequence[int]) -> Value:
-        """The element for values of the iterators."""
+        """Load the element at values of the iterators. Raises InterpretError if it is out of bounds."""
         return loaded(self.buffer.array[self.index(axes)])
 
     def store(self, axes: Sequence[int], value: Value) -> None:
-        """Store an element for values of the iterators."""
+        """Store an element at values of the iterators. Raises InterpretError if it is out of bounds."""
         self.buffer.array[self.index(axes)] = stored(value, self.buffer.array.dtype)
 
 
 def _instance(block: Placed, scope: _Scope) -> Statement:
-    """An execution of a block or gather in the current iteration of its loops."""
+    """Compile a block or gather to a function that executes it in the current iteration of its loops."""
     place = _Place(block, list(scope.loops.values()))
     loops = [_visible_loop(value, block, scope) for value in block.loops]
     execute = _gather(place, block, scope) if isinstance(block, GatherOp) else _compute(place, scope)
@@ -268,7 +268,8 @@ def _instance(block: Placed, scope: _Scope) -> Statement:
 def _guarded(
     place: _Place, loops: Sequence[_Loop], guard: AffineSet | None, bindings: AffineMap, execute: Execution
 ) -> Statement:
-    """Execute at the values of the iterators if the guard is true for the current values of the loops."""
+    """Compile to a function that computes the iterators from the current values of the loops by `bindings`, checks
+    their extents, and executes; it does nothing if the guard is false."""
     holds, at = condition_function(guard, len(loops)), index_function(bindings)
 
     def instance() -> None:
@@ -282,7 +283,7 @@ def _guarded(
 
 
 def _compute(place: _Place, scope: _Scope) -> Execution:
-    """Execute a block's body, and store or combine its values."""
+    """Compile a block to a function that runs its body, and stores or combines its values."""
     block = place.block
     assert isinstance(block, BlockOp)
     reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
@@ -302,7 +303,7 @@ def _compute(place: _Place, scope: _Scope) -> Execution:
 
 
 def _gather(place: _Place, block: GatherOp, scope: _Scope) -> Execution:
-    """Store the table's element, or the value for indices out of bounds, to the target."""
+    """Compile a gather to a function that stores the table's element, or `else` for an index outside, to the target."""
     reads = [_read(place, *read, scope) for read in zip(block.indices, block.reads, strict=True)]
     dtypes = [scope.buffer(v, block).array.dtype for v in block.indices]
     dims = block.table_map.data.results
@@ -354,9 +355,9 @@ def _combined(
 
 
 def _init(block: BlockOp, scope: _Scope) -> Statement:
-    """The init of a block's targets in `scope`, outside some of the block's loops.
+    """Compile the init of a block's targets in `scope`, which may be outside some of the block's loops.
 
-    It runs over those loops that bind a spatial iterator or occur in a constraint without reduce-only loops.
+    It iterates over those of them that bind a spatial iterator, or occur in a constraint without reduce-only loops.
     """
     spatial = sum(not axis.is_reduce for axis in block.axes)
     bound = block.bindings.data.results[:spatial]
@@ -400,7 +401,8 @@ def _dims(exprs: Iterable[AffineExpr]) -> set[int]:
 
 
 def _padded(spatial: Sequence[AffineExpr], dims: int, axes: int) -> AffineMap:
-    """The bindings of the spatial iterators, with zero for reduce iterators."""
+    """The map from `dims` loops to all iterators of a block: its spatial bindings, then zero for each reduce
+    iterator."""
     return AffineMap(dims, 0, (*spatial, *[AffineExpr.constant(0)] * (axes - len(spatial))))
 
 

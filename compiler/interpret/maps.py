@@ -19,12 +19,12 @@ from compiler.dialects.mathematics import Value
 
 
 def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
-    """The map as a Python function of its dimensions, which may be ints or arrays."""
+    """Compile a map to a Python function from its dimensions, ints or arrays, to the tuple of results."""
     return _compiled(map.num_dims, f"({''.join(f'{_python(e)}, ' for e in map.results)})")
 
 
 def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
-    """The conjunction as a Python function of `dims` dimensions; true for None."""
+    """Compile a condition to a Python function of `dims` dimensions, ints or arrays; None is always true."""
     constraints = condition.constraints if condition is not None else ()
     tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
     return _compiled(dims, " & ".join(tests) or "True")

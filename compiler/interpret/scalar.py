@@ -170,12 +170,12 @@ _BOOL_COMBINERS = {"add": np.not_equal, "mul": np.logical_and, "max": np.logical
 
 
 def combiner(name: str, dtype: DType) -> np.ufunc:
-    """The combiner as a ufunc on arrays of a dtype; max and min propagate NaN, the sign of a zero is unspecified."""
+    """The named combiner as a ufunc on a dtype; max and min propagate NaN, the sign of their zero is unspecified."""
     return (_BOOL_COMBINERS if dtype == np.bool_ else _COMBINERS)[name]
 
 
 def identity(name: str, dtype: DType) -> Value:
-    """The combiner's identity."""
+    """The identity of a named combiner, as a scalar of a dtype."""
     if name in ("add", "mul"):
         return dtype.type(name == "mul")
     if dtype == np.bool_:
@@ -187,7 +187,8 @@ def identity(name: str, dtype: DType) -> Value:
 
 
 class Body:
-    """The body of a te.compute or loop.block as a function: values of inputs and axes -> yielded values."""
+    """The body of a te.compute or loop.block as a function from the values of its inputs and axes to those it
+    yields."""
 
     def __init__(self, block: Block, axes: Sequence[str], floats: DType | None = None) -> None:
         slots: dict[SSAValue, int] = {argument: slot for slot, argument in enumerate(block.args)}

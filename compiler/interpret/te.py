@@ -58,7 +58,7 @@ def evaluate(
 
 
 def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
-    """The results of a function on arrays."""
+    """Evaluate the ops of a function in order, adding their results to `tensors`; return those of its return op."""
     for op in function.body.block.ops:
         match op:
             case ReturnOp():
@@ -147,7 +147,7 @@ def _boxes(extents: Sequence[int]) -> Iterator[Box]:
 
 
 def _index_arrays(box: Box) -> list[Array]:
-    """An array for each axis, which broadcast to the box."""
+    """Arrays with the values of each axis in a box; they broadcast to the shape of the box."""
     rank = len(box)
     return [
         np.arange(part.start, part.stop).reshape([-1 if d == axis else 1 for d in range(rank)])
@@ -169,7 +169,7 @@ def _read(
 
 
 def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
-    """The result of a te.gather: the table's element if all index values are in bounds, else the `else` value."""
+    """Evaluate a te.gather: the table's element if all index values are in bounds, else the `else` value."""
     table = tensors[op.table]
     axes = _index_arrays(tuple(slice(0, axis.size) for axis in op.axes))
     reads = zip(op.indices, op.reads, strict=True)
@@ -190,7 +190,7 @@ def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
 
 
 def _index_values(value: Value, dtype: DType) -> Array:
-    """Values of a tensor as indices, by the signedness of its dtype."""
+    """Convert values of an index tensor to int64, as signed or unsigned by its dtype."""
     return np.asarray(stored(np.asarray(value), dtype).astype(np.int64))
 
 
@@ -218,8 +218,8 @@ def _write_joint(
 
 
 def _is_contraction(op: ComputeOp) -> bool:
-    """True for a compute that sums products of two floats read at distinct full axes, which einsum computes faster;
-    numpy's einsum lacks bf16."""
+    """Whether a compute sums products of two floats, each read at distinct full axes, so that einsum evaluates it; not
+    for bf16, which einsum lacks."""
     if element_type(op.outputs[0]) == bf16:
         return False
     block = op.body.block
