@@ -1,10 +1,10 @@
-"""Pipelines: from the program that a caller passes to a module, its level, and the passes that lower it. The order of
-passes is defined here and by targets.
+"""Pipelines: find the module and the level of a caller's program, and run the passes that lower it. The order of passes
+is defined here and by targets.
 
 source.py   the verified module of a caller's program, and its level
 models.py   models of other tools: `from_onnx`
 loops.py    `lower`: to loops; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels
-verify.py   `verify`: prove that one loop program computes what another does
+verify.py   `verify`: prove that one loop program computes the same as another
 text.py     the parts of a pipeline's text, with their source locations
 options.py  parse the options of a pass to its fields
 passes.py   parse a pipeline to passes, expand named pipelines, run them

@@ -44,7 +44,8 @@ def lower(x: object) -> ModuleOp:
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
-    """The loops of a function at the te or loop level as a tree, equal to those of `lower`, without building IR."""
+    """The loops of a function at the te or loop level as a tree, the same as after `lower`, without building their
+    IR."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)
@@ -101,7 +102,7 @@ def _lowered(
 
 
 def _arguments(function: FuncOp) -> list[Argument]:
-    """The arguments of a function at the low level. Raises InputError unless they are buffers."""
+    """The kernel arguments of a function at the low level. Raises InputError unless all are buffers."""
     unsigned, arguments = positions(function, "unsigned"), []
     for value in function.args:
         name, type_ = value.name_hint or f"arg{value.index}", value.type
@@ -113,7 +114,7 @@ def _arguments(function: FuncOp) -> list[Argument]:
 
 
 def without_bindings(module: ModuleOp) -> ModuleOp:
-    """A copy of a module for a CPU: loops bound to blocks, threads or warps are serial, all buffers are global."""
+    """Copy a module for a CPU: all loops (bound, parallel, vectorized ...) become serial, all buffers global."""
     clone = module.clone()
     for op in clone.walk():
         if isinstance(op, loop.ForOp) and op.loop_kind != "serial":

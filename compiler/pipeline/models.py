@@ -14,7 +14,7 @@ SUFFIX = ".onnx"
 
 
 def is_model(x: object) -> bool:
-    """True for the path of an ONNX file, by its suffix."""
+    """Whether an object is the path of an ONNX file, by its suffix .onnx."""
     if not isinstance(x, str | PathLike):
         return False
     name = fspath(x)
@@ -41,12 +41,13 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
 
 
 def import_model(x: object) -> object:
-    """The program to build: the path of an ONNX file converted to an Imported, anything else unchanged."""
+    """Convert the path of an ONNX file to an Imported; return anything else unchanged."""
     return from_onnx(x) if is_model(x) else x
 
 
 def program_and_constants(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
-    """A program and its constants: a model's weights and the caller's arrays. Raises InputError for a name in both."""
+    """Split a model into its te function and its constants: weights and the caller's arrays. Another program is
+    returned with the caller's constants. Raises InputError for a name in both."""
     program = import_model(x)
     if not isinstance(program, Imported):
         return program, constants

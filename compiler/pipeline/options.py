@@ -31,12 +31,12 @@ class Option:
 
     @property
     def field(self) -> str:
-        """The name of the pass's field."""
+        """The name of the pass's field: the key with underscores."""
         return str(self.key).replace("-", "_")
 
 
 def build_pass(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
-    """Construct a pass of a class with the options in a text. Raises InputError for invalid options."""
+    """Construct a pass of a class from the text of its options, `key=value ...`. Raises InputError for invalid ones."""
     from xdsl.utils.arg_spec import ArgSpec
 
     fields_set: dict[str, ParameterListType] = {}
@@ -73,14 +73,14 @@ def _options(name: Substring, text: Substring) -> list[Option]:
 
 
 def _unreadable(name: Substring, text: Substring, position: int, expected: str) -> InputError:
-    """The error for the character at a position in the options of a pass."""
+    """An InputError at a position in the text of a pass's options; `expected` ends its sentence."""
     return text[position : position + 1].refusal(
         f"the options '{text}' of the pass '{name}' cannot be read: {expected}"
     )
 
 
 def _parameter(text: str) -> ParameterType:
-    """A value as a string, a number or a boolean."""
+    """Convert the text of a value to a boolean, a number, or a string, with or without quotes."""
     if text.startswith('"'):
         return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text[1:-1], flags=re.DOTALL)
     if text in ("true", "false"):

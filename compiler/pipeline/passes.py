@@ -58,7 +58,7 @@ class PipelineStep:
     text: Substring
 
     def option(self, name: str) -> Span | None:
-        """The place of an option with its value; None where it is not stated."""
+        """The source location of an option and its value in the text; None if the text does not have it."""
         match = re.search(rf"\b{name}=(\"[^\"]*\"|[^\s}}]*)", str(self.text))
         return None if match is None else self.text.group(match, 0).span
 
@@ -75,7 +75,7 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 
 def steps(text: str) -> list[PipelineStep]:
-    """Parse a text to passes as `parse_passes` does, each with its text.
+    """Parse a pipeline to passes like `parse_passes`, each with its part of the text.
 
     >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']
@@ -90,7 +90,7 @@ def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
 
 
 def with_policy(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
-    """Set the floating-point policy of the passes that have that option."""
+    """Return the passes, with the floating-point policy set in those that have the option `policy`."""
     has_policy = [any(field.name == "policy" for field in fields(unset)) for unset in passes]
     return [replace(p, policy=policy) if has else p for p, has in zip(passes, has_policy, strict=True)]  # type: ignore[call-arg]
 
@@ -102,7 +102,7 @@ def to_code(module: ModuleOp, level: str, policy: str) -> None:
 
 @cache
 def _context() -> Context:
-    """A shared context, for passes that parse no text."""
+    """A cached context, for passes that parse no text."""
     return universe.context()
 
 
@@ -116,7 +116,8 @@ def nested_steps(text: str) -> list[PipelineStep]:
 
 
 def example_fault(primitive: Primitive) -> str:
-    """Describe the fault of a primitive's example of its pass in one sentence; empty for a correct or no example."""
+    """Check the example text of a primitive's pass (`shell`): one sentence about its fault; empty if it parses, or if
+    there is none."""
     from compiler.passes.schedule.declared import make_pass
 
     if not primitive.shell:
@@ -145,7 +146,7 @@ def _nested(nested: Substring) -> Iterator[PipelineStep]:
 
 
 def _steps(element: Substring) -> list[PipelineStep]:
-    """Parse a named pipeline, or one pass with its options."""
+    """Parse a named pipeline, or one pass with its options. Raises InputError for an unknown name."""
     if str(element) in PIPELINES:
         return [PipelineStep(parsed, element) for parsed in parse_passes(PIPELINES[str(element)])]
     name, options = _name_and_options(element)
@@ -172,7 +173,7 @@ def _name_and_options(element: Substring) -> tuple[Substring, Substring]:
 
 
 def verifies_each() -> bool:
-    """True if STRATA_VERIFY_EACH enables verification after each pass."""
+    """Whether the environment variable STRATA_VERIFY_EACH enables verification after each pass."""
     return os.environ.get(VERIFY_EACH) == "1"
 
 

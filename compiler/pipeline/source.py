@@ -34,9 +34,9 @@ LOWER = "check-combiners,lift-constants,te-to-loop"
 
 
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
-    """The verified module to build: a copy of the selected function and its callees. Also checks the policy.
+    """Return the verified module to build: a copy of the function `name` (None: the only public one) and its callees.
 
-    The module of a Schedule is not verified again: it was verified before the first step, and steps preserve validity.
+    Raises TargetError for an unknown policy. The module of a Schedule was verified before, and steps preserve validity.
     """
     check_words("cpu", policy, name, "")
     policy_named(policy, TargetError)
@@ -67,7 +67,7 @@ def parse(text: str, source: str = "<text>") -> ModuleOp:
 
 
 def level_of(module: ModuleOp) -> str:
-    """The highest level that occurs in a module: te, loop or low."""
+    """The highest level of a module's ops: te (also for functions of tensors), loop or low."""
     if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
         return "te"
     dialects = {op.name.split(".")[0] for op in module.walk()}
@@ -75,7 +75,8 @@ def level_of(module: ModuleOp) -> str:
 
 
 def module_of(x: object) -> ModuleOp:
-    """The module of a caller's program, parsed from text or a file if needed. Raises InputError, and parse errors."""
+    """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
+    Raises InputError for other objects; ParseError and VerifyException for text."""
     x = import_model(x)
     if isinstance(x, Imported):
         return x.function.module
@@ -103,5 +104,5 @@ def check_is_program(module: ModuleOp) -> None:
 
 
 def argument(buffer: Buffer) -> Argument:
-    """The kernel argument of a buffer."""
+    """The kernel argument of a buffer: its name, shape and numpy dtype."""
     return Argument(buffer.name, buffer.shape, dtype_of(buffer.element), alignment=SLOT_ALIGNMENT)

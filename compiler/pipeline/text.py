@@ -18,7 +18,7 @@ _TOKEN = re.compile(rf'{STRING}|[^",(){{}}]+|.', re.DOTALL)
 
 @dataclass(frozen=True)
 class Substring:
-    """The characters `start` to `end` of the text `source`; a slice is a Substring of the same text."""
+    """The characters `start` to `end` of the text `source`; slices of it are Substrings of the same text."""
 
     source: str
     start: int
@@ -26,7 +26,7 @@ class Substring:
 
     @classmethod
     def of(cls, text: str) -> Substring:
-        """The Substring of all of a text."""
+        """Make the Substring of a whole text."""
         return cls(text, 0, len(text))
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Substring:
         return self[start : start + len(text.strip())]
 
     def group(self, match: re.Match[str], number: int) -> Substring:
-        """A group of a match in the substring."""
+        """The Substring of a group of a match in this substring's text."""
         return self[slice(*match.span(number))]
 
     @property
@@ -54,7 +54,7 @@ class Substring:
         return spans.inside(SOURCE, self.source, self.start, self.end)
 
     def refusal(self, sentence: str) -> InputError:
-        """An InputError at the substring."""
+        """An InputError with a sentence and the location of the substring."""
         return InputError(sentence).within(self.span)
 
 
@@ -70,7 +70,8 @@ def elements(part: Substring) -> list[Substring]:
 
 
 def _between_commas(pipeline: Substring) -> Iterator[tuple[int, int]]:
-    """The start and end of each element between commas outside brackets and quotes."""
+    """Yield the start and end of each element between commas outside brackets and quotes. Raises InputError for
+    unbalanced brackets."""
     start, opened = 0, list[int]()
     text = str(pipeline)
     for match in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""`verify`: prove that one loop program computes what another does."""
+"""`verify`: prove that one loop program computes the same as another."""
 
 from __future__ import annotations
 
