@@ -26,9 +26,9 @@ from compiler.types.machines import host
 
 @dataclass(frozen=True)
 class Builds:
-    """A program and its builds: `kernel` without marks, `module` at the low level, before emission.
+    """A program and its builds: `kernel` without marks (names of loops in the code), `module` at the low level.
 
-    program: the loops as lowered, with inits of reductions as nests; None if a file began at a lower level.
+    program: the loops, with the inits of reductions as nests of their own; None for a file at the low level.
     """
 
     kernel: Kernel
@@ -37,12 +37,12 @@ class Builds:
 
     @property
     def function(self) -> FuncOp:
-        """The explained function."""
+        """The low-level function of the kernel."""
         return find_function(self.module, self.kernel.name)
 
     @cached_property
     def marked(self) -> Kernel:
-        """The same machine code, with the loop of each instruction in its assembly."""
+        """The kernel rebuilt with marks: its assembly has the number of the source loop of each instruction."""
         return self.with_timed_loops(())
 
     @property
@@ -53,7 +53,7 @@ class Builds:
         return library.commented
 
     def with_timed_loops(self, loops: Collection[int]) -> Kernel:
-        """Build with clock reads around the loops of these numbers."""
+        """Build the kernel with marks, and with clock reads around the loops with these numbers."""
         name, fixed = self.kernel.name, self.kernel.fixed
         return load(self.module, host(), name, fixed=fixed, emission=lambda m, machine: emit_marked(m, machine, loops))
 
@@ -61,8 +61,8 @@ class Builds:
 def builds(
     program: object, policy: str = "contract", name: str | None = None, schedule: object = None, threads: int = 1
 ) -> Builds:
-    """Build a program of `compiler.build`, or one of its groups by name, for a thread count. Raises what `build` does,
-    and InputError for a program of several groups."""
+    """Build a program, or its group `name`, for a thread count. Raises the errors of `compiler.build`, and InputError
+    for a program of several groups."""
     kernel = build(
         module_in_groups(program, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0
     )

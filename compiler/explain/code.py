@@ -21,9 +21,9 @@ from compiler.types.machines import Machine, host
 class LoopCode:
     """An innermost loop of the machine code.
 
-    number: its position among them, from 1. label: of its first block. depth: the number of machine loops around it,
-    itself included. path: its source loop, the last, and the loops around that, outermost first. unrolled: loops
-    inside the source loop whose bodies it contains. percent: of peak. text: its assembly.
+    number: its position among them, from 1. label: that of its first basic block. depth: the number of machine loops
+    around it, plus 1. path: the source loops around it, outermost first, its own last. unrolled: the loops inside its
+    source loop whose bodies it contains. percent: of peak operations, by the estimate. text: its assembly.
     """
 
     number: int
@@ -40,7 +40,8 @@ class LoopCode:
 
 @dataclass(frozen=True)
 class Outside:
-    """Instructions outside the innermost machine loops with one source loop, or none."""
+    """The number of instructions outside the innermost machine loops that belong to one source loop; None: to no
+    loop."""
 
     nest: LoopNest | None
     instructions: int
@@ -48,7 +49,7 @@ class Outside:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The innermost machine loops in the order of the assembly, and the instructions outside, by count."""
+    """The innermost machine loops in the order of the assembly, and the instructions outside, largest count first."""
 
     loops: tuple[LoopCode, ...]
     outside: tuple[Outside, ...]
@@ -82,7 +83,7 @@ def is_x86(assembly: str) -> bool:
 
 
 def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
-    """Group adjacent machine loops with the same source loop, arithmetic and stores: copies of one."""
+    """Group adjacent machine loops that are copies of one: with the same source loop, arithmetic and stores."""
 
     def key(code: LoopCode) -> object:
         c = code.census

@@ -15,7 +15,7 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 
 
 def as_data(e: Explanation) -> Json:
-    """Return all results: `loops` are machine loops, `nests` source loops, `outside` instructions by source loop."""
+    """Convert all results: `loops` are machine loops, `nests` source loops, `outside` instructions by source loop."""
     machine, p = host(), e.profile
     return {
         "function": e.kernel.name,
@@ -34,7 +34,7 @@ def as_data(e: Explanation) -> Json:
 
 
 def loop_data(code: LoopCode) -> Json:
-    """Return a machine loop; `path` is its source loop, with the loops around it."""
+    """Convert a machine loop; `path` has the source loops around it, outermost first, its own last."""
     bare = asdict(replace(code, path=(), unrolled=()))
     return {
         **bare,
@@ -47,7 +47,7 @@ def loop_data(code: LoopCode) -> Json:
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:
-    """Return a loop with its inner loops; a measured loop has `seconds` and `runs` per call."""
+    """Convert a source loop with its inner loops; a measured loop has `seconds` and `runs` per call."""
     loop_time = None if profile is None else profile.loops.get(nest.number)
     times = {} if loop_time is None else {"seconds": loop_time.seconds, "runs": loop_time.runs}
     return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

@@ -21,7 +21,8 @@ InputSource = Callable[[Kernel], Sequence[Array]]
 
 @dataclass(frozen=True)
 class Explanation:
-    """The results; `profile` is None if the program was not run."""
+    """The results for a kernel: source loops, machine loops, instructions outside of these, times, temporaries.
+    `profile` is None if the program was not run."""
 
     kernel: Kernel
     nests: tuple[LoopNest, ...]
@@ -32,7 +33,8 @@ class Explanation:
 
 
 def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: PeakProbe | None = None) -> Explanation:
-    """Analyse the code of a program and, with `draw`, run it. Raises TargetError for assembly other than x86."""
+    """Analyse the code of a program and, with `draw`, time `calls` calls on its inputs; `probe` measures the peak
+    beside. Raises TargetError for assembly other than x86."""
     loop_nests = nests(b.module, b.function, b.program)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)
@@ -40,7 +42,7 @@ def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: P
 
 
 def loop_numbered(e: Explanation, number: int) -> LoopCode:
-    """Return the machine loop of a number. Raises InputError for an unknown number."""
+    """Return the machine loop with a number, from 1. Raises InputError for an unknown number."""
     if number > len(e.codes):
         raise InputError(f"there is no loop {number}: the machine code has {counted(len(e.codes), 'innermost loop')}")
     return e.codes[number - 1]

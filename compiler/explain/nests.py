@@ -24,9 +24,9 @@ from compiler.program.tree import Program, blocks_in
 class LoopNest:
     """A loop and its inner loops.
 
-    number: from 1, in the order of `loops_of`. name: of its variable. blocks: the labels of its blocks or, without a
-    loop program, the buffers that it writes. trips: the largest trip count; None if it is unknown. exact: whether the
-    trip count is constant. flops: of all its runs in one call. bytes: the footprint of one run. None if unknown.
+    number: from 1, in the order of `loops_of`. name: that of its variable. blocks: the labels of its blocks or, without
+    a loop program, the buffers that it writes. trips: the largest trip count. exact: whether the trip count is
+    constant. flops: those of all its runs in one call. bytes: the footprint of one run. None if unknown.
     """
 
     number: int
@@ -68,14 +68,14 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
 
 
 def preorder(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
-    """Yield loops in pre-order."""
+    """Yield loops and their inner loops in pre-order."""
     for nest in nests:
         yield nest
         yield from preorder(nest.inner)
 
 
 def paths(nests: Iterable[LoopNest], outer: tuple[LoopNest, ...] = ()) -> dict[int, tuple[LoopNest, ...]]:
-    """Return the path to each loop, by its number: the loops around it, outermost first, and itself."""
+    """Map the number of each loop to its path: `outer` and the loops around it, outermost first, then the loop."""
     by_number: dict[int, tuple[LoopNest, ...]] = {}
     for nest in nests:
         by_number[nest.number] = (*outer, nest)
@@ -84,7 +84,7 @@ def paths(nests: Iterable[LoopNest], outer: tuple[LoopNest, ...] = ()) -> dict[i
 
 
 def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
-    """Yield the loops among ops, and in branches among them."""
+    """Yield the outermost loops among ops, also inside other ops with regions, such as branches."""
     for op in ops:
         if isinstance(op, LoopOp):
             yield op

@@ -16,11 +16,11 @@ from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of, profil
 from compiler.targets.arguments import Array
 
 MAX_OVERHEAD = 0.02
-"""The share of a call that clock reads may take."""
+"""The largest share of a call's time that clock reads may take."""
 CLOCK_SECONDS = 50e-9
-"""The seconds of two clock reads and an addition."""
+"""The estimated seconds of one measurement: two clock reads and an addition."""
 CALIBRATION_SECONDS = 0.05
-"""The minimum time over which the clock is compared with the system's."""
+"""The minimum seconds over which the clock's ticks are calibrated by the system's clock."""
 
 
 PeakProbe = Callable[[float], float]
@@ -29,7 +29,7 @@ PeakProbe = Callable[[float], float]
 
 @dataclass(frozen=True)
 class LoopTime:
-    """The seconds of one call in all runs of a loop, and the number of runs."""
+    """The seconds that all runs of a loop take in one call, and the number of runs."""
 
     seconds: float
     runs: int
@@ -39,7 +39,7 @@ class LoopTime:
 class Profile:
     """Median seconds of a call, `plain` without clock reads and `profiled` with them, and the time of loops by number.
 
-    peak: operations per second of the probe beside the calls; None without a probe.
+    peak: median operations per second of the probes beside the calls; None without a probe.
     """
 
     plain: float
@@ -51,9 +51,9 @@ class Profile:
 def profile(
     b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: PeakProbe | None = None
 ) -> Profile:
-    """Measure loops in the call of the median duration, on one thread, with a probe of the machine beside each call. A
-    loop is measured if all loops around it are, and if the clock reads of all measured loops cost no more than
-    `MAX_OVERHEAD`; the outermost loops are measured always."""
+    """Time `calls` calls on one thread, each with a probe beside it; the times of loops are those in the call of median
+    duration. A loop is measured if all loops around it are, and if the clock reads of all measured loops cost no more
+    than `MAX_OVERHEAD`; the outermost loops are always measured."""
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose_loops(loop_nests, int(expected * MAX_OVERHEAD / CLOCK_SECONDS))
     kernel = b.with_timed_loops(chosen)
@@ -88,7 +88,8 @@ def _seconds(call: Callable[[], None]) -> float:
 
 
 def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
-    """Choose the loops to measure, level by level, as long as the sum of their runs is within the budget."""
+    """Choose the numbers of the loops to measure, level by level, as long as the sum of their runs in a call is at most
+    `budget`; the outermost loops are always chosen."""
     chosen: set[int] = set()
     level = [(nest, 1) for nest in loop_nests]
     while level:
@@ -103,7 +104,8 @@ def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
 
 
 def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tuple[LoopNest, int]]:
-    """Return the loops of a level with the fewest runs, within the budget."""
+    """Return the loops with the fewest runs whose sum is at most `budget`; a level has loops and their runs in a
+    call."""
     affordable, remaining = list[tuple[LoopNest, int]](), budget
     for nest, count in sorted(level, key=lambda pair: pair[1]):
         if count <= remaining:

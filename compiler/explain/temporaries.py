@@ -15,7 +15,7 @@ from compiler.lowering.low_to_llvm.types import buffer_bytes
 
 @dataclass(frozen=True)
 class Temporary:
-    """A buffer between blocks. `offset`: of its slot in the arena; None for a buffer on the stack."""
+    """A buffer between blocks: its name, shape and dtype, bytes, and offset in the arena; None for one on the stack."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ class Temporary:
 
 @dataclass(frozen=True)
 class Temporaries:
-    """The arena's size in bytes, and the buffers; lifetimes of buffers at one offset are disjoint."""
+    """The arena's size in bytes for one thread, and the buffers; lifetimes of buffers at one offset are disjoint."""
 
     arena: int
     buffers: tuple[Temporary, ...]
@@ -44,7 +44,7 @@ def temporaries(b: Builds) -> Temporaries:
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
-    """Return the buffers in the slots of a block, which begin at an offset of the arena."""
+    """Return the buffers in the arena's slots that a block uses; its slots begin at the offset `start`."""
     buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]

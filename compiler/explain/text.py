@@ -18,11 +18,11 @@ from compiler.types.machines import host
 COUNTS = ("instr", "FLOP", "fma", "loads", "stores", "stack", "shuffles", "ld/fma", "st/fma", "cycles", "% peak")
 """The columns of counts in the table of machine loops."""
 MIN_REPORTED = 64
-"""Source loops with fewer instructions outside of machine loops are not listed."""
+"""The minimum number of instructions outside of machine loops for a source loop to be listed."""
 
 
 def title(e: Explanation) -> str:
-    """Return the function with its arguments, and the machine."""
+    """Return two lines: the function with its arguments; the machine, and the threads if several."""
     machine = host()
     arguments = ", ".join(map(str, e.kernel.arguments))
     team = e.kernel.threads or 1
@@ -39,7 +39,8 @@ def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
 
 
 def outside(e: Explanation) -> str:
-    """Describe the instructions outside of innermost loops, with the source loops of most of them."""
+    """Count the instructions outside of innermost machine loops, in all and for source loops with at least
+    MIN_REPORTED."""
     total = sum(part.instructions for part in e.outside)
     most = [part for part in e.outside if part.nest is not None and part.instructions >= MIN_REPORTED]
     parts = [f"{part.instructions} of {_of(part.nest)}" for part in most if part.nest is not None]
@@ -66,7 +67,7 @@ def _figures(code: LoopCode) -> Iterator[str]:
 
 
 def _rare_instructions(c: InstructionCounts) -> Iterator[str]:
-    """Describe counts that most loops do not have."""
+    """Yield texts for rare instructions that a loop has: `2 gathers`, `1 call of expf`."""
     rare = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
     yield from (counted(number, kind) for kind, number in rare if number)
     if c.branches:
@@ -81,7 +82,7 @@ def _numbers(group: Sequence[LoopCode]) -> str:
 
 
 def loop_label(code: LoopCode) -> str:
-    """Return the blocks and the source loop of a machine loop."""
+    """Describe a machine loop by the blocks and the name of its source loop, and the loops unrolled in it: `C: k.0`."""
     if not code.path:
         return f"? {code.label}"
     inside = " ".join(dict.fromkeys(nest.name for nest in code.unrolled))
@@ -93,7 +94,7 @@ def _of(nest: LoopNest) -> str:
 
 
 def details(code: LoopCode) -> Iterator[str]:
-    """Yield the lines on one machine loop."""
+    """Yield lines with the counts, the cycles and the limit of one machine loop."""
     c, e = code.census, code.estimate
     path = " / ".join(nest.name for nest in code.path) or "not known"
     yield f"loop {code.number}: {code.label} of {code.function}, in {counted(code.depth - 1, 'other')}"
@@ -117,7 +118,7 @@ def details(code: LoopCode) -> Iterator[str]:
 
 
 def time_table(e: Explanation, profile: Profile) -> Table:
-    """Return the table of source loops with their times; loops that run too often are not measured."""
+    """Return the table of source loops with their times; cells of loops that were not measured are empty."""
     table = _table("loop", "blocks", "runs", "time", "%", "GFLOP/s", "% peak", "GB/s", "machine loops", left=2)
     total = sum(profile.loops[nest.number].seconds for nest in e.nests)
     machine = _machine_loops(e.codes)
