@@ -1,7 +1,8 @@
 """`DTYPES`: the dtypes, a row each, and their element types in the IR.
 
-Signedness belongs to storage, as `ui8`; a scalar of it is an `i8`. A new dtype is a row here, and its conversions in
-`te.emit`, `interpret.conversions`, `lowering.low_to_llvm.conversions` and in the operations of the targets.
+Only the element types of tensors and buffers are unsigned, such as `ui8`; a scalar is an `i8`. A new dtype is a row
+here, and conversions in `te.emit`, `interpret.conversions`, `lowering.low_to_llvm.conversions` and the targets'
+operations.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ class Dtype:
 
     @property
     def scalar(self) -> Attribute:
-        """The type of a value."""
+        """The type of a scalar value; integers are signless."""
         return IntegerType(self.bits) if self.kind == "u" else self.type
 
     @property
     def array(self) -> DType:
-        """numpy's dtype. Raises InputError if its package is not installed."""
+        """numpy's dtype. Raises InputError if it needs the package ml_dtypes, which is not installed."""
         import numpy as np
 
         if self.name != "bf16":
@@ -104,19 +105,19 @@ DTYPES = {
         Dtype("i1", "b", 1, IntegerType(1), "bool", "i1", "bool"),
     )
 }
-"""The dtype of each name."""
+"""Map each dtype's name to its row."""
 
 TYPES = {name: row.type for name, row in DTYPES.items()}
-"""The element type of tensors of each dtype."""
+"""Map each dtype's name to the element type of its tensors."""
 
 SCALARS = {name: row.scalar for name, row in DTYPES.items()}
-"""The type of values of each dtype."""
+"""Map each dtype's name to the type of its scalar values."""
 
 FLOATS = tuple(type(row.type) for row in DTYPES.values() if row.kind == "f")
 """The classes of float types."""
 
 INDICES = tuple(row.name for row in DTYPES.values() if row.kind in "iu")
-"""The dtypes of integers, which may be indices."""
+"""The names of the integer dtypes, whose values may be indices."""
 
 _BY_TYPE = {row.type: row for row in DTYPES.values()} | {
     IntegerType(row.bits, Signedness.SIGNED): row for row in DTYPES.values() if row.kind == "i"
@@ -124,18 +125,19 @@ _BY_TYPE = {row.type: row for row in DTYPES.values()} | {
 
 
 def row_of(type: Attribute) -> Dtype | None:
-    """The dtype of an element or scalar type; integer types without signedness are signed."""
+    """The row of an element or scalar type; signless integers are signed. None for a type that is no dtype."""
     return _BY_TYPE.get(type)
 
 
 _SPELLINGS = {row.numpy: row.name for row in DTYPES.values()}
-"""The dtypes by their names in numpy, torch and TVM."""
+"""Map the names of dtypes in numpy, torch and TVM to ours."""
 _AMBIGUOUS = {float: "f32 or f64", int: "i32 or i64", "float": "f32 or f64", "int": "i32 or i64"}
-"""Names whose meaning differs between libraries, and the alternatives."""
+"""Map names whose meaning differs between libraries to the dtypes they may mean."""
 
 
 def check_dtype(dtype: object) -> str:
-    """The dtype of a name of te or numpy ("float32"), or of a dtype of numpy or torch. Raises TeError."""
+    """Return te's name of a dtype, given that, numpy's name ("float32"), or a dtype of numpy or torch. Raises
+    TeError."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
     name = _spelled(dtype)
@@ -147,7 +149,7 @@ def check_dtype(dtype: object) -> str:
 
 
 def _spelled(dtype: object) -> str:
-    """A library's name of its dtype: `float32` for numpy.float32, numpy.dtype("f4") and torch.float32."""
+    """A library's name of its dtype: `float32` for numpy.float32, numpy.dtype("f4") and torch.float32; else empty."""
     if isinstance(dtype, str):
         return dtype
     if isinstance(dtype, type):
@@ -159,17 +161,17 @@ def _spelled(dtype: object) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    """True for a floating-point dtype."""
+    """Whether a dtype, given by its name, is of floating point."""
     return DTYPES[dtype].kind == "f"
 
 
 def has_sign(dtype: str) -> bool:
-    """True for a dtype with negative numbers; i1 has none."""
+    """Whether a dtype, given by its name, has negative numbers; i1 has none."""
     return DTYPES[dtype].kind in "if"
 
 
 def width(dtype: str) -> int:
-    """The bits of a dtype."""
+    """The number of bits of a dtype, given by its name."""
     return DTYPES[dtype].bits
 
 
@@ -179,22 +181,22 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def is_unsigned(element: Attribute) -> bool:
-    """True for an unsigned integer element type."""
+    """Whether an element type is an unsigned integer, such as ui8."""
     return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
 
 
 def scalar_type(element: Attribute) -> Attribute:
-    """The type of a value read from, or written to, a tensor or memref of an element type."""
+    """The type of a scalar read from a tensor or memref with an element type: i8 for ui8, otherwise the same."""
     return IntegerType(element.width.data) if is_unsigned(element) else element  # type: ignore[attr-defined]
 
 
 def element_bits(element: object) -> int:
-    """The bits of an element; the size of an address for an index."""
+    """The number of bits of an element type; 64 for an index."""
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
 
 
 def element_bytes(element: object) -> int:
-    """The bytes of an element in memory: 1 for an i1, the size of an address for an index.
+    """The bytes of an element type, or a vector type, in memory: 1 for i1, 8 for an index.
 
     >>> from xdsl.dialects.builtin import f32, i1
     >>> strata.program.element_bytes(f32), strata.program.element_bytes(i1)

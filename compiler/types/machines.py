@@ -1,7 +1,7 @@
 """`Machine` and `Gpu`: the facts of machines, as data for rules and code generation.
 
-`host` is the machine to compile for. The environment variable STRATA_MACHINE selects another one of `MACHINES`, or has
-the facts of one.
+`host` is the machine to compile for. The environment variable STRATA_MACHINE has another one, by its name in `MACHINES`
+or by its facts as JSON.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ VARIABLE = "STRATA_MACHINE"
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts of a machine: caches in bytes, vectors in bits, numbers of cores and of vector registers.
+    """The facts of a CPU: caches in bytes, vectors in bits, numbers of cores and of vector registers.
 
-    name: descriptive. cpu, features: LLVM's.
+    name: the model's name. cpu, features: names of LLVM, features as "+avx2,+fma".
 
     >>> machine = strata.targets.MACHINES["avx2"]
     >>> machine.vector_bits, machine.lanes, machine.l2_bytes
@@ -50,26 +50,26 @@ class Machine:
         "registers": 8,
         "vector_bits": 64,
     }
-    """The facts that recipes read, and the minimum of each."""
+    """Map the facts that recipes read to the minimum of each."""
     in_clusters: ClassVar[bool] = True
-    """True if clusters measure for such machines."""
+    """Whether the workers of a cluster can measure for such machines."""
 
     @property
     def lanes(self) -> int:
-        """The 32-bit elements of a vector."""
+        """The number of 32-bit elements of a vector."""
         return self.vector_bits // 32
 
     def place(self, threads: int) -> str:
-        """The machine and threads of a program, as text."""
+        """The threads of a program on this machine as text: `4 threads`."""
         return counted(threads, "thread")
 
     def described(self, threads: int) -> str:
-        """The machine, and the threads of a program, as text."""
+        """The name of the machine and the threads of a program as text: `NAME, 4 threads`."""
         return f"{self.name}, {self.place(threads)}"
 
     @property
     def present(self) -> frozenset[str]:
-        """The machine's features, by LLVM's names."""
+        """The features that the machine has, by LLVM's names."""
         return frozenset(name[1:] for name in self.features.split(",") if name.startswith("+"))
 
 
@@ -80,7 +80,7 @@ class Gpu:
     of a block. bandwidth: bytes per second of the GPU's memory. grid_extents, block_extents: the most blocks of a grid
     and threads of a block along x, y and z.
 
-    name: descriptive. arch: the architecture to compile for.
+    name: the model's name. arch: the architecture to compile for, such as sm_80.
 
     >>> strata.targets.Gpu.family, strata.targets.Gpu.lanes
     ('gpu', 1)
@@ -108,17 +108,17 @@ class Gpu:
 
     family: ClassVar[str] = "gpu"
     recipe_facts: ClassVar[Mapping[str, int]] = {"arch": 0, "multiprocessors": 1}
-    """The facts that recipes read, and the minimum of each that is a number."""
+    """Map the facts that recipes read to the minimum of each; arch is no number."""
     in_clusters: ClassVar[bool] = False
     lanes: ClassVar[int] = 1
     """A thread computes one element at a time."""
 
     def place(self, threads: int) -> str:
-        """The GPU as text; a program uses all of it."""
+        """The GPU's name and architecture as text; `threads` is not used."""
         return f"{self.name}, {self.arch}"
 
     def described(self, threads: int) -> str:
-        """The GPU as text."""
+        """The GPU's name and architecture as text, as `place` returns them."""
         return self.place(threads)
 
 
@@ -145,7 +145,7 @@ MACHINES = {
         _row("avx512-amx", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
     )
 }
-"""The machines that STRATA_MACHINE can select, besides `host`."""
+"""The machines that STRATA_MACHINE can name, besides `host`."""
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")
 
@@ -178,7 +178,7 @@ def _named(name: str) -> Machine:
 
 
 def machine_facts(machine: Machine) -> str:
-    """The facts of a machine as a value of STRATA_MACHINE, to compile for it elsewhere."""
+    """The facts of a machine as JSON, a value of STRATA_MACHINE to compile for it on another machine."""
     return json.dumps(asdict(machine), sort_keys=True)
 
 
@@ -215,7 +215,8 @@ def detect_machine() -> Machine:
 
 
 def missing_features(machine: Machine) -> tuple[str, ...]:
-    """The features of a machine that this one lacks: its code can be built here, but not run."""
+    """The features of a machine that this computer lacks, sorted: code that uses them can be built here, but not
+    run."""
     return tuple(sorted(machine.present - detect_machine().present))
 
 
@@ -224,7 +225,7 @@ def _is_x86() -> bool:
 
 
 def _cpu(reported: str, features: set[str]) -> str:
-    """LLVM's CPU, corrected by the features: LLVM misnames some virtual machines (rocketlake for one with AMX)."""
+    """LLVM's name of the CPU, corrected by its features: LLVM reports rocketlake for some virtual machines with AMX."""
     modern = "avx512fp16" in features or any(name.startswith("amx") for name in features)
     return "sapphirerapids" if modern and reported not in _AMX else reported
 

@@ -1,4 +1,4 @@
-"""`POLICIES`: the liberties of floating point, as data that lowerings, targets and commands read.
+"""`POLICIES`: the floating-point policies, as data that lowerings, targets and commands read.
 
 Flags are LLVM's fast-math flags. Infinities and NaN are ordinary values, so no policy sets
 
@@ -16,12 +16,12 @@ from compiler.support.errors import StrataError
 
 @dataclass(frozen=True)
 class Policy:
-    """The liberties of a policy.
+    """The freedom of floating-point code under a policy.
 
     body: flags of additions, subtractions and multiplications in bodies; other operations have none.
     sums: flags of the additions and multiplications of reductions.
     extremes: flags of the maxima and minima of reductions.
-    polynomials: true if exp, log, tanh, erf, sin and the like are expanded (expand-math).
+    polynomials: true if exp, log, tanh, erf, sin and the like become polynomials (expand-math).
     fused: true if CUDA text may be compiled to fused multiply-adds (`--fmad`).
     zeros: true if a product with a constant 0 is 0 for any other factor, also infinite ones and NaN.
     narrow: true if instructions may drop digits of their operands, such as those of tf32.
@@ -50,7 +50,7 @@ POLICIES = {
 
 
 def policy_named(name: object, error: type[StrataError]) -> Policy:
-    """The policy of a name. Raises `error` for an unknown one."""
+    """Find a policy by name. Raises `error` for an unknown name."""
     if not isinstance(name, str) or name not in POLICIES:
         raise error(f"unknown policy '{name}' (there are {', '.join(POLICIES)})")
     return POLICIES[name]

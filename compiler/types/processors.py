@@ -36,14 +36,14 @@ def _limits(root: Path) -> Iterator[float]:
 
 
 def _enclosing(mount: Path, group: str) -> Iterator[Path]:
-    """The folders of a group and its enclosing groups, up to the mount, which may be the group itself in a
-    container."""
+    """Yield the folders of a control group and its enclosing groups, up to the mount, which in a container may be the
+    group itself."""
     folder = mount / group.lstrip("/")
     yield from (parent for parent in (folder, *folder.parents) if parent.is_relative_to(mount))
 
 
 def _unified(group: Path) -> float:
-    """The limit of `cpu.max`: `max 100000` or `150000 100000`."""
+    """The limit in processors in a group's `cpu.max`, such as 1.5 for `150000 100000`; infinite for `max 100000`."""
     return _ratio(*[*" ".join(_lines(group / "cpu.max")).split(), "", ""][:2])
 
 
@@ -52,7 +52,7 @@ def _first_version(group: Path) -> float:
 
 
 def _ratio(quota: str, period: str) -> float:
-    """A limit in processors; -1, `max` and a missing file are no limit."""
+    """The limit in processors of a quota and a period, both as text; infinite for -1, `max` and empty text."""
     return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else inf
 
 

@@ -19,7 +19,7 @@ _DIGITS = 53
 
 
 def rounded(value: float, dtype: str) -> float:
-    """A number rounded to a float dtype; integers of any size are rounded once, too."""
+    """Round a number, also an integer of any size, to a float dtype, given by its name: once, to nearest even."""
     row = DTYPES[dtype]
     if value != value:
         return math.nan
@@ -31,8 +31,8 @@ def rounded(value: float, dtype: str) -> float:
 
 
 def _rounded_to_odd(value: int) -> float:
-    """An integer as a float, rounded to odd: its last digit is 1 if digits were lost, so that a second rounding is
-    exact."""
+    """Round an integer to a double, to odd: its last bit is 1 if bits were lost, so that rounding it again is
+    correct."""
     lost = max(0, abs(value).bit_length() - _DIGITS)
     digits = abs(value) >> lost
     digits |= bool(abs(value) & ((1 << lost) - 1))
@@ -40,7 +40,7 @@ def _rounded_to_odd(value: int) -> float:
 
 
 def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
-    """An array rounded to a float dtype; bf16 by way of f32 rounded to odd, since ml_dtypes rounds twice."""
+    """Round an array to a float dtype; to bf16 through f32 rounded to odd, since ml_dtypes would round twice."""
     import numpy as np
 
     if dtype.name != DTYPES["bf16"].numpy or array.dtype.itemsize < 4 or array.dtype == np.float32:
@@ -57,7 +57,8 @@ def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
 
 
 def _exact_in_double(array: NDArray[Any]) -> Any:
-    """Integers with their low bits merged into a sticky bit, so that a double holds them and rounds to bf16 equally."""
+    """Convert integers to doubles; low bits of large ones are merged into a sticky bit, so that they round to bf16 as
+    the integers do."""
     import numpy as np
 
     if array.dtype.itemsize < 8:
