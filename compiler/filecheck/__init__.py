@@ -2,5 +2,5 @@
 
 payload.py payloads that several files share
 runner.py  the RUN lines of a file, in this process
-plugin.py  pytest collects the files of the folders that its option strata_filecheck names
+plugin.py  pytest collects the files in the folders of its option strata_filecheck
 """

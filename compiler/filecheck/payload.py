@@ -30,11 +30,12 @@ _STEPS = "  // STEPS\n"
 
 
 class FileCheckError(AssertionError):
-    """A RUN line that did not end as it should, with what it printed, or a file that checks nothing."""
+    """The failure of a RUN line, with its output, or a file that checks nothing."""
 
 
 def expanded(path: Path) -> str:
-    """The text of a test, with its payloads. Raises FileCheckError for an unknown one or a change that is none."""
+    """The text of a test with its PAYLOAD comments replaced by the payloads. Raises FileCheckError for an unknown
+    payload, and for a replacement whose text the payload does not have."""
     return _LINE.sub(lambda line: _with_steps(_payload(path, line[1]), line[2]), path.read_text(encoding="utf-8"))
 
 

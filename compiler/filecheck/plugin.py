@@ -12,12 +12,12 @@ OPTION = "strata_filecheck"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the ini option `strata_filecheck`, the folders with tests."""
     parser.addini(OPTION, "folders with FileCheck tests of strata-opt: *.mlir with RUN lines", type="paths", default=[])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a file in one of the folders, except payloads."""
+    """Collect an .mlir file in one of the folders of the option, except payloads; None for other files."""
     folders: list[Path] = parent.config.getini(OPTION)
     is_test = file_path.suffix == ".mlir" and file_path.parent.name != FOLDER
     if not is_test or not any(file_path.is_relative_to(folder) for folder in folders):
@@ -26,24 +26,24 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class MlirFile(pytest.File):
-    """A file with one test."""
+    """A FileCheck file, which is one test."""
 
     def collect(self) -> list[pytest.Item]:
-        """Yield the test."""
+        """Return the test of the file, in a list."""
         return [MlirTest.from_parent(self, name=self.path.stem)]
 
 
 class MlirTest(pytest.Item):
-    """The RUN lines of a file."""
+    """The test that runs the RUN lines of a file."""
 
     def runtest(self) -> None:
-        """Run them. Raises FileCheckError."""
+        """Run the RUN lines. Raises FileCheckError for a failure."""
         from compiler.filecheck.runner import check
 
         check(self.path)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """The failure's message; with a traceback only for unexpected exceptions."""
+        """The message of a failure; a traceback for exceptions other than FileCheckError."""
         from compiler.filecheck.payload import FileCheckError
 
         if isinstance(excinfo.value, FileCheckError):
@@ -51,5 +51,5 @@ class MlirTest(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The location of the test."""
+        """The file, its line 0, and the name of the test."""
         return self.path, 0, self.name

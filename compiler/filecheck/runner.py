@@ -67,7 +67,7 @@ def _commands(text: str) -> list[str]:
 
 
 def _vacuity_faults(text: str, commands: list[str]) -> Iterator[str]:
-    """The reasons for which a file would pass with any output."""
+    """Yield the faults of a file that would let it, or one of its lines, pass with any output."""
     if not commands:
         yield "there is no RUN line"
     checking = [c for c in commands if "filecheck " in c]
@@ -115,7 +115,8 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
 
 
 def _step(words: list[str], piped: str) -> _Done:
-    """Run a command with its input; stderr joins its output for `2>&1`."""
+    """Run a command in this process with `piped` as its standard input; with `2>&1` its errors are part of its
+    output."""
     if len(words) > 2 and words[0] == "env":
         with patch.dict(os.environ, [words[1].split("=", 1)]):
             return _step(words[2:], piped)

@@ -1,12 +1,12 @@
 """strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; errors are located diagnostics.
 
 command_line.py  the options, and --list-passes
-source.py        splitting files
+source.py        splitting files into pieces
 diagnostics.py   diagnostics of exceptions
 expectations.py  --verify-diagnostics: expected and actual diagnostics
 session.py       a run: each piece of the file through the passes
 
-Over xDSL's parser, pass options and printer; its own driver ends in tracebacks and is slow to start.
+It uses xDSL's parser and printer; xDSL's own driver ends in tracebacks and is slow to start.
 """
 
 from __future__ import annotations

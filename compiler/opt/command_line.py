@@ -1,4 +1,4 @@
-"""The options of strata-opt, and the list of what it can run."""
+"""The options of strata-opt, and the list of passes and pipelines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TARGETS = ("mlir", "llvm", "asm")
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The parser of the command line. It raises InputError for invalid arguments."""
+    """Make the parser of the command line. It raises InputError for invalid arguments."""
     parser = command.Parser(prog="strata-opt", description="Run passes over MLIR files.", allow_abbrev=False)
     add = parser.add_argument
     add("file", nargs="?", default="-", help="the MLIR file; - is standard input")
@@ -39,12 +39,13 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def _described(part: plugins.Part) -> str:
-    """A plugin's part in one line: of a pass the first sentence of its docstring, of others their kind."""
+    """Describe a plugin's part in one line: a pass by the first sentence of its docstring, other parts by their
+    kind."""
     return (part.kind == "pass" and universe.first_sentence(part.value.__doc__ or "")) or part.kind
 
 
 def list_passes() -> None:
-    """Print a line for each pass and pipeline: ours, xDSL's, and plugins'."""
+    """Print a line for each pass and pipeline of ours, each pass of xDSL, and each part of the plugins."""
     from xdsl.transforms import get_all_passes
 
     from compiler.pipeline import PIPELINES

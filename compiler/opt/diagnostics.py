@@ -18,7 +18,8 @@ PROGRAM_ERRORS = (ParseError, DiagnosticException, StrataError, RecursionError)
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error at a source location; not `known` if the error has none and the span is that of the piece."""
+    """An error at a source location. `known` is False if the error has none: `span` is then the start of the piece.
+    `refused_by` is the pass that was running, None outside of passes."""
 
     span: Span
     sentence: str
@@ -26,9 +27,9 @@ class Diagnostic:
     refused_by: PipelineStep | None = None
 
     def render(self) -> str:
-        """The diagnostic as a line that editors link, then the source line and a caret.
+        """Return the diagnostic as `file:line:column: error: sentence`, then the source line and a caret.
 
-        Without a known location, the refusing pass is shown.
+        Without a known location, the text of the refusing pass is shown instead.
         """
         if self.known:
             return self.span.render(self.sentence)
@@ -37,7 +38,8 @@ class Diagnostic:
 
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """The diagnostic of an exception; `start` is the fallback location, `running` the pass that was running."""
+    """Make the diagnostic of an exception, at the pass option at fault, or at the location of the error, else at
+    `start`; `running` is the pass that was running."""
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)

@@ -35,7 +35,8 @@ class _Expected:
 
 
 def mismatches(piece: Piece, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The unexpected diagnostics, and the expected ones that are missing; empty on success."""
+    """Return the unexpected diagnostics of a piece, and errors for its invalid comments and for the expected
+    diagnostics that are missing; empty on success."""
     wrong: list[Diagnostic] = []
     expected = list(_expectations(piece, wrong))
     for diagnostic in diagnostics:
@@ -70,7 +71,7 @@ def _expectations(piece: Piece, wrong: list[Diagnostic]) -> Iterator[_Expected]:
 
 
 def _comment(line: str) -> str | None:
-    """The expectation in a line, if any."""
+    """The comment of a line with an expectation, from `//`; None if it has none."""
     start = line.find("//")
     return line[start:].rstrip() if start >= 0 and _KIND.search(line, start) else None
 
@@ -85,7 +86,7 @@ def _pattern(text: str, regular: bool) -> re.Pattern[str] | None:
 
 
 def _regular(text: str) -> Iterator[str]:
-    """Compile a regular expression: `{{...}}` as it is, the rest literally."""
+    """Yield the parts of a regular expression: text in `{{...}}` as it is, other text escaped."""
     while text:
         literal, _, after_literal = text.partition("{{")
         inner, closed, after = after_literal.partition("}}")
@@ -97,14 +98,15 @@ def _regular(text: str) -> Iterator[str]:
 
 
 class _Targets:
-    """The lines that comments refer to; `announcing` marks the lines with such comments."""
+    """The lines that comments with expectations refer to; `announcing` is true for each line with such a comment."""
 
     def __init__(self, announcing: list[bool]) -> None:
         self._above = list(_closest(announcing))
         self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
 
     def of(self, where: str | None, index: int) -> int | None:
-        """The index of the line that a comment in line `index` refers to."""
+        """The index of the line that a comment in line `index` refers to by `where`: None (its own line), `above`,
+        `below`, or an offset; the result is None for `unknown`."""
         if where is None:
             return index
         if where == "unknown":
@@ -115,7 +117,7 @@ class _Targets:
 
 
 def _closest(announcing: list[bool]) -> Iterator[int]:
-    """For each line the closest preceding one without an expectation; -1 without one."""
+    """Yield for each line the index of the closest preceding line without an expectation; -1 if there is none."""
     closest = -1
     for index, comment in enumerate(announcing):
         yield closest

@@ -28,7 +28,7 @@ from compiler.support.text import printable
 
 
 class Session:
-    """The options of a run, its passes, and the time of each step."""
+    """A run of strata-opt: its options, its passes with their texts, and the seconds of each step."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -37,7 +37,7 @@ class Session:
         self.seconds: list[tuple[str, float]] = []
 
     def run(self) -> int:
-        """Process the file, write the results, print the errors; return the exit status."""
+        """Process the file, write the results, print the errors; return 1 after an error, else 0."""
         text = read(self.options.file)
         spans.remember(self.file, text)
         pieces = split(self.file, text) if self.options.split_input_file else [Piece(self.file, text, 0)]
@@ -55,7 +55,7 @@ class Session:
         return int(failed)
 
     def _process(self, piece: Piece, printed: list[str]) -> list[Diagnostic]:
-        """Process a piece; return its diagnostics."""
+        """Parse a piece, run the passes, and append the result to `printed`; return the error, if any."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         running: PipelineStep | None = None
@@ -87,7 +87,7 @@ class Session:
             _dump("After", applied, self._mlir(module))
 
     def _run_foreign(self, foreign: ModulePass, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of xDSL or of a plugin, which may raise anything."""
+        """Run a pass of xDSL or of a plugin. Raises PluginError or InputError for an unexpected exception."""
         try:
             pipeline.run(ctx, module, [foreign], verify=True)
         except PROGRAM_ERRORS:
@@ -121,7 +121,7 @@ class Session:
         return stream.getvalue() + "\n"
 
     def _text(self, module: ModuleOp) -> str:
-        """The module in the selected form."""
+        """The text of the module as MLIR, LLVM IR or assembly. Raises InputError above the low level, but for MLIR."""
         if self.options.target == "mlir":
             return self._mlir(module)
         from compiler.lowering.low_to_llvm import emit

@@ -14,7 +14,7 @@ _SPLIT_LINE = re.compile(rf"^{re.escape(SPLIT)}[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a file that is a separate module, and the number of lines before it."""
+    """A part of a file that is a separate module, and the number of lines of the file before it."""
 
     file: str
     text: str
@@ -22,12 +22,12 @@ class Piece:
 
     @property
     def placed(self) -> str:
-        """The text after `lines_before` empty lines, so that line numbers are the file's."""
+        """The text after `lines_before` empty lines, so that line numbers are those of the file."""
         return "\n" * self.lines_before + self.text
 
     @property
     def start(self) -> Span:
-        """The location of the first token that is not a comment."""
+        """The location of the first token that is not a comment; that of the piece if there is none."""
         code = re.match(r"(\s+|//[^\n]*)*", self.text)
         end = code.end() if code else 0
         at = self.lines_before + (end if end < len(self.text) else 0)
@@ -35,7 +35,7 @@ class Piece:
 
 
 def split(file: str, text: str) -> Iterator[Piece]:
-    """The pieces of a text between lines that read `// -----`."""
+    """Split the text of a file at the lines `// -----`; yield the pieces."""
     lines = 0
     for part in _SPLIT_LINE.split(text):
         yield Piece(file, part, lines)
