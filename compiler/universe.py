@@ -1,4 +1,4 @@
-"""Every name strata-opt knows, one line each, loaded when used."""
+"""The tables of dialects and passes, ours, xDSL's and those of plugins; each is imported at first use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIALECTS = {
     "intr": "compiler.dialects.intr:INTR",
     "unit": "compiler.dialects.tile_intrinsics:UNIT",
 }
-"""Our dialects."""
+"""Map each of our dialects to its path."""
 
 UPSTREAM = {
     "arith": "compiler.dialects.upstream.arith:ARITH",
@@ -35,8 +35,8 @@ UPSTREAM = {
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
 }
-"""Upstream dialects that we extend: arith on vectors, erfc, gathers, prefetches, shuffles, asynchronous copies,
-products of small matrices. xDSL has the others as they are."""
+"""Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
+asynchronous copies, MMA tiles. The other upstream dialects are xDSL's."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
@@ -60,7 +60,7 @@ PASSES = {
     "expand-math": "compiler.passes.expand_math:ExpandMathPass",
     "plan-buffers": "compiler.passes.plan_buffers:PlanBuffersPass",
 }
-"""Our passes that apply no schedule primitive, and where each is."""
+"""Map each of our passes that applies no schedule primitive to its path."""
 
 Loaded: TypeAlias = Any  # a dialect, a pass or a function: whatever stands at a path
 
@@ -68,7 +68,7 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 def load(path: str) -> Loaded:
-    """The object at `module:name`."""
+    """Import the object at a path `module:name`."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
@@ -78,21 +78,22 @@ def _loader(path: str) -> Callable[[], Loaded]:
 
 
 class _OpenContext(Context):
-    """A context that asks other packages' universes for a dialect that neither we nor xDSL have."""
+    """A context that registers dialects of plugins, and of other packages of xDSL, when a name of theirs is looked
+    up."""
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """The op of that name, its dialect registered first."""
+        """Find an op by name, after its dialect is registered; also the ops of plugins' primitives. None if unknown."""
         self._meet(name)
         op = super().get_optional_op(name, dialect_stack=dialect_stack)
         return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """The type of that name, its dialect registered first."""
+        """Find a type by name, after its dialect is registered. None if unknown."""
         self._meet(name)
         return super().get_optional_type(name)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """The attribute of that name, its dialect registered first."""
+        """Find an attribute by name, after its dialect is registered. None if unknown."""
         self._meet(name)
         return super().get_optional_attr(name)
 
@@ -106,7 +107,7 @@ class _OpenContext(Context):
 
 
 def _op_of_plugin(name: str) -> type[Operation] | None:
-    """The op of a schedule primitive that a plugin adds; None if there is none."""
+    """Find the op `sched.NAME` of a schedule primitive that a plugin adds; None if there is none."""
     if not plugins.parts("primitive"):
         return None
     primitive = load("compiler.schedule.primitives:of_plugins")().get(name.removeprefix("sched."))
@@ -114,7 +115,7 @@ def _op_of_plugin(name: str) -> type[Operation] | None:
 
 
 def context() -> Context:
-    """A context in which every dialect is registered and loaded when first met."""
+    """Make a context in which all dialects are registered; each is loaded when one of its names is first looked up."""
     from xdsl.dialects import get_all_dialects
     from xdsl.utils.mlir_lexer import MLIRLexer
 
@@ -129,29 +130,30 @@ def context() -> Context:
 
 
 def schedule_passes() -> dict[str, type[ModulePass]]:
-    """The passes that apply schedule primitives, by name; loaded when first asked for, since they load the analysis."""
+    """Map the names of the passes that apply schedule primitives to their classes. Importing them loads the
+    analysis."""
     passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule:PASSES")
     return passes
 
 
 def our_passes() -> dict[str, str]:
-    """Every pass of ours, with what it does in one line."""
+    """Map the name of each of our passes to the first sentence of its docstring."""
     kinds = {name: load(path) for name, path in PASSES.items()} | schedule_passes()
     return {name: first_sentence(kind.__doc__ or "") for name, kind in kinds.items()}
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a docstring on one line."""
+    """The first sentence of a docstring, up to a full stop or a colon, in one line."""
     return re.split(r"[.:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
 
 
 def is_ours(asked: ModulePass) -> bool:
-    """Whether a pass is ours, and not xDSL's or a plugin's."""
+    """Whether a pass is one of this package, and not of xDSL or a plugin."""
     return asked.name in PASSES or type(asked).__module__.startswith("compiler.")
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
-    """The pass of that name: ours, or xDSL's, or another package's; None if there is none."""
+    """Find the class of a pass by name: of ours, xDSL, plugins, or other packages of xDSL; None if there is none."""
     if name in PASSES:
         kind: type[ModulePass] = load(PASSES[name])
         return kind
@@ -170,7 +172,7 @@ def find_pass(name: str) -> type[ModulePass] | None:
 
 
 def _passes_of_primitives() -> dict[str, type[ModulePass]]:
-    """The passes of the schedule primitives that plugins add, by name."""
+    """Map the names of the passes of plugins' schedule primitives to their classes."""
     if not plugins.parts("primitive"):
         return {}
     passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:plugin_passes")()
@@ -178,26 +180,26 @@ def _passes_of_primitives() -> dict[str, type[ModulePass]]:
 
 
 def own_passes() -> list[str]:
-    """The names of our passes, of xDSL's, and of pipelines."""
+    """The names of named pipelines, of our passes, and of those of xDSL."""
     from xdsl.transforms import get_all_passes
 
     return [*load("compiler.pipeline:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
 
 
 def own_dialects() -> list[str]:
-    """The names of our dialects and of xDSL's."""
+    """The names of our dialects and of those of xDSL."""
     from xdsl.dialects import get_all_dialects
 
     return [*DIALECTS, *get_all_dialects()]
 
 
 def pass_names() -> list[str]:
-    """The names of all passes and pipelines, but of those that packages of xDSL add."""
+    """The names of all passes and pipelines, also of plugins, without those of other packages of xDSL."""
     return [*own_passes(), *plugins.parts("pass"), *_passes_of_primitives()]
 
 
 def whose_pass(name: str) -> str:
-    """A pass that is not ours, in words: xDSL's, or with the entry point of the package of xDSL that declares it."""
+    """Describe a pass that is not ours for a message: `xDSL's pass 'cse'`, or with the entry point that declares it."""
     from importlib.metadata import entry_points
 
     from xdsl.transforms import get_all_passes
@@ -211,7 +213,7 @@ def whose_pass(name: str) -> str:
 
 @cache
 def _universes() -> Universe:
-    """What installed packages declare; the scan of entry points is slow, so only for unknown names."""
+    """The dialects and passes of other packages of xDSL, by a slow scan. Raises InputError if they clash."""
     from xdsl.universe import Universe
 
     try:
@@ -221,7 +223,7 @@ def _universes() -> Universe:
 
 
 def __getattr__(name: str) -> Universe:
-    """`UNIVERSE`, what the stock xdsl-opt discovers; built on demand, since xDSL's tables take a while."""
+    """Build `UNIVERSE`, our dialects and passes for xdsl-opt, when it is first used, since it loads xDSL's tables."""
     if name != "UNIVERSE":
         raise AttributeError(name)
     from xdsl.universe import Universe
