@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def workload(name: str, scaled: Fraction) -> Workload | None:
-    """Find a workload by name, with its extents times `scaled`; None for a file (- is standard input). Raises
-    InputError for an unknown name, and for a factor other than 1 with a file."""
+    """Find a workload by name, with its extents times `scaled`; None for a file or - (which refuse a scale).
+    Raises InputError."""
     if name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists():
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
