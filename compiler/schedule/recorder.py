@@ -205,7 +205,7 @@ class Recorder(Unpicklable):
         return value
 
     def _value(self, handle: Handle) -> int | str:
-        """The number of the loop, or the label of the block, of a live handle. Raises ScheduleError."""
+        """The number of the loop, or the label of the block, of a live handle. Raises ScheduleError for any other."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None or not isinstance(handle.type, BlockType | LoopType):
             raise ScheduleError(self._no_handle(handle))

@@ -224,7 +224,7 @@ class State:
         return target
 
     def size(self, value: int | SSAValue) -> int:
-        """A constant, or the integer of a parameter."""
+        """The constant, or the integer of the parameter of a handle."""
         return value if isinstance(value, int) else self.param(value)
 
     def param(self, value: SSAValue) -> int:

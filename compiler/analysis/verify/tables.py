@@ -35,7 +35,7 @@ class _Readers:
     sizes: dict[int, int]
 
     def map(self, space: str, index: Sequence[Linear | int], around: Sequence[Linear] = ()) -> isl.UnionMap:
-        """The map from the readers to the tuple `space` of forms; a loaded index is the reader's own variable."""
+        """The map from readers to the tuple space[around, index]; a loaded index is the element e<d> of the reader."""
         forms = [lin.to_isl(f, self.flow.names) for f in around]
         forms += [f"e{d}" if isinstance(f, int) else lin.to_isl(f, self.flow.names) for d, f in enumerate(index)]
         return self._map(f"{space}[{', '.join(forms)}]")
