@@ -86,7 +86,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 def _consumed_axes(
     program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Interval], outer: set[int]
 ) -> dict[int, Interval]:
-    """Map each axis of the consumer to its span in one iteration: one value if outer loops bind it, none if nothing."""
+    """Map the axes of the consumer to their spans in one iteration: one value if outer loops bind an axis."""
     by_axis: dict[int, Interval] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:
