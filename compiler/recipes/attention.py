@@ -1,4 +1,4 @@
-"""Attention by rows of queries: two products that share a loop, with the softmax between them."""
+"""Attention by rows of queries: two products and the softmax between them in one loop over query rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from compiler.recipes.steps import (
 from compiler.schedule import Handle, Schedule, Size
 
 BLOCKS = 5
-"""The fewest blocks of an attention: scores, their maximum, powers, their sum, and the result."""
+"""The fewest blocks of an attention: scores, maximum, powers, sum, and result."""
 
 
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """The second product of an attention, its softmax and its first product, computed for some rows of queries at a
-    time."""
+    """Yield schedules of an attention, matched at its second product `label`, by some rows of queries at a time."""
     if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
         return
     length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
@@ -46,8 +45,8 @@ def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
-    """Estimate the cycles, and the loads, of a sum over `depth` vectors in register tiles of some vectors, with the
-    padding of the last tile."""
+    """Estimate the cycles, and the loads, for each accumulator and reduction step, of register tiles of `vectors`
+    vectors that cover `depth` vectors of the result; padding of the last tile counts."""
     rows = _rows(draft, vectors)
     sums, loads = rows * vectors, rows + vectors
     filled = -(-depth // vectors) * vectors / depth
@@ -55,7 +54,7 @@ def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
 
 
 def _rows(draft: Draft, vectors: int) -> int:
-    """Return the largest number of query rows in a register tile of some vectors."""
+    """Return the largest number of query rows of a register tile with `vectors` vectors in a row."""
     return (draft.machine.registers - 1) // vectors - 1
 
 
@@ -76,8 +75,8 @@ AHEAD = 8
 
 @dataclass(frozen=True)
 class AttentionTiles:
-    """The register tile of both products, `mr` queries by `nr` keys or columns of the result, in vectors of `lanes`;
-    and the row panels of scores in a `group`, which share each panel of keys. `mr` and `group` may be parameters, which
+    """The register tile of both products: `mr` queries by `nr` keys, or columns of the result, in vectors of `lanes`.
+    `group` is the number of query tiles that share a loaded panel of keys. `mr` and `group` may be parameters, which
     must be above one."""
 
     mr: Size = 6
@@ -86,7 +85,7 @@ class AttentionTiles:
     group: Size = 1
 
     def over(self, queries: int) -> AttentionTiles:
-        """Limit constant tiles to a number of queries, and even out the groups."""
+        """Limit constant tiles to a number of queries, and even out the groups; parameters stay as they are."""
         if not isinstance(self.mr, int) or not isinstance(self.group, int):
             return self
         groups = even(queries, self.group * self.mr, self.mr)
@@ -107,8 +106,8 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The blocks before the second product; `logits` are blocks between the scores and the maximum whose results are
-    outputs."""
+    """The blocks before the second product. `logits` are the blocks between the scores and the maximum that write
+    outputs of the function; others are inlined."""
 
     scores: Handle
     logits: list[Handle]
@@ -209,8 +208,8 @@ def _inline_before(s: Schedule, block: Handle) -> None:
 
 
 def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
-    """Return the blocks computed for some rows between the products, in order. An output of a reduction is written by a
-    copy."""
+    """Return the blocks to compute for some rows between the products, in order: without the scores, and without
+    weights that are no output. Adds and includes a copy for each reduction that writes an output."""
     stages: list[Handle] = []
     for block in (softmax.scores, *softmax.logits, softmax.largest, softmax.powers, softmax.total, softmax.weights):
         is_result = makes_result(s, node_of(s, block))
@@ -222,8 +221,8 @@ def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
 
 
 def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
-    """Compute a stage for the rows of one iteration; a stage that writes an output shares the loops of the second
-    product."""
+    """Compute a stage for the rows of one iteration of `rows`; a stage that writes an output is merged into the loops
+    of the second product `block`. Return the loop over rows."""
     if not makes_result(s, node_of(s, stage)):
         s.compute_at(stage, rows)
         return rows
@@ -234,7 +233,7 @@ def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: At
 
 
 def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
-    """Split loops of one iteration off a copy, which has none for heads or rows of extent one."""
+    """Add to a copy the loops of one iteration that it lacks for the dimensions of extent one in `shape`."""
     for n, size in enumerate(shape):
         loops = nest(s, stage, "attention")
         if size == 1 and n == len(loops):
@@ -244,7 +243,7 @@ def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
 
 
 def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
-    """Vectorize the stages of all rows of an iteration; merge the loops of the powers and their sum."""
+    """Vectorize the stages inside `rows`, and merge the loop of the powers with that of their sum."""
     vectors: dict[Handle, Handle | None] = {}
     for stage in stages:
         vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
@@ -254,7 +253,7 @@ def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: H
 
 
 def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
-    """Refuse scores of one key or depth one, which have no such loop when computed for some rows only."""
+    """Raise ScheduleError if the scores have one key or depth one: the loop over that axis would be missing."""
     for axis in node_of(s, scores).axes[-2:]:
         if axis.size == 1:
             reason = f"axis '{axis.label}' of the scores has one element: there is nothing to tile"
@@ -286,7 +285,8 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
-    """Vectorize the columns of a block for all rows of an iteration together; return the loop over vectors."""
+    """Vectorize the columns of a block inside `rows`, with the loop over vectors outside that over the rows; return the
+    loop over vectors."""
     *row, column = inside(s, block, rows)
     vectors, lane = by_vectors(s, column, lanes)
     s.reorder(vectors, *row, lane)
@@ -295,10 +295,10 @@ def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
 
 
 def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle | None:
-    """Reduce each row in a vector of partial results, combined at the end; return the loop over vectors, None for a row
-    of one vector.
+    """Reduce each row inside `rows` into a vector of partial results, which are combined at the end; return the loop
+    over vectors. Rows of at most one vector stay as they are: None.
 
-    Rows are independent chains, several of which are in flight.
+    Rows are independent dependence chains, several of which are in flight.
     """
     *row, column = inside(s, block, rows)
     if s.extent(column) <= lanes:

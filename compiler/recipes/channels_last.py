@@ -20,17 +20,17 @@ from compiler.recipes.steps import by_axis, in_vectors, node_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 80
-"""The most multiplications of a depthwise tile with all taps unrolled: more code is no faster, and slow to compile."""
+"""The most multiplications of a depthwise tile with all taps unrolled: more code is not faster and compiles slowly."""
 
 FEWEST = 4
-"""The fewest filters for vectors of filters."""
+"""The fewest filters of a convolution that is vectorized along filters."""
 
 
 @dataclass(frozen=True)
 class LastWindow:
-    """The reads of a convolution Y[.., h, w, k] += X[.., h*S + r, w*S + q, ..] * W[k, .., r, q], of which a depthwise
-    one reads channel k alone. `filters` is the dimension of W that k indexes. A transposed one reads X[.., (h - r) /
-    S, ..] and W[k, .., h mod S + r, ..]: `strides` are those of its axes."""
+    """The reads of a convolution Y[.., h, w, k] += X[.., h*S + r, w*S + q, ..] * W[k, .., r, q]; a depthwise
+    convolution reads only channel k of X. `filters` is the dimension of W that k indexes. A transposed convolution
+    reads X[.., (h - r) / S, ..] and W[k, .., h mod S + r, ..]: `strides` maps its axes h, w to S."""
 
     image: Access
     weights: Access
@@ -40,14 +40,14 @@ class LastWindow:
 
 
 def filters_in_lanes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A convolution, dense or depthwise, with a result contiguous along filters and taps along its rows."""
+    """Yield the schedule with filters in lanes for a dense or depthwise convolution that stores channels last."""
     window = _window(draft, label)
     if window is not None:
         yield Alternative("filters in lanes", partial(_apply, label=label, window=window))
 
 
 def _window(draft: Draft, label: str) -> LastWindow | None:
-    """Return the reads of such a convolution; None for other blocks."""
+    """Return the reads of a convolution whose result is contiguous along filters; None for other blocks."""
     block, program = draft.block(label), draft.schedule.program
     if block.combiners != ("add",) or block.table is not None or len(block.reads) != 2 or block.spatial < 3:
         return None
@@ -71,7 +71,7 @@ def _window(draft: Draft, label: str) -> LastWindow | None:
 
 
 def _slides(form: Linear, axis: int) -> bool:
-    """Return whether an index has an axis and a tap, or the axis divided by a stride."""
+    """Return whether an index combines an axis with another axis, its tap, or divides it by a stride."""
     divided = any(isinstance(atom, Quotient) and not atom.is_mod for atom, _ in form.terms)
     return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
 
@@ -87,8 +87,8 @@ def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, block: Block, window: LastWindow, lanes: int) -> tuple[Size, Size]:
-    """Add the choices. Of a depthwise convolution at most a quarter of the registers are accumulators: neighbouring
-    tiles read common elements twice."""
+    """Add the choices of a tile, and return its pixels and its vectors of filters. A depthwise tile uses at most a
+    quarter of the registers for accumulators, since neighbouring tiles read common elements twice."""
     width, count = block.axes[block.spatial - 2].size, -(-block.axes[block.spatial - 1].size // lanes)
     taps = prod(axis.size for axis in block.axes[block.spatial :])
     if window.is_depthwise:
@@ -103,7 +103,8 @@ def _tiles(draft: Draft, block: Block, window: LastWindow, lanes: int) -> tuple[
 def channels_last(
     s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, sizes: tuple[Size, Size], lanes: int
 ) -> list[Handle]:
-    """Schedule a convolution by tiles of some pixels of a row and some filters, in vectors.
+    """Schedule a convolution by register tiles of pixels of a row and vectors of filters; `sizes` are the numbers of
+    both.
 
         n { h { w { k { c { r { q { C } } } } } } }  n { h { w { k { D(C) } } } }
       ->
@@ -113,9 +114,9 @@ def channels_last(
           D } } } }
 
     A depthwise convolution has no c; its X is padded inside k.0, for a vector of channels, and its taps are unrolled,
-    only those of a row if all are too much code. A transposed one has a nest for each phase of its strides, and D after
-    all of them. Returns the loop over panels of filters, and that over rows of a dense one. Source: `implicit_gemm`,
-    without its transposes in registers.
+    only those of a row if all are too much code. A transposed convolution has a nest for each phase of its strides, and
+    D after all of them. Returns the loop over panels of filters and, for a dense convolution, the loop over rows.
+    Source: `implicit_gemm`, without its transposes in registers.
     """
     pixel_count, vectors = sizes
     pad = s.pad(block, window.image.buffer) if window.image.where else None
@@ -145,7 +146,8 @@ def channels_last(
 
 
 def _split_phases(s: Schedule, loops: list[list[Handle]], strides: Mapping[int, int]) -> list[Handle]:
-    """Split the loops along the image by the strides of a transposed convolution; return the loops over phases."""
+    """Split the loops along the image by the strides of a transposed convolution, in place in `loops`; return the loops
+    over phases."""
     phases = []
     for axis, stride in sorted(strides.items()):
         if stride > 1 and loops[axis]:

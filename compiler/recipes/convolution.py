@@ -26,21 +26,21 @@ from compiler.recipes.sizes import evens, pixel_tile, pixels_of, product_tile, r
 from compiler.schedule import Size
 
 IDLE = {True: 1.2, False: 1.1}
-"""The largest ratio of lanes to pixels for pixels in lanes, for constant filters and for others, which each call has to
-pack; above it filters are in lanes."""
+"""The largest ratio of computed lanes to pixels for which pixels are in lanes; above it filters are. By whether the
+filters are constant: others are packed in each call."""
 FEWEST_TILES = 5
-"""The fewest register tiles for which packing a panel of pixels pays."""
+"""The fewest register tiles along filters for which packing a panel of pixels pays."""
 FEW_PANELS = 2
-"""The most panels of pixels for which filters larger than L2 are read again."""
+"""The most panels of pixels for which filters larger than L2 are read once for each panel."""
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q], of one to three dimensions: pixels of a row times filters in
-    vectors.
+    """Yield schedules of C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q], of one to three dimensions, by register
+    tiles of pixels of a row times vectors of filters.
 
     There is no matrix of windows. The epilogue is computed on finished tiles. Weights are packed by chunks of channels,
-    or beforehand. A convolution of one tap has the alternatives of `by_preference` too; a transposed one with a stride
-    only that of `by_phases`.
+    or beforehand. A convolution of one tap has the alternatives of `by_preference` too; a transposed convolution with a
+    stride has only that of `by_phases`.
     """
     block = draft.block(label)
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
@@ -62,8 +62,8 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
-    """Return the alternatives of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] with packed pixels, in lanes or
-    broadcast: those better than reading the image in place, and those worse. Both are empty for other blocks."""
+    """Return the alternatives with packed pixels, in lanes or broadcast, of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o,
+    c, 0, 0]: those better than reading the image in place, and those worse. Both are empty for other blocks."""
     block = draft.block(label)
     image = pointwise_image(block)
     if image is None or (pixels := _pixels(block)) < 2:
@@ -88,7 +88,7 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
 
 
 def _pixels(block: Block) -> int:
-    """Return the pixels of a channel of the result, along the dimensions without taps."""
+    """Return the number of pixels of a channel of the result, along the dimensions without taps."""
     return prod(axis.size for axis in block.axes[2 + tapped_dimensions(block) : block.spatial])
 
 
@@ -109,7 +109,7 @@ def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
 
 
 def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
-    """Add the choices of `pointwise`; the default is the register tile of least work."""
+    """Add the choices of a register tile for `pointwise`; the default is the tile of least estimated work."""
     machine, pixels, o = draft.machine, _pixels(block), block.axes[1].size
     preferred, vectors = product_tile(machine, o, pixels, lanes)
     fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= o}
@@ -156,8 +156,8 @@ def _by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str
 
 
 def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0) -> tuple[Size, Size, int]:
-    """Add the choices of pixels, for rows of w, and of vectors of filters, divisors of `multiple`; return both and the
-    preferred vectors."""
+    """Add the choices of pixels in a tile, for rows of w pixels and `steps` reduction steps, and of vectors of filters,
+    at most `vectors` and divisors of `multiple` unless 0; return both choices and the preferred number of vectors."""
     counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
     pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
     chosen = draft.choose(pixels_of(w), pixels, "pixels")
@@ -165,7 +165,8 @@ def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
-    """Add the choices of an implicit GEMM; the defaults fit registers and L1."""
+    """Add the choices of an implicit GEMM, whose defaults fit registers and L1; `share` filters read the same
+    channels."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps, vectors = taps_of(block), -(-share // lanes)
     divisor = 0 if share == o else share // lanes
@@ -177,8 +178,8 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
 
 
 def _whole(c: int, chunks: Sequence[int], most: int) -> int:
-    """Return the largest chunk up to `most` that divides c, so that the packing loops have no remainder; `most` itself
-    if that is four times as long or more."""
+    """Return the largest of `chunks` up to `most` that divides c, so that packing loops have no remainder; `most`
+    itself if such a chunk is at most a quarter of it."""
     return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
 
 

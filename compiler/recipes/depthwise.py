@@ -1,4 +1,4 @@
-"""Depthwise convolutions, and grouped ones of few channels: vectors of pixels, one filter at a time."""
+"""Depthwise convolutions, and grouped convolutions of few channels: vectors of pixels, one filter at a time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 180
 """The most multiplications of a register tile with all taps unrolled, so that rows of the result share loads: more code
-compiles slowly. Twice as many for a tile of a complete image, which is read in place, without a copy; half as many with
-a stride: rows share less."""
+compiles slowly. Twice as many if a tile covers the image, which is then read in place; half as many with a stride,
+since rows share fewer loads."""
 ROLLED = 1.3
-"""The relative time of a loop over taps, against unrolled ones: 1.15 to 1.6 by measurement."""
+"""The time with a loop over taps relative to unrolled taps: 1.15 to 1.6 by measurement."""
 
 
 def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], with M below the lanes of a vector: pixels are
-    in lanes."""
+    """Yield the schedule with pixels in lanes of C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q],
+    with M below the lanes of a vector."""
     block = draft.block(label)
     if block.combiners != ("add",) or block.table is not None:
         return
@@ -35,7 +35,7 @@ def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _pixels(block: Block) -> int:
-    """Return the pixels of a row of the result."""
+    """Return the number of pixels in a row of the result."""
     return int(block.axes[block.spatial - 1].size)
 
 
@@ -48,7 +48,8 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
-    """Add the choices of `by_pixels`. At most a quarter of the registers are accumulators, whole rows of vectors."""
+    """Add the choices of a tile for `by_pixels`. By default at most a quarter of the registers are accumulators, and
+    the vectors of a tile divide those of a row."""
     count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
@@ -57,7 +58,7 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:
-        """Rows with padding, each with its share of a tile's start; more if the taps are a loop."""
+        """The relative cost of tiles of `rows` rows: padded rows, the start of each tile, and a loop over taps."""
         rolled = taps * rows * vectors > unrolled
         return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
 
@@ -73,8 +74,8 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
 
 @dataclass(frozen=True)
 class PixelTiles:
-    """The register tile of a convolution by pixels, constants or parameters: `rows` of the image, and `vectors` of
-    pixels of each. With `unrolled` all taps are unrolled, not only those along a row."""
+    """The register tile of `by_pixels`, constants or parameters: `rows` of the result, and `vectors` of pixels of each
+    row. With `unrolled` all taps are unrolled, else only those along a row."""
 
     rows: Size
     vectors: Size
@@ -131,8 +132,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
 
 def image_of(block: Block) -> Access | None:
-    """Return the read of the image by a convolution whose filters, axis 1, read different channels; None for other
-    blocks."""
+    """Return the image's read of a depthwise or grouped convolution, in which the filter, axis 1, indexes the channel;
+    None for other blocks."""
     last = block.spatial - 1
     images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
     if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
@@ -150,7 +151,8 @@ def share_of(image: Access) -> int:
 
 
 def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
-    """Vectorize a copy of rows with a border: the left border, vectors without a mask, and the end."""
+    """Vectorize a copy of rows with a border in pieces: the left border, vectors without a mask, and the end. Columns
+    of each remainder modulo `step` are copied together."""
     source = node_of(s, copy).reads[0]
     width = s.program.buffers[source.buffer].shape[-1]
     border = -min(0, source.index[-1].constant)
@@ -173,9 +175,9 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
 
 
 def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
-    """Return the positions to cut a row with separate columns of each remainder: after the left border, after whole
-    vectors, then after ever shorter ones, up to the shortest remainder's end, and at the longest one's end. Masked
-    lanes would be gathered one by one."""
+    """Return the positions at which to cut the loop over the columns of one remainder: after the `left` border, after
+    whole vectors, after ever shorter powers of two up to `inner_end`, where the shortest remainder ends, and at `end`.
+    Masked lanes would be gathered one by one."""
     at = left + max(0, inner_end - left) // lanes * lanes
     cuts = [left, at]
     while at < inner_end:
@@ -185,7 +187,8 @@ def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
-    """Partition a loop at the positions inside it."""
+    """Partition a loop at the positions inside its range; return the loops over the first piece, the last, and so
+    on."""
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):
@@ -195,4 +198,4 @@ def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle
 
 
 FEW = 8
-"""The most vectors of a row in an unrolled copy."""
+"""The most vectors of a piece of a row whose copy is unrolled."""

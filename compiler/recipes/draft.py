@@ -15,16 +15,16 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
 
 EVEN = 0.85
-"""The busy share of the threads' time from which on an outer parallel loop is better than an even inner one."""
+"""The least utilisation of the threads by an outer loop for which no inner loop is made parallel instead."""
 
 
 @dataclass(frozen=True)
 class Draft:
     """A schedule under construction by rules.
 
-    `left`: the blocks of the original program that no rule has scheduled, in program order. `panels`: map temporaries
-    stored in panels of rows to the rows of a panel; consumers read them as packed. `kept`: handles that a template uses
-    after the rules.
+    left: the labels of the program's blocks that no rule has scheduled, in program order. panels: map each temporary
+    stored in panels of rows to the rows of a panel; consumers read it as packed. kept: handles that a template uses
+    after the rules; copies of the draft have their own.
     """
 
     schedule: Schedule
@@ -36,12 +36,12 @@ class Draft:
 
     @property
     def machine(self) -> Machine:
-        """The CPU to schedule for."""
+        """The target as a CPU; valid only for drafts of CPUs."""
         return cast("Machine", self.target)
 
     @property
     def gpu(self) -> Gpu:
-        """The GPU to schedule for."""
+        """The target as a GPU; valid only for drafts of GPUs."""
         return cast("Gpu", self.target)
 
     def fork(self) -> Draft:
@@ -49,14 +49,14 @@ class Draft:
         return self.copied()[0]
 
     def copied(self) -> tuple[Draft, dict[Handle, Handle]]:
-        """Return an independent copy of the draft, and map each handle of this one to that of the copy."""
+        """Return an independent copy of the draft, and a map from the handles of this draft to those of the copy."""
         schedule, handles = self.schedule.fork()
         panels = {name: handles[size] if isinstance(size, Handle) else size for name, size in self.panels.items()}
         kept = tuple(handles[handle] for handle in self.kept)
         return replace(self, schedule=schedule, panels=panels, kept=kept), handles
 
     def without(self, done: Sequence[str]) -> Draft:
-        """Return the draft with some blocks removed from `left`."""
+        """Return the draft with the blocks in `done` removed from `left`."""
         return replace(self, left=tuple(label for label in self.left if label not in done))
 
     def block(self, label: str) -> Block:
@@ -68,19 +68,19 @@ class Draft:
         return None if block is None else self.schedule.get_block(block.label)
 
     def lanes(self, label: str) -> int:
-        """Return the number of elements of a block's result in a vector."""
+        """Return the number of elements of a block's result that a vector holds; at least 1."""
         block = self.block(label)
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
     def masks(self, label: str) -> bool:
-        """Return whether the processor has masked vectors of a block's element type: of bytes and half words only since
-        AVX-512."""
+        """Return whether the processor has masked vectors of a block's element type: always for 4 bytes or more, for
+        bytes and half words only with vectors of 512 bits."""
         element = self.schedule.program.buffers[self.block(label).writes[0].buffer].element
         return element_bytes(element) >= 4 or self.target.vector_bits >= 512
 
     def is_temporary(self, label: str) -> bool:
-        """Return whether a block writes temporaries only, no result of the program."""
+        """Return whether a block writes only temporaries, and no result of the program."""
         return all(access.buffer in self.schedule.program.allocs for access in self.block(label).writes)
 
     def readers(self, label: str) -> list[Block]:
@@ -91,8 +91,8 @@ class Draft:
         return list(by_label.values())
 
     def consumer(self, label: str) -> Block | None:
-        """Return the only reader of a block if it is elementwise, in `left`, and reads at the indices of its own
-        result; axes and dimensions of one element are ignored."""
+        """Return the only reader of a block if it is elementwise, in `left`, and reads each element at the index that
+        it writes; axes and dimensions of extent 1 are ignored. None for any other reader, or several."""
         readers, block = self.readers(label), self.block(label)
         if len(readers) != 1 or readers[0].combiners or readers[0].label not in self.left:
             return None
@@ -101,21 +101,22 @@ class Draft:
         return readers[0] if same and _long(readers[0].axes) == _long(block.axes[: block.spatial]) else None
 
     def producer(self, buffer: str) -> Block | None:
-        """Return the elementwise block in `left` that computes a buffer for a single reader, if there is one."""
+        """Return the elementwise block in `left` that writes a buffer, if the buffer has no other writer and only one
+        reader; else None."""
         writers = self.schedule.program.writers.get(buffer, ())
         if len(writers) != 1 or writers[0].label not in self.left or writers[0].combiners or writers[0].table:
             return None
         return writers[0] if len(self.readers(writers[0].label)) == 1 else None
 
     def _index(self, block: Block, access: Access) -> list[Linear]:
-        """Return the index of an access, without dimensions and axes of one element."""
+        """Return the index of an access, without dimensions of extent 1, and with 0 for axes of extent 1."""
         still = {n: constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
         dims = zip(access.index, self.schedule.program.buffers[access.buffer].shape, strict=True)
         return [substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
-        """Add an open choice among sizes to the script, with the size nearest to `wanted` as its default; a single size
-        is returned as a constant. `name` is its name in the script."""
+        """Add a choice among sizes to the script, with the size nearest to `wanted` as its default, and return its
+        handle; a single size is returned as a constant. `name` is the choice's name in the script."""
         sizes = sorted(set(options))
         if len(sizes) == 1:
             return sizes[0]
@@ -123,23 +124,23 @@ class Draft:
         return self.schedule.sample_categorical(sizes, decision=nearest, name=name)
 
     def parallel(self, loop: Handle, inner: Handle | None = None) -> None:
-        """Run a loop on the threads, if there are several; `inner` instead if the outer loop keeps less than EVEN of
-        the threads' time busy and the inner one more."""
+        """Make a loop parallel, if there are several threads; `inner` instead if the outer loop's utilisation of the
+        threads is below EVEN and the inner loop's is higher."""
         if inner is not None and self._busy(loop) < min(EVEN, self._busy(inner)):
             loop = inner
         if self.threads > 1:
             self.schedule.parallel(loop)
 
     def _busy(self, loop: Handle) -> float:
-        """Return the busy share of the threads' time if they divide a loop evenly: 5 iterations on 4 threads take 2
-        rounds, 5/8."""
+        """Return the utilisation of the threads by a loop, from 0 to 1: 5 iterations on 4 threads take 2 rounds, so
+        that 5/8 of the threads' time is busy."""
         extent = self.schedule.extent(loop)
         return extent / (-(-extent // self.threads) * self.threads)
 
 
 def to_schedule(program: Program) -> tuple[str, ...]:
-    """Return the blocks to schedule, in program order. Blocks that depend on constants alone are left out: they run
-    once, and must not be computed inside others."""
+    """Return the labels of the blocks to schedule, in program order. Blocks that depend on constants only are left out:
+    they run once, before the first call, and must not be computed inside others."""
     constants, labels = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
     for label, block in program.blocks.items():
         read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
@@ -152,16 +153,16 @@ def to_schedule(program: Program) -> tuple[str, ...]:
 
 
 def _long(axes: Sequence[AxisAttr]) -> int:
-    """Count the axes of several elements."""
+    """Count the axes of extent above 1."""
     return sum(axis.size > 1 for axis in axes)
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to continue a derivation: its name, and a function that schedules a draft and returns the labels of the
-    blocks it has scheduled.
+    """One way to schedule a block of a draft. apply: a function that schedules the draft in place and returns the
+    labels of the blocks that it scheduled; if it raises ScheduleError, the draft is dropped.
 
-    If it raises ScheduleError, the draft is dropped. Unless it is `optional`, no derivation skips the rule.
+    optional: whether the search may also leave the block to later rules; False if an alternative has to be taken.
     """
 
     name: str
@@ -170,7 +171,7 @@ class Alternative:
 
 
 def alternative_fault(alternative: object) -> str:
-    """Describe why a value that a rule yields is no alternative; empty for one."""
+    """Describe why a value that a rule yields is no alternative; "" if it is one."""
     if not isinstance(alternative, Alternative):
         return f"it yielded {alternative!r}; it yields alternatives, such as Alternative(name, apply)"
     fits = isinstance(alternative.name, str) and callable(alternative.apply)
@@ -178,7 +179,7 @@ def alternative_fault(alternative: object) -> str:
 
 
 def labels_fault(scheduled_labels: object) -> str:
-    """Describe why a value is no result of an alternative's `apply`; empty for labels of blocks."""
+    """Describe why a value is no valid result of an alternative's `apply`; "" for a sequence of labels."""
     listed = scheduled_labels if isinstance(scheduled_labels, Sequence) else [None]
     if not isinstance(listed, str) and all(isinstance(label, str) for label in listed):
         return ""
@@ -192,16 +193,16 @@ def labels(*blocks: Block | None) -> list[str]:
 
 
 def inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block into its readers; many rules offer this."""
+    """Inline a block into its readers; return its label, as an alternative's `apply`."""
     draft.schedule.inline(draft.schedule.get_block(label))
     return [label]
 
 
 def in_order(draft: Draft, label: str) -> Sequence[str]:
-    """Order the loops of a block by the layout of its operands, and apply nothing else."""
+    """Order the loops of a block by the layout of its operands, and do nothing else; return its label."""
     contiguous(draft.schedule, draft.schedule.get_block(label))
     return [label]
 
 
 Rule: TypeAlias = Callable[[Draft, str], Iterator[Alternative]]
-"""The alternatives for a block of a draft, the best first; none for a block that the rule does not match."""
+"""A generator of the alternatives for a block, given by its label, the best first; none if the rule does not match."""

@@ -17,14 +17,14 @@ from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
 INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
-"""Mathematical functions of one or two instructions."""
+"""Operations of the math dialect that take one or two instructions."""
 
 
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
-    """An elementwise block: inlined into its reader, or vectorized along its innermost loop.
+    """Yield schedules of an elementwise block: inlined into its reader, or vectorized along its innermost loop.
 
-    A mathematical function of another one is not inlined; the inner one is computed for a row before: out-of-order
-    execution overlaps vectors of one function, not of two dependent ones.
+    A mathematical function that is the argument of another is not inlined but computed for a row before: out-of-order
+    execution overlaps vectors of one function, but not of two dependent functions.
     """
     block = draft.block(label)
     if block.combiners or block.table is not None:
@@ -45,15 +45,15 @@ def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _joins_for_a_sum(draft: Draft, label: str) -> bool:
-    """Return whether a reduction reads a block that selects between arrays, such as a concatenation: inlined, the
-    selection would be made in each step of the reduction."""
+    """Return whether a reduction reads a block that selects between several reads by conditions, such as a
+    concatenation: inlined, the selection would run in each step of the reduction."""
     reads = draft.block(label).reads
     joins = len(reads) > 1 and any(access.where for access in reads)
     return joins and any(reader.combiners for reader in draft.readers(label))
 
 
 def _before(draft: Draft, label: str) -> Sequence[str]:
-    """Compute a block for a row of its reader, just before the row."""
+    """Compute a block, vectorized, for each row of its first reader, just before the row; return its label."""
     s, block = draft.schedule, draft.schedule.get_block(label)
     reader = s.get_block(draft.readers(label)[0].label)
     s.compute_at(block, s.get_loops(reader)[-2])
@@ -91,8 +91,8 @@ def _by_vectors(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
 
 
 def streamed_ways(draft: Draft, label: str) -> list[bool]:
-    """Return the ways to store a result, True for nontemporal stores, the better first: readers find a result that fits
-    L3 there."""
+    """Return whether to use nontemporal stores for a block's result, the better option first: only [False] for a
+    temporary or a result that fits L2; ordinary stores first if it fits L3, where readers find it."""
     buffer = draft.schedule.program.buffers[draft.block(label).writes[0].buffer]
     bytes = prod(buffer.shape) * element_bytes(buffer.element)
     if bytes <= draft.machine.l2_bytes or buffer.name in draft.schedule.program.allocs:
@@ -101,7 +101,8 @@ def streamed_ways(draft: Draft, label: str) -> list[bool]:
 
 
 def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
-    """Add the choice of vectors computed one after another; the default is at most 4, with little padding."""
+    """Add the choice of how many vectors of a loop of `extent` are unrolled; the default is at most 4, with little
+    padding."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
     least_padded = min(padded[v] for v in (2, 3, 4))
@@ -110,15 +111,15 @@ def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
 
 
 def is_cut(draft: Draft, label: str) -> bool:
-    """Return whether a block of several operands is read under conditions by a block such as a pad: inlined, each
-    operand would be read under them."""
+    """Return whether a block of several operands is read under conditions, such as by a pad: inlined, each operand
+    would be read under these conditions."""
     block, written = draft.block(label), {access.buffer for access in draft.block(label).writes}
     reads = [a for reader in draft.readers(label) if not reader.combiners for a in reader.reads]
     return len(block.reads) > 1 and any(access.where for access in reads if access.buffer in written)
 
 
 def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> None:
-    """Vectorize the innermost loop of a block, some vectors unrolled.
+    """Vectorize the innermost loop of a block by `lanes`, with `vectors` vectors unrolled.
 
         j = 1024 { D(j) }                        // 16 lanes, 4 vectors
       ->
@@ -135,7 +136,7 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
 
 
 def units_outside(s: Schedule, block: Handle) -> list[Handle]:
-    """Move the loops of one iteration outside if the innermost loop is one; return all loops.
+    """Move loops of one iteration outermost if the innermost loop has one iteration; return all loops in order.
 
       i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
     ->
@@ -150,17 +151,17 @@ def units_outside(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def is_costly(node: Block) -> bool:
-    """Return whether a block computes a mathematical function, which is not to be recomputed."""
+    """Return whether a block has an operation of the math dialect, too costly to recompute."""
     return any(kind.name.startswith("math.") for kind in _kinds(node))
 
 
 def is_long(node: Block) -> bool:
-    """Return whether a block computes a mathematical function of many dependent instructions."""
+    """Return whether a block has an operation of the math dialect that takes many dependent instructions."""
     return any(kind.name.startswith("math.") and kind not in INSTRUCTIONS for kind in _kinds(node))
 
 
 def _kinds(node: Block) -> Iterator[type[Operation]]:
-    """Iterate over the operations of a block's body."""
+    """Iterate over the op classes in a block's body, one for each use."""
     pending = list(node.body)
     while pending:
         scalar = pending.pop()

@@ -25,11 +25,12 @@ from compiler.schedule import Handle, Schedule
 from compiler.types.machines import Machine
 
 AGAIN = 1.2
-"""The relative cost of a step if each row of taps has a pass of its own through the pixels."""
+"""The cost factor of a step if each group of rows of taps needs a separate pass through the pixels."""
 
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
-    """E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w], in one reduction or in steps."""
+    """Yield schedules of E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w], in one reduction or
+    in steps, with taps and output channels in registers."""
     block = draft.block(label)
     if draft.left[-1] != label or block.spatial != 4 or len(draft.left) not in (1, 3):
         return
@@ -50,8 +51,8 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, int]]:
-    """Order the register tiles, rows of taps and vectors of output channels: those that fit the registers first, fewest
-    cycles first. Sums in steps have all rows of taps, others one or up to three."""
+    """Return register tiles (rows of taps, vectors of output channels): those that fit the registers first, then by
+    estimated cycles. Sums in steps need all rows of taps, others take 1 row or up to 3."""
     in_one = len(block.axes) == 7
     rows, columns, channels = block.axes[2].size, block.axes[3].size, block.axes[0].size
 
@@ -67,8 +68,8 @@ def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, in
 
 
 def _is_gradient(block: Block) -> bool:
-    """Return whether the first two axes of the result are the channels, dimension 1, of the operands; those of a
-    convolution are its images and filters."""
+    """Return whether the first two axes of the result index dimension 1, the channels, of the two operands. In a
+    convolution they are images and filters."""
     channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
     return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)
 
@@ -82,8 +83,8 @@ def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class GradientTiles:
-    """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
-    channels in vectors of `lanes`; `held` is the bytes of both operands in a group of images or rows.
+    """The register tile: `taps` rows of the filter with all columns, for one input channel, and `nr` output channels in
+    vectors of `lanes`. `held` is the number of bytes of both operands in a group of images, or of rows of an image.
 
     3 rows of a 3 x 3 filter and 32 channels take 18 accumulators of 16 lanes and 11 loads for 18 multiply-adds; only
     output channels are padded.
@@ -97,7 +98,8 @@ class GradientTiles:
 
 @dataclass(frozen=True)
 class Gradient:
-    """The loops over groups of images, rows of pixels, panels of output channels, and input channels."""
+    """Loops of a scheduled gradient: over groups of images, groups of rows, panels of output channels, input
+    channels."""
 
     images: Handle
     rows: Handle
@@ -187,7 +189,7 @@ _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w
 
 
 def _seven(s: Schedule, block: Handle) -> list[Handle]:
-    """Return the loops o, c, r, q, n, h, w."""
+    """Return the loops o, c, r, q, n, h, w of a gradient. Raises ScheduleError for other blocks."""
     loops = s.get_loops(block)
     if len(loops) != 7 or node_of(s, block).spatial != 4:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
@@ -195,8 +197,8 @@ def _seven(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def _require_several(s: Schedule, block: Handle) -> None:
-    """Refuse products of one output channel or one pixel: these have no such loop once computed for one image and input
-    channel."""
+    """Raise ScheduleError for a product of one output channel or one pixel: it would lack that loop once computed for
+    one image and input channel."""
     _, _, o, _, _, h, w = node_of(s, block).axes
     for several in ((o,), (h, w)):
         if all(axis.size == 1 for axis in several):
@@ -213,7 +215,7 @@ def _producer(s: Schedule, block: Handle) -> Handle:
 
 
 def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int]:
-    """Return the images, and the rows of their gradient, in a group of `held` bytes of both operands."""
+    """Return the numbers of images and of rows of B in a group of at most `held` bytes of the operands `a` and `b`."""
     shapes = [s.program.buffers[name].shape for name in (a, b)]
     row = sum(4 * channels * width for _, channels, _, width in shapes)
     count, _, height, _ = shapes[1]
@@ -224,7 +226,7 @@ def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int
 
 
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
-    """Vectorize the copy to E along output channels, which are transposed to runs of taps in registers."""
+    """Vectorize the copy `block` to E along output channels, with a transpose to contiguous taps in registers."""
     o, c, r, q = (along(s, block, axis) for axis in range(4))
     if not o:  # one output channel: the loop over it is gone
         return

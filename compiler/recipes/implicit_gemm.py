@@ -1,4 +1,4 @@
-"""Convolutions as products without a matrix of windows: register tiles of pixels and filters, either in lanes."""
+"""Convolutions as products without a matrix of windows: register tiles of pixels and filters, one of them in lanes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from compiler.schedule import Handle, Schedule, Size
 LINE = 16
 """The elements of a cache line, in f32."""
 AT_ONCE = 4
-"""The most lines prefetched at a time: a core has some 16 requests of L1 in flight, and a tile's loads are among
-them."""
+"""The most lines prefetched at a time: a core has some 16 requests of L1 in flight, including the loads of a tile."""
 
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """The loops of a scheduled convolution: over panels of filters, rows of the image, tiles of a row."""
+    """Loops of a scheduled convolution: over panels of filters, rows of the image, tiles of a row. Without a loop over
+    rows, `rows` is `tiles`."""
 
     panels: Handle
     rows: Handle
@@ -44,8 +44,8 @@ class ImplicitGemm:
 
 @dataclass(frozen=True)
 class ConvolutionTiles:
-    """The tiles of an implicit GEMM, constants or parameters: `pixels` of a row and `vectors` of filters of a register
-    tile, and the `channels` of a chunk."""
+    """The tiles of an implicit GEMM, constants or parameters: a register tile of `pixels` of a row and `vectors` of
+    filters, and the number of input `channels` in a chunk."""
 
     pixels: Size
     vectors: Size
@@ -54,8 +54,8 @@ class ConvolutionTiles:
 
 @dataclass(frozen=True)
 class PointwiseTiles:
-    """The register tile of a product over pixels, constants or parameters: `rows` of filters and `vectors` of pixels. A
-    parameter is taken to be above one."""
+    """The register tile of a product over pixels: `rows` filters and `vectors` of pixels, constants or parameters,
+    which must be above one."""
 
     rows: Size
     vectors: Size
@@ -63,7 +63,7 @@ class PointwiseTiles:
 
 @dataclass(frozen=True)
 class Pointwise:
-    """The loops over images, and over panels of pixels."""
+    """Loops of a convolution scheduled by `pointwise`: over images, and over panels of pixels."""
 
     images: Handle
     panels: Handle
@@ -71,8 +71,8 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class ConvolutionNest:
-    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps;
-    of a transposed one those over the phases of its strides."""
+    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps. A
+    transposed convolution also has loops over the `phases` of its strides."""
 
     images: Handle
     filters: Handle
@@ -125,7 +125,7 @@ def tiled_convolution(
     lanes: int = 16,
     beforehand: bool = False,
 ) -> ImplicitGemm:
-    """`implicit_gemm` with given tiles, which may be parameters; a parameter for vectors must be above one."""
+    """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; one for vectors must be above one."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -243,12 +243,12 @@ def pointwise(
 
 
 def taps_of(block: Block) -> int:
-    """Return the taps of a filter for each channel."""
+    """Return the number of taps of a filter for each channel."""
     return prod(axis.size for axis in block.axes[block.spatial + 1 :])
 
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
-    """Return the loops n, o, h, w, c, r, q of a convolution, or those of another rank."""
+    """Return the loops of a convolution such as n, o, h, w, c, r, q. Raises ScheduleError for other blocks."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
         reason = (
@@ -259,7 +259,8 @@ def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
 
 
 def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
-    """Copy the image of a convolution with a border if it is read under conditions; else return its name."""
+    """Copy the image of a convolution with a border if it is read under conditions, and return None; else return the
+    name of the image."""
     image = other_operand(s, block, _weights(s, block))
     if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
         return image
@@ -276,7 +277,8 @@ def _filters_in_lanes(
     lanes: int,
     beforehand: bool,
 ) -> ImplicitGemm:
-    """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes."""
+    """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes. With
+    `beforehand` all weights are packed before the nest."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)
@@ -310,8 +312,7 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the operand indexed by the filter itself; the image of a grouped convolution is indexed by its group
-    only."""
+    """Return the operand that the filter, axis 1, indexes directly, not by its group as the image does."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]
@@ -319,8 +320,8 @@ def _weights(s: Schedule, block: Handle) -> str:
 
 
 def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: Size, taps_first: bool) -> Handle:
-    """Pack weights in panels of filters, the dimension `dim`; in a panel channels come before taps, or after with
-    `taps_first`."""
+    """Pack weights in panels of `panel` filters, along their dimension `dim`; in a panel channels come before taps, or
+    after them with `taps_first`. Return the block that packs."""
     tiles = [panel if d == dim else 1 for d in range(len(weights.index))]
     other_dims = [d for d in range(len(tiles)) if d != dim]
     order = [dim, *(other_dims[1:] + other_dims[:1] if taps_first else other_dims), len(tiles)]
@@ -328,8 +329,8 @@ def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: S
 
 
 def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
-    """Return the outermost of nested loops whose iterations prefetch at most AT_ONCE of all `lines`; the last if none
-    do."""
+    """Return the outermost of nested loops in each of whose iterations at most AT_ONCE of `lines` cache lines have to
+    be prefetched; the innermost if there is none."""
     iterations = 1
     for loop in loops:
         iterations *= s.extent(loop)
@@ -339,8 +340,8 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
-    """Vectorize an elementwise block along filters; it is contiguous along pixels, which are unrolled: LLVM transposes
-    both in registers."""
+    """Vectorize an elementwise block along filters and unroll its pixels, along which its result is contiguous: LLVM
+    transposes them in registers."""
     loops = own_loops(s, block)
     if len(loops) == 1:
         s.vectorize(loops[0])
@@ -356,7 +357,7 @@ def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
 
 
 def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
-    """Vectorize the packing of weights along channels and taps, one fused loop, with a transpose in registers."""
+    """Vectorize the packing of weights along channels and taps, which are fused, with a transpose in registers."""
     node = node_of(s, pack)
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
@@ -373,7 +374,7 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
 
 
 def pointwise_image(block: Block) -> Access | None:
-    """Return the read of the image by a convolution without taps along its last dimension; None for other blocks. Only
+    """Return the image's read of a convolution without taps along its last dimension; None for other blocks. Only
     dimensions with taps may have a border."""
     spatial = block.spatial
     if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
@@ -398,7 +399,7 @@ def pointwise_image(block: Block) -> Access | None:
 
 
 def tapped_dimensions(block: Block) -> int:
-    """Count the dimensions of an image up to the last one with several taps: 1 for the taps 3 x 1 x 1."""
+    """Count the dimensions of an image up to the last dimension with several taps: 1 for taps of 3 x 1 x 1."""
     taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
     return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
 
@@ -406,8 +407,9 @@ def tapped_dimensions(block: Block) -> int:
 def _over_pixels(
     s: Schedule, block: Handle, epilogue: Handle | None, composite: str
 ) -> tuple[ConvolutionNest, Handle, Handle]:
-    """Fuse the loops over pixels without taps. Return the loops of the convolution, the fused one last along its image;
-    a copy of the image with such pixels; and the epilogue. Raises ScheduleError for other blocks."""
+    """Fuse the loops of a convolution along dimensions without taps. Return its loops, of which the fused loop is the
+    last along the image; the copy of the image with these dimensions flattened; and the epilogue, a copy if None.
+    Raises ScheduleError for other blocks."""
     node = node_of(s, block)
     image = pointwise_image(node)
     if image is None:
@@ -429,7 +431,8 @@ def _over_pixels(
 
 
 def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
-    """Copy an image with its dimensions from `first` on as one; only the pixels that a stride reads."""
+    """Copy an image with the dimensions from `first` on flattened, without pixels that strides skip; return the
+    copy."""
     steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
     rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))
@@ -442,7 +445,7 @@ def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear]
 
 
 def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
-    """Return a copy extended by zeros if vectors run over its last pixel; else the copy."""
+    """Return a copy extended by zeros if vectors read beyond the last pixel of `copy`; else `copy` itself."""
     target = target_of(s, copy)
     access = next(access for access in node_of(s, block).reads if access.buffer == target)
     if not access.where:
@@ -453,7 +456,7 @@ def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
 
 
 def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
-    """Fuse the loops along an image, and the axes that they bind."""
+    """Fuse the loops along an image, and the axes that they bind; return the fused loop."""
     sizes = [s.extent(loop) for loop in loops]
     loop = fused(s, loops)
     if sum(size > 1 for size in sizes) > 1:

@@ -17,13 +17,14 @@ from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
 
 WHOLE = 8
-"""The fewest lanes of bytes or half words to vectorize; LLVM does not vectorize them itself."""
+"""Without masks, a loop over bytes or half words is vectorized only if its extent is a multiple of this, not itself."""
 WINDOW = 32
 """The most elements of an unrolled window."""
 
 
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block with contiguous reads along one axis and contiguous writes along another: transposed in registers."""
+    """Yield the schedule with transposes in registers for a block that reads contiguously along one axis and writes
+    contiguously along another."""
     block, lanes = draft.block(label), draft.lanes(label)
     axes = turned_axes(block, lanes)
     if axes is not None and not any(_frays(draft, block, axis, lanes) for axis in axes):
@@ -31,14 +32,15 @@ def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
-    """Return whether the remainder after whole vectors is a large share of an axis, in an array larger than L2."""
+    """Return whether an axis is shorter than 4 vectors and has a remainder, in a block whose result exceeds L2."""
     buffer = draft.schedule.program.buffers[block.writes[0].buffer]
     beyond = prod(buffer.shape) * element_bytes(buffer.element) > draft.machine.l2_bytes
     return beyond and block.axes[axis].size % lanes > 0 and block.axes[axis].size < 4 * lanes
 
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction of small sliding windows: those inside the operand are separate from those at its border."""
+    """Yield the schedule of a reduction over small sliding windows in which windows inside the operand are separate
+    from windows at its border."""
     block = draft.block(label)
     if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
         return
@@ -58,8 +60,8 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block that reads backwards, with a stride or, as a copy, under conditions along its innermost loop, or has less
-    than two vectors there: LLVM's shuffles take fewer instructions than masks and gathers."""
+    """Yield the order of loops by layout alone for a block whose innermost loop reads backwards, with a stride or, in a
+    copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return
@@ -78,7 +80,7 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _in_parallel(draft: Draft, label: str, schedule: Callable[[Schedule, Handle], None]) -> Sequence[str]:
-    """Schedule a block by a composite, and run its outermost loop on the threads, if there are several."""
+    """Schedule a block by the composite `schedule`; with several threads, make its outermost loop parallel."""
     schedule(draft.schedule, draft.schedule.get_block(label))
     if draft.threads > 1:
         draft.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[0])
@@ -116,7 +118,7 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
 
 
 def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
-    """Split the remainder after whole vectors off two loops, as separate nests."""
+    """Split off the remainders after whole vectors of the loops labelled `names`, as separate nests."""
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]
@@ -128,8 +130,8 @@ def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> N
 
 
 def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
-    """Return the axis of contiguous writes and that of contiguous reads of a block; None if they are the same or
-    missing."""
+    """Return the axis along which a block writes contiguously and the axis along which it reads contiguously, both of
+    at least `lanes` elements; None if they are equal or missing."""
     if node.combiners or node.table is not None or not node.writes[0].index:
         return None
     steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
@@ -151,7 +153,7 @@ def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
 
 
 def windows(s: Schedule, block: Handle) -> None:
-    """Unroll the reduction of each window; windows that reach over a border are separate nests.
+    """Unroll the reduction of each window, and put windows that cross a border into separate nests.
 
         i = 56 { r = 3 { T[i] max= A[2i + r - 1] if 0 <= 2i + r - 1 else -inf } }
       ->
@@ -180,8 +182,8 @@ def windows(s: Schedule, block: Handle) -> None:
 
 
 def interior(node: Block, axis: int) -> tuple[int, int]:
-    """Return the longest range of an axis, half open, in which all conditions of reads that depend on it hold. For 0 <=
-    2*i + r - 1 < 112 with r < 3 and i < 56 it is (1, 56)."""
+    """Return the longest range of an axis, half open, in which all conditions of reads that depend on the axis hold:
+    (1, 56) for 0 <= 2*i + r - 1 < 112 with r < 3 and i < 56. The full range if they hold nowhere."""
     conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
     runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]

@@ -11,7 +11,8 @@ from compiler.schedule import Handle, Schedule, Size
 def pack_panels(
     s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle | None, lanes: int
 ) -> Handle:
-    """Pack an operand in panels of `size` indices of one axis of a block, by vectors, just inside a loop or before all.
+    """Pack an operand in panels of `size` indices of one axis of a block, by vectors: inside the loop `at`, or before
+    the nest if None.
 
         for b { C reads K[b, n, d] }             // axis n, size 64, at b
       ->
@@ -39,7 +40,8 @@ def pack(
     at: Handle | None,
     lanes: int,
 ) -> Handle:
-    """Pack an operand by vectors: for each iteration of the loop `at` its part, or all of it beforehand."""
+    """Pack an operand by vectors: for each iteration of the loop `at` the part that it reads, or all of it before the
+    nest if `at` is None. Return the block that packs."""
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)
@@ -57,7 +59,7 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
       ->
         k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
 
-    Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
+    A block of several reads, or without loops of its own, stays as it is. Source: packing in BLIS and OpenBLAS.
     """
     require_sizes(s, block, "copy_in_vectors", lanes=lanes)
     node, copy_loops = node_of(s, block), own_loops(s, block)
@@ -93,11 +95,11 @@ def _read_rows_together(s: Schedule, block: Handle) -> None:
 
 
 ROWS = 8
-"""The rows that are read together: a processor prefetches at least as many streams."""
+"""The number of rows that are read together: a processor prefetches at least as many streams."""
 MOST_ROWS = 32
 """The most rows that are transposed in registers at once."""
 FEW = 4
-"""The most vectors of a row that are unrolled."""
+"""The most vectors of a row whose copy is unrolled."""
 
 
 def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
@@ -108,8 +110,8 @@ def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> N
 
 
 def even(extent: int, tile: int, register: int) -> int:
-    """Return the number of register tiles in each of the fewest cache tiles of at most `tile`, evened out. even(100,
-    48, 8): 13 register tiles in 3 cache tiles of 5, 5 and 3; returns 5."""
+    """Return the number of register tiles in a cache tile of at most `tile` elements, if an extent is evenly divided
+    among the fewest cache tiles. even(100, 48, 8) is 5: 13 register tiles in 3 cache tiles of 5, 5 and 3."""
     count = -(-extent // register)
     groups = -(-count // max(1, tile // register))
     return -(-count // groups)

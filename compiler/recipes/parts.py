@@ -1,4 +1,4 @@
-"""Reductions in parts that are added up at the end: on several threads, and in the lanes of vectors."""
+"""Reductions in parts that are combined at the end: on several threads, and in the lanes of vectors."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from compiler.recipes.thin import find_thin
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 8
-"""The register tiles of a thread below which threads take parts of the reduction instead."""
+"""The number of register tiles of a thread below which threads take parts of the reduction instead."""
 ROWS = 8
-"""The most rows of such a register tile."""
+"""The most rows of a register tile of partial results."""
 PARTS = 8
-"""The most parts for each thread."""
+"""The most parts for each thread; the loop to split has at least one iteration for each such part."""
 LEAST = 256
-"""The fewest iterations of the outermost reduction loop to split in parts."""
+"""The fewest iterations of the reduction loop to split in parts."""
 SHORT = 48
-"""The most vectors of a sum for which combining partial sums costs more than the latency it hides."""
+"""The most vectors of a reduction for which combining partial results costs more than the latency it hides."""
 
 
 def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A long reduction to few results: split in parts that run on threads, each with its own results (rfactor).
+    """Yield the schedule of a long reduction to few results in parts that run on threads, each into separate partial
+    results (rfactor).
 
     Source: the rule AddRfactor of Ansor (Zheng et al., OSDI 2020); split-K of the BLAS.
     """
@@ -46,7 +47,7 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _has_vectors(draft: Draft, block: Block) -> bool:
-    """Return whether an operand is contiguous along results, as in a product; sums of rows have none."""
+    """Return whether an operand that is reduced is contiguous along a spatial axis: as in a product, not a row sum."""
     program, axes = draft.schedule.program, range(len(block.axes))
     summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
     return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
@@ -69,7 +70,7 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
 
 
 def _tile(draft: Draft, block: Handle, column: str | None) -> None:
-    """Tile the partial results of a part in registers: rows of vectors."""
+    """Tile the partial results of a part in registers: rows of vectors along the loop labelled `column`, if any."""
     s, label = draft.schedule, draft.schedule.label(block)
     (part, *spatial), reduction = split_loops(s, block)
     vector = next((h for h in spatial if s.label(h) == column), None)
@@ -82,7 +83,7 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
-    """Add up the parts, by vectors if the last loop over results is contiguous."""
+    """Vectorize the sum of the parts if the result is contiguous along the last loop over results."""
     s = draft.schedule
     spatial, reduction = split_loops(s, block)
     column = result_column(s, block, spatial)
@@ -94,7 +95,8 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 
 
 def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction in vectors of partial results, along the loop in which its operands are contiguous."""
+    """Yield the schedule of a reduction in vectors of partial results, along a reduce axis along which all operands are
+    contiguous or constant."""
     block = draft.block(label)
     if not block.combiners or len(block.combiners) != 1:
         return
@@ -117,7 +119,7 @@ def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
 
 
 def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> Handle:
-    """Reduce along the innermost loop into some vectors of partial results, and combine those at the end.
+    """Reduce along the innermost loop into `vectors` vectors of partial results, and combine these at the end.
 
         k = 1024 { S += X(k) }                   // 16 lanes, 4 vectors
       ->

@@ -1,4 +1,4 @@
-"""Products of two operands: general panel times block, with packed panels, register tiles, and the epilogue in its
+"""Products of two operands as general panel times block (GEBP): packed panels, register tiles, the epilogue on
 tiles."""
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ MOST_ROWS = 14
 MOST_DEPTH = 1024
 FEW_ROWS = 16
 AGAIN = 0.15
-"""The cost of reading A again for a round of panels, in panels: 0.05 to 0.35 by measurement."""
+"""The cost of reading A again for each round of panels of B, relative to a panel: 0.05 to 0.35 by measurement."""
 SHARE = 2
-"""A B larger than 1 / SHARE of L2 is read once for all rows of an image, not once for each."""
+"""If B is larger than 1 / SHARE of L2, it is read once for all rows of an image, not once for each."""
 PAGE, WAYS = 4096, 6
-"""The bytes of a way of L1, and the rows of A that stay in one set beside B and C."""
+"""The bytes of a way of L1, and the most rows of A that stay in one set beside B and C."""
 SHORT = 4
-"""The fewest products of a sum for which clearing and storing a register tile pays."""
+"""The least extent of k for which clearing and storing a register tile pays."""
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[.., m, n] += A[.., m, k] * B[.., k, n]: register tiles, cache tiles, each operand packed or not.
+    """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, each operand packed or
+    not.
 
-    An elementwise consumer is applied to finished tiles; if it is the first operand of another product, it is stored
-    packed.
+    An elementwise consumer is applied to finished tiles; if its result is the first operand of another product, it may
+    be stored packed.
     """
     block = draft.block(label)
     if not is_product(block) or not _in_rows(draft, block):
@@ -67,8 +68,8 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 @dataclass(frozen=True)
 class Packing:
-    """The `packed` operands of a product; those packed beforehand, `first`; and whether several panels of A are packed
-    together, in `groups`."""
+    """The operands of a product that are packed, as letters: `packed` of "ab", of which `first` are packed before the
+    nest. With `groups` several panels of A are packed together."""
 
     packed: str
     first: str = ""
@@ -80,8 +81,8 @@ class Packing:
 
 
 def is_product(block: Block) -> bool:
-    """Return whether a block adds up products over its last axis k of an operand indexed by m, its last axis but two,
-    and one by n, the last but one; m or n may have one element."""
+    """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, in
+    any layouts; m or n may have extent 1."""
     if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
         return False
     m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
@@ -95,14 +96,14 @@ def is_product(block: Block) -> bool:
 
 
 def _in_rows(draft: Draft, block: Block) -> bool:
-    """Return whether the result has several columns, and a single row reads contiguous rows of B."""
+    """Return whether a product has several columns n and, if it has only one row m, reads B contiguously along n."""
     m, n = len(block.axes) - 3, len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:
-    """Return the packings, the best first; constants are packed beforehand, at no cost to the calls.
+    """Return the packings of a product, the best first; constants are packed beforehand, at no cost to the calls.
 
     A is mostly read in place: a register tile broadcasts few rows, which stay in L1 for all panels of B.
     """
@@ -122,7 +123,7 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """Return the ways to schedule the consumer of a product."""
+    """Return the ways to schedule the consumer of a product, the best first; "" leaves it to other rules."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]
@@ -153,15 +154,15 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
 
 
 def _conflicts(draft: Draft, block: Block) -> bool:
-    """Return whether more rows of A than WAYS map to one set of L1: they are copied for each round of tiles."""
+    """Return whether more rows of A than WAYS map to one set of L1, so that they have to be copied."""
     row_stride = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
     element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
     return block.axes[-3].size > WAYS and row_stride is not None and row_stride > 0 and row_stride * element % PAGE == 0
 
 
 def _images(draft: Draft, block: Block) -> int:
-    """Count the axes just outside m that A depends on and B does not, such as the rows of an image; 0 unless B is too
-    large for L2 and is read once for all of them."""
+    """Count the axes just outside m on which B does not depend, such as the rows of an image; 0 if B fits 1 / SHARE of
+    L2. Else B is read once for all of them."""
     b, m = block.reads[1], len(block.axes) - 3
     element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
     if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:
@@ -171,7 +172,7 @@ def _images(draft: Draft, block: Block) -> int:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
-    """Add the choices of a packed product: register tile, depth, panels, groups."""
+    """Add the choices of a packed product (register tile, depth, panels, groups) and return them as its tiles."""
     machine = draft.machine
     m, n, k = (axis.size for axis in block.axes[-3:])
     panels = draft.panels.get(block.reads[0].buffer)
@@ -200,14 +201,14 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
 
 
 def panels_in_round(count: int, fitting: int) -> int:
-    """Return the panels of B in a round, of `count` panels of which `fitting` take half of L2. Padding of the last
-    round is computed too, and each round reads A again. Up to seven eighths of L2 cost nothing, by measurement."""
+    """Return the number of panels of B in a round, of `count` panels of which `fitting` fill half of L2. Panels that
+    pad the last round are computed too, and each round reads A again; up to 7/8 of L2 costs nothing, by measurement."""
     most = max(1, min(count, 7 * fitting // 4))
     return min(range(1, most + 1), key=lambda panels: (-(-count // panels) * (panels + AGAIN), -panels))
 
 
 def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
-    """Run packing of B along its panels, and rows, on the threads; of a batch the batch."""
+    """Make the loop over a batch parallel; without a batch, the loop over rows and those of packing outside it."""
     s = draft.schedule
     outer = s.get_loops(block)[0]
     if s.label(outer) != s.label(done.jc):
@@ -223,14 +224,14 @@ def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
 
 
 AHEAD = 8
-"""The prefetch distance of B in the micro-kernel, in iterations: the latency of L2, and some."""
+"""The prefetch distance of B in the micro-kernel, in iterations of k: somewhat more than the latency of L2."""
 
 
 @dataclass(frozen=True)
 class Gebp:
-    """The loops of a packed matmul by their names in BLIS (jc is over n, pc over k, ic over m; jr and ir are over
-    register tiles, i and j inside one), the first of those over rows (ic, or a loop over images outside it), the blocks
-    that pack, and the one that sets the result to zero."""
+    """The loops of a packed matmul by their names in BLIS: jc is over n, pc over k, ic over m; jr and ir are over
+    register tiles, i and j inside one. `rows` is ic, or the loop over images outside it. pack_a, pack_b: the blocks
+    that pack, None for an operand read in place. init: the block that sets the result to zero."""
 
     jc: Handle
     pc: Handle
@@ -294,8 +295,8 @@ class GebpTiles:
 def tiled_gebp(
     s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
 ) -> Gebp:
-    """`gebp` with given tiles, which may be parameters; a parameter for vectors, panels or groups must be above one.
-    Operands in `first` are packed beforehand: best for constants, and for operands that fit a cache."""
+    """Schedule a matmul as `gebp` by tiles that may be parameters; those for vectors, panels or groups must be above
+    one. Operands in `first` are packed before the nest: best for constants, and for operands that fit a cache."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)
@@ -355,7 +356,7 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
 
 @dataclass(frozen=True)
 class _Panels:
-    """An operand to pack in panels along the dimension `dim`: its name, rank, and the order of packed dimensions."""
+    """An operand to pack in panels along its dimension `dim`: buffer, rank, and order of the packed dimensions."""
 
     buffer: str
     rank: int
@@ -364,8 +365,8 @@ class _Panels:
 
 
 def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) -> _Panels:
-    """Return the panels of an operand, of `size` rows or columns, those of `loop`: they come before the reduction,
-    which runs through each. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2."""
+    """Return the panels of an operand along the dimension that `loop` indexes, `size` rows or columns each. Panels come
+    before the reduction dimension. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2."""
     node = node_of(s, block)
     number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
@@ -384,7 +385,8 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) ->
 def _packed(
     s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand, if it has panels, for each iteration of the loop `at`, or beforehand."""
+    """Pack an operand for each iteration of the loop `at`, or before the nest if None. Return the block that packs;
+    None without panels."""
     if panels is None:
         return None
     tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]
@@ -392,6 +394,6 @@ def _packed(
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
-    """Return the length of k in a cache tile: evened out, in whole vectors if k is split."""
+    """Return the length of k in a cache tile of at most about `tile`: evened out, and whole vectors if k is split."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

@@ -16,20 +16,20 @@ from compiler.recipes.steps import in_vectors, node_of, side_by_side, split_loop
 from compiler.schedule import Handle, Schedule, Size
 
 Sizes: TypeAlias = Mapping[Handle, Sequence[Size]]
-"""The sizes of the inner levels of split loops, outermost first."""
+"""Map each loop to split to the sizes of its inner levels, outermost first."""
 
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """The loops around a register tile, of its reduction, and of the tile, the last of which is over lanes; outermost
-    first."""
+    """The loops around a register tile, of its reduction, and of the tile itself, each outermost first; the last loop
+    of the tile is over lanes."""
 
     around: list[Handle]
     reduction: list[Handle]
     tile: list[Handle]
 
     def reorder(self, s: Schedule) -> None:
-        """Put the loops in this order."""
+        """Reorder the nest: the loops around, then the reduction, then the tile."""
         s.reorder(*self.around, *self.reduction, *self.tile)
 
 
@@ -42,16 +42,16 @@ def register_tile(
     tail: str = "guard",
     reordered: bool = True,
 ) -> RegisterTile:
-    """Split the loops of a block by sizes and order them: loops around a register tile, the reduction, the tile.
+    """Split the loops of a block by `sizes` and order them: loops around a register tile, the reduction, the tile.
 
         m { n { k { C } } }       // around n, k, m, n, m; reduction k; tile m, n; sizes m: 8, 6; n: 4, 2, 16; k: 256
       ->
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
-    A split loop is named once for each of its levels, the outermost first; its last mention takes the levels that are
-    left. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Unless `reordered`,
-    they order the loops, after copies that depend on the splits. Source: multi-level tiles as in Ansor (OSDI 2020) and
-    TVM's MultiLevelTiling.
+    A split loop occurs in the three lists once for each of its levels, the outermost first; its last occurrence takes
+    all remaining levels. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Without
+    `reordered` they call `reorder` themselves, after copies that depend on the splits. Source: multi-level tiles as in
+    Ansor (OSDI 2020) and TVM's MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))
@@ -70,8 +70,8 @@ def register_tile(
 
 
 def accumulate(s: Schedule, block: Handle, tile: RegisterTile, at: Handle | None = None) -> Handle:
-    """Unroll and vectorize a register tile, and clear it before the reduction, or before the loop `at`. Return the
-    block that clears it."""
+    """Unroll and vectorize a register tile, and set it to zero before the reduction, or before the loop `at`. Return
+    the block that sets it to zero."""
     in_vectors(s, tile.tile)
     return s.decompose_reduction(block, at or tile.reduction[0])
 
@@ -82,9 +82,10 @@ def vectors_of(vectors: Size, lanes: Size) -> list[Size]:
 
 
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Register tiles of any reduction over some axes for each of some others, with the reduction split or not.
+    """Yield schedules of any reduction with spatial axes by register tiles, with the reduction split or not.
 
-    The loop along which the result is contiguous is vectorized; the last two others over the result are unrolled.
+    The loop along which the result is contiguous is vectorized; the last two other spatial loops are tiled and
+    unrolled.
     Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """
     block = draft.block(label)
@@ -125,6 +126,6 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
 
 
 def result_column(s: Schedule, block: Handle, spatial: Sequence[Handle]) -> Handle | None:
-    """Return the loop along which the result of a block is contiguous."""
+    """Return the loop of `spatial` along which the result of a block is contiguous; None if there is none."""
     labels = side_by_side(s, block, node_of(s, block).writes[0])
     return next((h for h in spatial if s.label(h) in labels), None)

@@ -20,13 +20,13 @@ from compiler.types.elements import element_bytes
 LINE = 16
 """The elements of a cache line, in f32."""
 STEPS = 4
-"""The most steps of a reduction that are all unrolled."""
+"""The most iterations of a reduction loop that is unrolled completely."""
 
 
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules that compute a block and its producers row by row, if one of them is a reduction.
 
-    If neighbouring rows are adjacent in memory, like the columns of a matrix, each vector lane computes another row.
+    If neighbouring rows are adjacent in memory, like the columns of a matrix, each lane computes a different row.
     """
     rows = region(draft, label)
     if rows is None or not any(draft.block(member).combiners for member in rows.axes):
@@ -43,7 +43,7 @@ def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def region(draft: Draft, label: str) -> Rows | None:
-    """Return the rows of the unscheduled blocks that end in a block; None unless it is the last of its rows."""
+    """Return the unscheduled blocks that share their rows with the block `label`; None if that is not their last."""
     program, unscheduled = draft.schedule.program, list(draft.left)
     while label in unscheduled:
         rows = rows_of(program, unscheduled[-1], unscheduled)
@@ -54,8 +54,8 @@ def region(draft: Draft, label: str) -> Rows | None:
 
 
 def _columns(draft: Draft, rows: Rows) -> int:
-    """Return the number of rows to compute together if neighbouring rows are adjacent in memory, like the columns of a
-    matrix: equal pieces that fit half of L2, multiples of a vector, at least a cache line; 0 otherwise."""
+    """Return the number of rows to compute together, in lanes, if neighbouring rows are adjacent in memory: a multiple
+    of a vector, at least a cache line, whose data fit half of L2. 0 if they are not adjacent, or it does not pay."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
@@ -80,8 +80,8 @@ def _columns(draft: Draft, rows: Rows) -> int:
 
 
 def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Return whether rows are better scheduled block by block: reads of a row are scattered, or one block reads most of
-    it, in pieces, and gains nothing from the others."""
+    """Return whether the blocks of `rows` are better scheduled separately: reads along a row are scattered, or only one
+    block runs along rows and reads them in pieces."""
     members = [draft.block(label) for label in rows.axes]
     inner = {block.label: set(range(len(block.axes))).difference(rows.axes[block.label]) for block in members}
     wide_blocks = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]
@@ -91,30 +91,30 @@ def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
 
 
 def _torn(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Return whether columns of several blocks cover parts of cache lines that L2 does not keep for the next columns,
-    or are narrower than LLVM's vectors of bytes and half words."""
+    """Return whether `columns` rows are narrower than a cache line, and either all data exceed L2, so that lines are
+    evicted before the next columns use them, or the element type has no masked vectors."""
     element = element_bytes(draft.schedule.program.buffers[draft.block(rows.anchor).writes[0].buffer].element)
     beyond = _touched(draft, rows) > draft.machine.l2_bytes
     return columns * element < 4 * LINE and (beyond or not draft.masks(rows.anchor))
 
 
 def _touched(draft: Draft, rows: Rows) -> int:
-    """Return the bytes that the blocks of some rows read and write."""
+    """Return the size in bytes of all buffers that the blocks of `rows` read or write."""
     buffers, members = draft.schedule.program.buffers, [draft.block(label) for label in rows.axes]
     names = {access.buffer for block in members for access in (*block.reads, *block.writes)}
     return sum(prod(buffers[name].shape) * element_bytes(buffers[name].element) for name in names)
 
 
 def _is_even(draft: Draft, rows: Rows) -> bool:
-    """Return whether the columns of a reduction are whole vectors, of one element type."""
+    """Return whether the last row axis of the last block is a multiple of a vector, and its buffers have one dtype."""
     block, buffers = draft.block(rows.anchor), draft.schedule.program.buffers
     elements = {buffers[access.buffer].element for access in (*block.reads, *block.writes)}
     return block.axes[rows.axes[rows.anchor][-1]].size % draft.lanes(rows.anchor) == 0 and len(elements) == 1
 
 
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Return whether rows of few vectors, or columns of few elements, stay in L3 altogether: blocks find each other's
-    results there, and LLVM vectorizes across short rows."""
+    """Return whether rows have at most 8 vectors, or columns at most 4 elements, and all data fit L3: separate blocks
+    then read each other's results from L3, and LLVM vectorizes across short rows."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
@@ -130,8 +130,8 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
 
 
 def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:
-    """Return whether the reads of a row are contiguous along another axis of the block; without gaps if
-    `all_of_row`."""
+    """Return whether each read of a block has stride 1 along an axis inside a row (`rows` are the axes over rows), and
+    covers its span without gaps if `all_of_row`."""
     row_extents = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
     for access in block.reads:
         steps = {n: step(draft.schedule.program, access, n) for n in row_extents}
@@ -197,7 +197,7 @@ def by_rows(
 
 
 def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
-    """Inline producers that are cheaper to recompute than to read; return the axes of the other blocks."""
+    """Inline producers that are cheaper to recompute than to read; map each other block to its row axes."""
     for label in list(rows.axes)[:-1]:
         if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
             s.inline(s.get_block(label))
@@ -205,8 +205,8 @@ def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
 
 
 def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
-    """Return whether a temporary is cheaper to recompute: it is read once, or computed from one element and values
-    shared by the row."""
+    """Return whether a block is cheaper to recompute than to read: an elementwise temporary that is read once, or has
+    at most one operand that varies along the row."""
     if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
         return False
     written = {access.buffer for access in block.writes}
@@ -219,8 +219,8 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
 
 
 def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Reduce into temporaries where reductions write outputs; return the axes of all blocks, those of the copies
-    too."""
+    """Make reductions that write outputs write temporaries, which copies store; map each block, copies included, to its
+    row axes."""
     copied_axes: dict[str, tuple[int, ...]] = {}
     for label, numbers in axes.items():
         copied_axes[label] = numbers
@@ -233,8 +233,8 @@ def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[in
 
 
 def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> int:
-    """Order the loops of a block: those over rows, then the others, then that over `columns` rows together; return how
-    many are outside."""
+    """Order the loops of a block: over rows, then the others, then, unless `columns` is 0, over `columns` rows computed
+    together. Return the number of loops over rows. Raises ScheduleError if a row axis has no loop."""
     handle, node = s.get_block(label), s.program.blocks[label]
     by_number = {loop.number: loop_handle for loop_handle, loop in around(s, handle)}
     by_axis = {n: by_number[number] for n, form in enumerate(node.bindings) for number in form.variables()}
@@ -252,7 +252,8 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
-    """Vectorize a block along its rows: an elementwise one, or a reduction if `factored` or of several results."""
+    """Vectorize a block along its rows: an elementwise block, or a reduction if `factored` or of several results.
+    Rows of one vector, gathers, and moves under conditions stay as they are."""
     loops = inside(s, block, row)
     if not loops:
         return
@@ -274,7 +275,7 @@ def _is_shuffled(node: Block) -> bool:
 
 
 def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Order the loops of a reduction by the dimensions of its operand of the highest rank."""
+    """Order the loops of a reduction by the dimensions of the operand that depends on the most axes; return them."""
     node = node_of(s, block)
     if not node.combiners or len(loops) < 2:
         return loops
@@ -295,14 +296,15 @@ def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Ha
 
 
 def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Fuse the innermost loops of a block while they index adjacent dimensions in order."""
+    """Fuse the innermost loops of a block while they index adjacent dimensions in order; return the loops."""
     while len(loops) > 1 and _adjacent(s, block, loops[-2], loops[-1]):
         loops = [*loops[:-2], s.fuse(*loops[-2:])]
     return loops
 
 
 def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
-    """Return whether two loops bind an axis each that index adjacent dimensions in every access they index."""
+    """Return whether two loops bind an axis each, and these axes index adjacent dimensions in order in each access that
+    uses them."""
     node = node_of(s, block)
     if node.table is not None or node.guard:
         return False
@@ -332,7 +334,7 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
 
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
-    """Vectorize a block across columns; unroll some steps of a reduction."""
+    """Vectorize a block across rows, along the axis `column`; unroll some iterations of a reduction."""
     loops, last = inside(s, block, row), along(s, block, column, row)[-1]
     outer = [loop for loop in loops if s.label(loop) != s.label(last)]
     if len(loops) > 1:
@@ -351,8 +353,8 @@ def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, 
 
 
 def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
-    """Compute a producer of a block for one row; one that writes an output shares the loop over rows. Return that
-    loop."""
+    """Compute a producer of a block for one row. A producer that writes an output is merged into the loop over rows
+    instead. Return the loop over rows."""
     handle = s.get_block(label)
     if makes_result(s, s.program.blocks[label]):
         return shared_row(s, handle, block, row)

@@ -54,11 +54,11 @@ _GPU_RULES: tuple[Rule, ...] = (
     on_threads,
 )
 RULES: Sequence[Rule] = Extended("search rule", _CPU_RULES)
-"""The rules of the CPU: plugins' rules, then ours, the most specific first."""
+"""The rules of the CPU: plugins' rules, then the built-in ones, the most specific first."""
 GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
-"""The rules of GPUs: plugins' rules, then ours, the most specific first."""
+"""The rules of GPUs: plugins' rules, then the built-in ones, the most specific first."""
 
 RULES_OF: Mapping[str, Sequence[Rule]] = {"cpu": RULES, "gpu": GPU_RULES}
-"""The rules by families of machines."""
+"""Map a family of machines to its rules."""
 
 __all__ = ["GPU_RULES", "RULES", "RULES_OF", "Alternative", "Draft", "Rule"]

@@ -10,9 +10,9 @@ from compiler.types.machines import Machine
 def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
     """Return the rows, and the vectors of columns, of the register tile with the least work for an m x n product.
 
-    Candidates have registers for rows * vectors accumulators, the vectors of a row of B and one broadcast; their rows
-    nearly fill a power of two, the unit of transposes when A is packed. The work includes padding, loads beyond one for
-    two multiplications, the ratio of the ports, and a penalty for leaving no register free.
+    Candidates fit the registers: rows * vectors accumulators, the vectors of a row of B and one broadcast. Their rows
+    are at least 3/4 of a power of two, the unit of transposes when A is packed. The work includes padding, loads beyond
+    the ports' rate of one for two multiplications, and a penalty for leaving no register free.
     """
     tiles = []
     for vectors in range(1, 5):
@@ -28,23 +28,23 @@ def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int
 
 
 def rows_of(machine: Machine, vectors: int) -> range:
-    """Return the possible numbers of rows of a register tile with so many vectors."""
+    """Return the numbers of rows that a register tile of `vectors` vectors in a row may have, at most 14."""
     return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
 
 
 FEWEST_PIXELS, MOST_PIXELS = 3, 14
 LOAD, LATENCY = 0.58, 4
-"""Cycles of a load in a loop of loads and multiplications, of which two ports do each, and of a dependent sum."""
+"""Cycles of a load in a loop of loads and multiply-adds, on two ports each; and cycles of latency of a multiply-add."""
 
 
 def step_cycles(sums: int, loads: int) -> float:
-    """Estimate the cycles of one reduction step of a register tile: limited by multiplications, two a cycle, by loads,
-    or by the latency of a dependent sum."""
+    """Estimate the cycles of one reduction step of a register tile of `sums` accumulators: the largest of the
+    multiply-adds at two a cycle, of the loads, and of the latency of a multiply-add."""
     return max(sums / 2, LOAD * loads, LATENCY)
 
 
 def pixels_of(w: int) -> range:
-    """Return the possible numbers of pixels in a register tile, for rows of w pixels."""
+    """Return the numbers of pixels that a register tile may have, for rows of w pixels."""
     return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
 
 
@@ -67,18 +67,18 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """Return the reduction length of a cache tile: so many rows of it fill half of L1."""
+    """Return the length at which `rows` rows of elements of `bytes` fill half of L1: a multiple of 64."""
     return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
-    """Return the columns of a packed block of `depth` rows that fills half of L2."""
+    """Return the number of columns at which a packed block of `depth` rows, elements of `bytes`, fills half of L2."""
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 
 def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
-    """Return the lengths of even pieces of an extent between two bounds, rounded up to multiples of `step`; and the
-    extent itself if it is within the upper bound or nothing else is. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
+    """Return the lengths from `shortest` to `longest` of equal pieces of an extent, rounded up to multiples of `step`;
+    and the extent itself if it is at most `longest` or there is no piece. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
     pieces = {-(-extent // parts) for parts in range(2, extent // max(1, shortest) + 1)}
     cuts = {-(-piece // step) * step for piece in pieces}
     sizes = sorted(size for size in cuts if shortest <= size <= longest and size < extent)
@@ -86,5 +86,5 @@ def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
 
 
 def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:
-    """Return the options up to a bound; the bound itself if there are none."""
+    """Return the options up to `most`; only `most` itself, at least 1, if there are none."""
     return [option for option in options if option <= most] or [max(1, most)]

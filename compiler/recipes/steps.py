@@ -27,7 +27,8 @@ def contiguous(s: Schedule, block: Handle) -> None:
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:
-    """Return the number of register tiles in a cache tile, at most as many as the extent has, and the size of one."""
+    """Return [the number of register tiles in a cache tile of `tile` elements, `register`]; the number is at most that
+    of the extent."""
     return [min(tile // register, -(-extent // register)), register]
 
 
@@ -54,7 +55,8 @@ def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
 
 
 def operand_over(s: Schedule, block: Handle, axis: int) -> str:
-    """Return the first buffer that a block reads at an index of some axis; the last operand if there is none."""
+    """Return the first buffer that a block reads at an index with the axis `axis`; the last operand if there is
+    none."""
     node = node_of(s, block)
     over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
     return over[0] if over else node.sources[-1]
@@ -76,7 +78,7 @@ def node_of(s: Schedule, block: Handle) -> Block:
 
 
 def refusal(s: Schedule, block: Handle, composite: str, reason: str) -> ScheduleError:
-    """Return the error of a composite for a block that it does not take."""
+    """Return the error with which a composite refuses a block for a reason."""
     return ScheduleError(reason, composite, f"block '{s.label(block)}'")
 
 
@@ -86,7 +88,7 @@ def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
 
 
 def split_loops(s: Schedule, block: Handle) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops around a block that bind axes of the result, and those that bind reduce axes only."""
+    """Return the loops around a block that bind spatial axes, and the other loops, which bind reduce axes only."""
     numbers = node_of(s, block).loops_of(reduce=False)
     loops = around(s, block)
     return [h for h, loop in loops if loop.number in numbers], [h for h, loop in loops if loop.number not in numbers]
@@ -101,7 +103,7 @@ def side_by_side(s: Schedule, block: Handle, access: Access) -> set[str]:
 
 
 def axes_of(access: Access) -> set[int]:
-    """Return the axes of a block that an access depends on."""
+    """Return the positions of the block's axes that the index of an access depends on."""
     return set().union(*(form.variables() for form in access.index))
 
 
@@ -118,14 +120,14 @@ def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
 
 
 def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
-    """Return the loops around a block that bind one of its axes, inside the loop `at`, outermost first."""
+    """Return the loops around a block that bind its axis `axis`, outermost first; only those inside the loop `at`."""
     numbers = node_of(s, block).bindings[axis].variables()
     names = {loop.label for loop in s.program.enclosing(s.label(block)) if loop.number in numbers}
     return [loop for loop in (s.get_loops(block) if at is None else inside(s, block, at)) if s.label(loop) in names]
 
 
 def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[Handle]]:
-    """Return for each axis of a block the loops that bind it, inside the loop `at`, outermost first."""
+    """Return for each axis of a block the loops that bind it, outermost first; only those inside the loop `at`."""
     handles = {s.label(loop): loop for loop in (s.get_loops(block) if at is None else inside(s, block, at))}
     loops = [loop for loop in s.program.enclosing(s.label(block)) if loop.label in handles]
     bindings = [form.variables() for form in node_of(s, block).bindings]
@@ -133,7 +135,7 @@ def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[H
 
 
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
-    """Vectorize the last of some nested loops, and unroll the others."""
+    """Vectorize the last of nested loops, and unroll the others."""
     for loop in loops[:-1]:
         s.unroll(loop)
     s.vectorize(loops[-1])
@@ -146,22 +148,22 @@ def vectorize_rows(s: Schedule, block: Handle, lanes: int, unrolled: bool = True
 
 
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
-    """Split a loop by vectors; a loop of one vector stays as it is."""
+    """Split a loop by vectors and return both loops; a loop of at most one vector stays as it is."""
     return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]
 
 
 def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Handle]:
-    """Split a loop into panels of `count` vectors of at most `lanes` lanes: return the loops over panels, vectors,
+    """Split a loop into panels of `count` vectors of at most `lanes` lanes; return the loops over panels, vectors,
     lanes.
 
-    The loop over vectors is left out for a count of one.
+    There is no loop over vectors for a count of one.
     """
     vector = min(lanes, s.extent(loop))
     return s.split(loop, [None, *([count] if count > 1 else []), vector])
 
 
 def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
-    """Fuse nested loops; a single one stays as it is."""
+    """Fuse nested loops and return the fused loop; a single loop stays as it is."""
     return s.fuse(*loops) if len(loops) > 1 else loops[0]
 
 

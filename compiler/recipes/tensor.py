@@ -21,8 +21,8 @@ from compiler.schedule import Handle, Schedule
 def quantised_gebp(
     s: Schedule, block: Handle, intrinsic: str, mc: int, kc: int, nc: int, mr: int, vectors: int
 ) -> None:
-    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] for a dot product of groups: three levels of cache tiles, operands
-    packed so that a group of k is contiguous, and a register tile of `mr` rows and `vectors` vectors.
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] by an intrinsic for dot products of groups of k: three levels of
+    cache tiles, operands packed so that a group is contiguous, and a register tile of `mr` rows and `vectors` vectors.
 
         m { n { k { C } } }
       ->
@@ -64,7 +64,8 @@ def quantised_gebp(
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
-    """Store the sums of a register tile of `size` columns in a separate buffer while k runs."""
+    """Keep the sums of a register tile of `size` columns in a separate buffer during the loop `k`; with `pc`, load them
+    from the result before and store them after."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
@@ -81,7 +82,7 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
 
 
 def _interleaved(s: Schedule, pack: Handle) -> None:
-    """Pack groups of k by shuffles; group by group if there is padding."""
+    """Replace the packing of groups of k by an interleave intrinsic; with padding, vectorize it group by group."""
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
     name = {4: "interleave.i8x4", 2: "interleave.bf16x2"}[s.extent(group)]
@@ -92,7 +93,7 @@ def _interleaved(s: Schedule, pack: Handle) -> None:
 
 
 def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
-    """Vectorize a copy of a matrix; leave one of a single column, which has no loop, as it is."""
+    """Vectorize a copy of a matrix along its columns; a copy of a single column has no such loop and stays as it is."""
     last = s.program.enclosing(s.label(copy))[-1]
     if last.number in node_of(s, copy).bindings[1].variables() and last.kind == "serial":
         s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])
@@ -154,7 +155,7 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
-    """Replace the tiles of a nest inside a loop by an intrinsic each."""
+    """Replace each tile of a block inside the loop `around` by an intrinsic, and unroll the loops over tiles."""
     loops = inside(s, block, around)
     if intrinsic == "tile.store.f32":
         (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)

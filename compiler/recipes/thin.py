@@ -1,4 +1,4 @@
-"""Thin products, a large matrix times few vectors: the matrix is read once, as it lies."""
+"""Thin products, a large matrix times few vectors: the matrix is read once, in its layout, without packing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Thin:
-    """A thin product: `matrix` is the operand with more elements, `long` an axis of it alone, `short` the axis of the
-    vectors, None for one vector. `along`: the matrix is contiguous along the reduction; `level`: the vectors are;
-    `few`: the number of vectors."""
+    """A thin product. matrix: the position of the operand with more elements. long: an axis that only the matrix has.
+    short: the axis over vectors, None for one vector. along, level: whether the matrix, and the vectors, are contiguous
+    along the reduction. few: the number of vectors."""
 
     matrix: int
     long: int
@@ -34,8 +34,8 @@ class Thin:
 
 
 def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[.., n, m] += W[.., n, k] * x[.., m, k] for few m: sums of vectors along k if the matrix is contiguous there,
-    else multiples of its rows added to results. The matrix is not packed."""
+    """Yield schedules of C[.., n, m] += W[.., n, k] * x[.., m, k] for few m that do not pack the matrix W: dot products
+    along k if W is contiguous along k, else rows of W times scalars added to the results."""
     block = draft.block(label)
     thin = find_thin(draft.schedule.program, block)
     if thin is None:
@@ -57,7 +57,7 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def find_thin(program: Program, block: Block) -> Thin | None:
-    """Return the description of a thin product; None for other blocks."""
+    """Match a block as a thin product; None for other blocks."""
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
@@ -80,7 +80,7 @@ def find_thin(program: Program, block: Block) -> Thin | None:
 
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
-    """Map the axes of several elements that an access depends on to its strides, in elements."""
+    """Map each axis of extent above 1 that an access depends on to its stride in elements; None if it varies."""
     return {axis: step(program, access, axis) for axis in sorted(axes_of(access)) if block.axes[axis].size > 1}
 
 
@@ -135,8 +135,8 @@ def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[s
 
 @dataclass(frozen=True)
 class ThinTile:
-    """The register tile of a thin product: `rows` along the matrix, in vectors of lanes or one by one, `columns` of the
-    few vectors, and the `depth` of the reduction."""
+    """The register tile of a thin product: `rows` along the matrix (vectors in `streams`, elements in `dots`),
+    `columns` of the few vectors, and the `depth` along the reduction."""
 
     rows: int
     columns: int
@@ -199,7 +199,8 @@ def streams(
 def _around(
     s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile
 ) -> tuple[Handle, list[Handle]]:
-    """Return the loop over the reduction, and the loops other than it, `long` and `short`."""
+    """Return the loop over the reduction, and the other loops without `long` and `short`. Raises ScheduleError if these
+    are not around the reduction."""
     require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
     *spatial, k = s.get_loops(block)
     tile_labels = {s.label(loop) for loop in (long, short) if loop is not None}
@@ -209,5 +210,5 @@ def _around(
 
 
 def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:
-    """Return the sizes of a register tile, limited by the extents of its loops."""
+    """Return the sizes of a register tile for `register_tile`, limited by the extents of the loops."""
     return {loop: [min(size, s.extent(loop))] for loop, size in sizes.items()}

@@ -15,18 +15,18 @@ from compiler.recipes.steps import by_axis, in_vectors, inside, target_of
 from compiler.schedule import Handle, Schedule, Size
 
 MOST, FEWEST = 14, 7
-"""The most tiles of a register tile, and the fewest of a block, if a row has as many."""
+"""The most Winograd tiles of a register tile, and the fewest of a block, if a row has as many."""
 PANEL = 2.7
-"""The approximate cycles of loading a vector of the filters' panel from L2."""
+"""The approximate cycles of loading a vector of a panel of filters from L2."""
 NEAR = 1.05
-"""Fewer rows in a block are preferred up to this cost ratio: transformed tiles stay in L1 and L2."""
+"""The largest cost ratio up to which fewer rows in a block are preferred: transformed tiles stay in L1 and L2."""
 
 
 @dataclass(frozen=True)
 class WinogradBlocks:
-    """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`.
-    `results` are the copy to the layout of the result and elementwise blocks on it. `reads_last`, `gives_last`: the
-    image and the result have channels last."""
+    """The labels of the blocks of a convolution by Winograd's transforms, as `alternatives.transforms.convolved` names
+    them. `results` are the copy to the layout of the result and elementwise blocks after it. `reads_last`,
+    `gives_last`: whether the image, and the result, have channels last."""
 
     border: str
     columns: str
@@ -41,14 +41,14 @@ class WinogradBlocks:
 
     @property
     def row(self) -> int:
-        """The axis of the result's rows, counted from its last axis."""
+        """The axis of the result's rows, as a negative position from the end."""
         return -3 if self.gives_last else -2
 
 
 @dataclass(frozen=True)
 class WinogradTiles:
-    """The rows of tiles, and tiles of a row, of a block; the tiles and vectors of filters of a register tile. `tiles`
-    may be an open choice."""
+    """The tiles of a Winograd convolution: a block has `rows` rows of `columns` tiles; a register tile has `tiles`
+    tiles, which may be an open choice, by `vectors` vectors of filters."""
 
     rows: int
     columns: int
@@ -57,14 +57,14 @@ class WinogradTiles:
 
 
 def transformed_tiles(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A convolution in the form of `winograd-2x2` or `winograd-4x4`, matched at its products."""
+    """Yield the schedule of a convolution in the form of `winograd-2x2` or `winograd-4x4`, matched at its products."""
     blocks = _blocks(draft, label)
     if blocks is not None:
         yield Alternative("winograd", partial(_apply, blocks=blocks), optional=False)
 
 
 def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
-    """Return the blocks around the products of transformed tiles; None for other blocks."""
+    """Match the blocks around the product `label` of transformed tiles; None for other blocks."""
     program, product = draft.schedule.program, draft.block(label)
     sizes = [axis.size for axis in product.axes]
     if product.combiners != ("add",) or product.spatial != 5 or len(sizes) != 6 or sizes[0] != sizes[1]:
@@ -94,18 +94,19 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
 
 
 def _is_last(block: Block, access: Access) -> bool:
-    """Return whether the last index of an access depends on the block's last spatial axis alone."""
+    """Return whether the last index of an access depends on the block's last spatial axis and no other."""
     return access.index[-1].variables() == {block.spatial - 1}
 
 
 def _writers(program: Program, block: Block) -> list[str]:
-    """Return the labels of the only writers of temporaries that a block reads."""
+    """Return the labels of the blocks that write temporaries which a block reads; temporaries of several writers are
+    skipped."""
     writers_of_sources = (program.writers[name] for name in block.sources if name in program.allocs)
     return [writers[0].label for writers in writers_of_sources if len(writers) == 1]
 
 
 def _readers(draft: Draft, block: Block) -> Iterator[Block]:
-    """Iterate over the blocks that depend on a block, in program order."""
+    """Iterate over the unscheduled blocks that depend on a block, directly or not, in program order."""
     written = {block.writes[0].buffer}
     for label, other in draft.schedule.program.blocks.items():
         if written & set(other.sources) and label in draft.left:
@@ -127,8 +128,9 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
-    """Choose the block of tiles, whole rows if half of L2 holds a transformed row, and the register tile of the fewest
-    cycles, a divisor of the block unless that is one row. An image has `down` rows of tiles."""
+    """Choose the tiles of a block: whole rows if a transformed row fits half of L2. Add the choice of the register
+    tile, by default that of the fewest cycles; it divides the block unless that is one row. An image has `down` rows of
+    tiles."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
@@ -138,7 +140,7 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
     most = min((machine.registers - vectors - 1) // vectors, MOST)
 
     def cycles(rows: int, tile: int) -> float:
-        """Cycles of a tile and filter, in vectors."""
+        """The estimated cycles of a reduction step for each Winograd tile, with register tiles of `tile` tiles."""
         step = max(step_cycles(tile * vectors, tile + vectors), PANEL * vectors)
         return -(-rows * columns // tile) * step / (rows * columns)
 
@@ -158,8 +160,8 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
 def winograd(
     s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int
 ) -> tuple[Handle, Handle, Handle]:
-    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles. Return the loops over rows of the
-    border copy, and over rows and columns of blocks.
+    """Schedule a convolution by Winograd's transforms F(m x m, 3 x 3) in blocks of rows of tiles. Return the loops over
+    rows of the border copy, and over rows and columns of blocks.
 
         border; columns; input; product; rows; output; result
       ->
@@ -202,7 +204,7 @@ def winograd(
 
 
 def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
-    """Compute the results of each tile from its rows, for a vector of filters."""
+    """Compute the results of each tile from its transformed rows inside the loop `at`, for a vector of filters."""
     rows, output = map(s.get_block, (blocks.rows, blocks.output))
     s.compute_at(output, at)
     down, across, p, q, k = by_axis(s, output, at)
@@ -214,7 +216,7 @@ def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
 
 
 def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> None:
-    """Compute the transformed tiles from their columns, for a vector of channels."""
+    """Compute the transformed tiles from their transformed columns inside the loop `at`, for a vector of channels."""
     columns, input = map(s.get_block, (blocks.columns, blocks.input))
     s.compute_at(input, at)
     i, j, down, across, (c,) = by_axis(s, input, at)
@@ -226,7 +228,7 @@ def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> N
 
 
 def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Handle, lanes: int) -> None:
-    """Tile the products of transformed tiles in registers, with packed panels of filters."""
+    """Tile the products of transformed tiles inside the loop `at` in registers, with packed panels of filters."""
     product, panel = s.get_block(blocks.product), tiles.vectors * lanes
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
     i, j, down, across, (k,), (c,) = by_axis(s, product, at)

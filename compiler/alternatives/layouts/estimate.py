@@ -15,8 +15,7 @@ from compiler.program.tree import Access
 from compiler.types.machines import Gpu, Machine
 
 TRANSPOSED = 1.05
-"""The cost, relative to its multiplications, of a convolution that stores plain: its tiles have lanes of channels and
-are transposed."""
+"""The cost, relative to its multiplications, of a convolution whose tiles are transposed to store a plain result."""
 DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
 """The cost of a depthwise convolution relative to its multiplications, vectorized by pixels, and by channels."""
 STRIDED = 1.8

@@ -22,17 +22,18 @@ from compiler.schedule import Handle, Schedule, Size
 MOST_THREADS = 1024
 """The most threads of a block."""
 LEAST = 2 * WARP
-"""The fewest iterations of a reduction for several threads."""
+"""The fewest iterations of a reduction that several threads share."""
 EACH = 4
-"""The fewest iterations of a thread in a part of a reduction."""
+"""The fewest iterations of each thread in a part of a reduction."""
 FEW, LONG = 1024, 1024
-"""The most results of a product, and the shortest reduction, for several threads to share a result."""
+"""The most results, and the fewest iterations for each, of a product with reuse whose results several threads share."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """The extents of a reduction: results, iterations of each, and the longest reduce axis. `column` is the axis of
-    results contiguous in the largest operand, None if the reduction is contiguous, along the axis `row`."""
+    """The extents of a reduction: the numbers of `results` and of iterations for each (`rounds`), and the `longest`
+    reduce axis. `column` is the spatial axis along which the largest operand is contiguous, None if it is contiguous
+    along the reduce axis `row`."""
 
     results: int
     rounds: int
@@ -42,7 +43,7 @@ class Extents:
 
     @classmethod
     def of(cls, block: Block) -> Extents:
-        """Return the extents of a block with a reduction."""
+        """Return the extents of a block that is a reduction."""
         sizes = [axis.size for axis in block.axes]
         spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
         last = _neighbours(block)
@@ -52,7 +53,7 @@ class Extents:
 
 
 def _neighbours(block: Block) -> set[int]:
-    """Return the axes in the last index of the operand indexed by the most axes."""
+    """Return the axes, of extent above 1, in the last index of the operand that depends on the most axes."""
     moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     reads = [access for access in block.reads if access.index]
     if not reads:
@@ -62,13 +63,14 @@ def _neighbours(block: Block) -> set[int]:
 
 
 def _streams(block: Block) -> bool:
-    """Return whether each element of some operand is used once, so that reading it takes as long as all iterations."""
+    """Return whether an operand depends on all axes: each of its elements is used once, and its reads dominate."""
     moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     return any(not moving - axes_of(access) for access in block.reads)
 
 
 def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A product limited by the reads of its larger operand, such as a matrix times a vector, or one of few results."""
+    """Yield the alternatives of `reduced_together` for a product limited by the reads of an operand, such as a matrix
+    times a vector, or with few results and a long reduction."""
     block = draft.block(label)
     if not block.has_init or not block.spatial or not reuses(block):
         return
@@ -78,8 +80,8 @@ def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction with several threads for each result: of one block, or of several, whose partial results another
-    kernel adds up; with an elementwise epilogue."""
+    """Yield schedules of a reduction with several threads for each result, of one block of threads, or of several
+    blocks whose partial results a second kernel combines; with or without an elementwise epilogue."""
     block = draft.block(label)
     if not block.has_init or block.table is not None:
         return
@@ -99,8 +101,7 @@ def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _part(draft: Draft, block: Block, extents: Extents) -> int:
-    """Return the part of the longest reduce axis for one block of threads, such that all multiprocessors have
-    blocks."""
+    """Return the length of a part of the longest reduce axis with which there are blocks for all multiprocessors."""
     if extents.column is None:
         blocks, sharing = extents.results, THREADS
     else:
@@ -111,8 +112,8 @@ def _part(draft: Draft, block: Block, extents: Extents) -> int:
 
 
 def _even(length: int) -> int:
-    """Round a length up to a multiple of a power of two, at most a quarter of it: parts then need no nested
-    guards, which isl solves slowly. _even(100) is 112."""
+    """Round a length up to a multiple of a power of two that is at most a quarter of it: parts then need no nested
+    guards, which isl solves slowly. _even(100) is 112, a multiple of 16."""
     grain = 1
     while 8 * grain <= length and grain < MOST_THREADS:
         grain *= 2
@@ -142,7 +143,7 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
-    """Reduce by as many threads of a block as have work."""
+    """Schedule a reduction by the threads of a block, in columns or rows, with the numbers of threads as choices."""
     s = draft.schedule
     results, reduced = split_loops(s, handle)
     if by_columns:
@@ -159,16 +160,16 @@ DIMENSIONS = ("thread_z", "thread_y", "thread_x")
 
 
 def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8) -> Handle:
-    """Reduce each result by a block of threads: a part each, added up as in `rows_on_threads`.
+    """Reduce each result by a block of threads: a part in each thread, combined as in `rows_on_threads`.
 
         i { k { C[i] += A[i, k] } }  i { D }
       ->
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
     Neighbouring threads take neighbouring iterations of the innermost reduction loop; of several loops if it is short.
-    A result without loops gets one of one iteration. Returns the loop over results. Without an epilogue a copy stores
-    the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue that
-    reads it alone, at its own indices.
+    A result without loops gets a loop of one iteration. Returns the loop over results. Without an epilogue a copy
+    stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
+    that reads only its result, each element at the index that it writes.
     """
     result_loops, along = _results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]
@@ -183,8 +184,8 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
 
 
 def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Handle]) -> None:
-    """Reduce over several short loops, each along a dimension of the threads of a block: fused loops would be hard for
-    isl. Partial sums are combined along one dimension after another, the outermost first."""
+    """Reduce over the short loops `along`, each bound to a dimension of the threads of a block: fused loops would be
+    hard for isl. Partial sums are combined along one dimension after another, the outermost first."""
     if prod(map(s.extent, along)) <= WARP:
         return
     tile, rounds = _thread_tile(s, along)
@@ -201,8 +202,8 @@ def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Ha
 
 
 def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops over threads, at most three, and the loops inside a thread. The innermost loops are over
-    threads, the next in part, until a block has THREADS."""
+    """Divide the loops of a reduction into at most three loops over threads, and the loops inside a thread: the
+    innermost loops are over threads, and the next one is split, until a block has THREADS threads."""
     tile: list[Handle] = []
     rounds: list[Handle] = []
     threads = THREADS
@@ -225,7 +226,7 @@ def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], li
 def reduce_columns(
     s: Schedule, block: Handle, epilogue: Handle | None = None, threads: tuple[Size, Size] = (8, 32)
 ) -> Handle:
-    """Reduce neighbouring results by neighbouring threads, each result by several of them.
+    """Reduce neighbouring results by neighbouring threads, each result by several threads.
 
         j { k { C[j] += A[k, j] } }  j { D }
       ->
@@ -259,8 +260,8 @@ def reduce_columns(
 
 
 def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
-    """Split the longest loop of a reduction in parts of some length; another nest, a kernel of its own, combines their
-    results.
+    """Split the longest loop of a reduction in parts of `length` iterations; a separate nest, a second kernel, combines
+    their results.
 
         i { k { C[i] += A[i, k] } }
       ->
@@ -277,7 +278,8 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 
 
 def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops over results and those of the reduction. Raises ScheduleError unless the former come first."""
+    """Return the loops over results and the reduction loops. Raises ScheduleError unless the block is a reduction with
+    an implicit init and its loops over results come first."""
     results, reduced = split_loops(s, block)
     order = [loop.label for loop in s.program.enclosing(s.label(block))]
     if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
@@ -286,7 +288,7 @@ def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[
 
 
 def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
-    """Return the block that reads finished results from shared memory: the epilogue, or a copy."""
+    """Put the results of a reduction into shared memory; return the block that reads them: the epilogue, or a copy."""
     if epilogue is None:
         return s.cache_write(block, "shared")
     s.set_scope(block, "shared")

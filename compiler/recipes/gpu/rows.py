@@ -1,4 +1,4 @@
-"""Rows on GPUs: a block of threads for each row, with the producers of the row, reductions among them."""
+"""Rows on GPUs: a block of threads computes a row with its producers, reductions included."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from compiler.recipes.steps import fused, inside, nest, node_of
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 4
-"""The threads that add up partial sums after those of a warp."""
+"""The number of threads that combine partial results after the 32 of a warp."""
 LONG = 1 << 16
-"""The shortest rows to split over several blocks if there are few rows."""
+"""The shortest rows that are split over several blocks of threads if there are few rows."""
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block along rows with its producers in one kernel: a block of threads for each row."""
+    """Yield the schedule of an elementwise block and its producers in one kernel, with a block of threads for each row,
+    if a producer is a reduction."""
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
@@ -42,7 +43,7 @@ def _is_tiled(block: Block) -> bool:
 
 
 def _needed(draft: Draft, label: str) -> list[str]:
-    """Return the unscheduled blocks whose only readers are a block and other such blocks, in program order."""
+    """Return the unscheduled blocks read only by `label` and by other such blocks, in program order; no products."""
     needed = {label}
     for name in reversed(draft.left):
         readers = {reader.label for reader in draft.readers(name)}
@@ -60,8 +61,8 @@ def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:
 
 
 def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
-    """Schedule a block row by row with its producers, a block of threads for each row. Reductions have a part for each
-    thread; a warp combines its parts by shuffles, and one thread those of the warps.
+    """Schedule a block row by row with its producers, a block of threads for each row. In reductions each thread
+    reduces a part; a warp combines its parts by shuffles, and one thread combines those of the warps.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
@@ -97,8 +98,8 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
 
 
 def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Reduce a row by the threads of a block: several elements by each thread, then by warps, then over the warps. A
-    row of at most a warp's threads is reduced by one warp."""
+    """Reduce a row by the threads of a block: several elements by each thread, then by each warp, then over the warps.
+    A row of at most WARP elements stays as it is."""
     node = node_of(s, block)
     inner = s.get_loops(block)[-1]
     if s.extent(inner) <= WARP:
@@ -127,13 +128,13 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
 
 
 def add_by_fewer(s: Schedule, block: Handle) -> None:
-    """Add up partial results by a warp, then FEW threads, then one."""
+    """Combine the partial results of a reduction by WARP threads, then by FEW threads, then by one."""
     for threads in (WARP, FEW):
         _added_by(s, block, threads)
 
 
 def _added_by(s: Schedule, block: Handle, threads: int) -> None:
-    """Add up the partial results of a sum by some threads, if there are more results than threads."""
+    """Combine the partial results of a reduction by `threads` threads, if there are more results than threads."""
     loop = s.get_loops(block)[-1]
     if s.extent(loop) <= threads:
         return

@@ -16,20 +16,20 @@ from compiler.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
 
 WARP, THREADS = 32, 256
-"""The threads of a warp, and the default of a block."""
+"""The threads of a warp, and the default number of threads of a block."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 MOST_PANEL = 64
 """The most elements of a panel along one reduce axis."""
 WIDE = 4
-"""The elements of a vector that a thread fetches."""
+"""The elements of a vector that a thread fetches at once."""
 TILE = 64
-"""The default results of a thread, if there are enough for all multiprocessors."""
+"""The default number of results of a thread, if there are enough results for all multiprocessors."""
 
 
 def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction with reuse of operands: multi-level tiles, S S S R R S R S, for blocks, virtual threads and threads;
-    operands in shared memory; the epilogue on finished tiles.
+    """Yield schedules of a reduction with reuse of operands by multi-level tiles, S S S R R S R S, for blocks, virtual
+    threads and threads; operands are in shared memory, and the epilogue is applied to finished tiles.
 
     Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020).
     """
@@ -63,8 +63,8 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
 
 
 def _preferred_tiles(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the default threads and elements of a thread for each axis: neighbouring threads along the last axes, and
-    as many elements as leave work for all multiprocessors."""
+    """Return for each axis the default numbers of threads and of elements of a thread: neighbouring threads along the
+    last axes, and as many elements as leave work for all multiprocessors."""
     machine = draft.gpu
     elements = min(TILE, max(1, prod(extents) // (machine.multiprocessors * THREADS)))
     threads = THREADS
@@ -78,8 +78,8 @@ def _preferred_tiles(draft: Draft, extents: Sequence[int]) -> list[tuple[int, in
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
-    """Add the choices of virtual threads, threads and elements along an axis: all even splits; powers of two, with
-    padding, for an extent with large prime factors."""
+    """Add the choices of virtual threads, threads and elements of a thread along a loop: all splits without remainder;
+    for an extent with large prime factors, powers of two with padding."""
     s = draft.schedule
     extent = s.extent(loop)
     if extent == 1:
@@ -93,7 +93,7 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
 
 
 def _panel(draft: Draft, extent: int) -> Size:
-    """Add the choice of a reduce axis' elements to fetch at once."""
+    """Add the choice of how many elements along a reduce axis are fetched at once."""
     sizes = [d for d in _divisors(extent) if d <= MOST_PANEL]
     if not _is_smooth(extent):
         sizes = [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
@@ -105,12 +105,13 @@ def _divisors(number: int) -> list[int]:
 
 
 def _is_smooth(number: int) -> bool:
-    """Return whether a number has no prime factor above 7. It then divides a power of 210."""
+    """Return whether a number has no prime factor above 7; it then divides a power of 210."""
     return pow(210, number.bit_length(), number) == 0
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block with its results spread over threads; without a reduction also four for each thread."""
+    """Yield schedules of a block with its results spread over threads; without a reduction also four results for each
+    thread, and inlined."""
     block = draft.block(label)
     if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
@@ -123,8 +124,8 @@ def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block; refuse copies that would then compute no equation of the program, such as one of several results:
-    they cannot be proved."""
+    """Inline a block. Raises ScheduleError if a reader without an origin (a copy of a result of several, for example)
+    would then compute a value: it is no te result of the program and cannot be proved."""
     readers = [reader.label for reader in draft.readers(label)]
     inlined_labels = inlined(draft, label)
     for reader in map(draft.block, readers):
@@ -141,7 +142,7 @@ def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
 
 
 def reuses(block: Block) -> bool:
-    """Return whether several results read one element of an operand."""
+    """Return whether several results of a block read the same element of an operand."""
     spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce and axis.size > 1}
     return any(spatial - axes_of(access) for access in block.reads)
 
@@ -154,8 +155,8 @@ def cooperative_fetch(
     threads: Size | tuple[Size, Size],
     vector: int = 1,
 ) -> Handle:
-    """Copy the part of a buffer that a loop's iteration reads to shared memory, by all threads of a block, a vector
-    each at a time.
+    """Copy the part of a buffer that an iteration of `at_loop` reads to shared memory, by all threads of a block, a
+    vector of `vector` elements each at a time.
 
         k.0 { C reads A }
       ->
@@ -176,8 +177,8 @@ def cooperative_fetch(
 
 
 def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
-    """Bind a loop to the threads of a block, along x, or y and x, neighbours next to each other, a vector each at a
-    time."""
+    """Bind a loop to the threads of a block along x, or y and x for two counts: neighbouring threads take neighbouring
+    vectors of `vector` elements."""
     sizes = threads if isinstance(threads, tuple) else (threads,)
     _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
     if vector > 1:
@@ -188,11 +189,12 @@ def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[S
 
 @dataclass(frozen=True)
 class ThreadTiles:
-    """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
-    reduce axis the elements of a panel; and the elements in a thread's fetch of each operand.
+    """Tiles of a reduction on a GPU. spatial: for each spatial axis the numbers of virtual threads, threads and
+    elements of a thread. reduce: for each reduce axis the elements of a panel. vector: the elements that a thread
+    fetches at once.
 
-    twice: operands are double-buffered, the next panel is fetched during this one. padded: rows of fetched tiles are
-    padded to begin in different banks.
+    twice: operands are double-buffered: the next panel is fetched while this one is computed. padded: rows of fetched
+    tiles are padded to begin in different banks.
     """
 
     spatial: Sequence[tuple[Size, Size, Size]]
@@ -204,7 +206,7 @@ class ThreadTiles:
 
 def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
     """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
-    of each spatial axis; operands fetched to shared memory by all threads of a block; the epilogue on their tile.
+    of each spatial axis. All threads of a block fetch operands to shared memory and apply the epilogue to their tile.
 
         s { r { C } }  s { D }
       ->
@@ -283,8 +285,8 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
 
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
-    """Distribute the epilogue of a tile like the tile, so that each thread has its own elements; return the loop over
-    threads."""
+    """Split and bind the loops of the epilogue `out` inside its `depth` block loops like the tile, so that each thread
+    reads the results that it computed; return the loop over threads."""
     tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
     by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
     cuts = [

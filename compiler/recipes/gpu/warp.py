@@ -23,14 +23,15 @@ from compiler.schedule import Handle, Schedule, Size
 DEPTH = 16
 """The extent of an MMA tile along k."""
 FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
-"""The first architecture whose tensor cores multiply a dtype."""
+"""Map a dtype to the first architecture, sm_NN, whose tensor cores multiply it."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
-"""The most warps of a block and MMA tiles of a warp along an axis, and MMA tiles along k of a panel."""
+"""The most warps of a block and the most MMA tiles of a warp along an axis, and the most MMA tiles of a panel along
+k."""
 
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in shared memory, also
-    fetched a round ahead, and the epilogue on finished tiles.
+    """Yield schedules of a matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in
+    shared memory, fetched a round ahead or not, and the epilogue on finished tiles.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """
@@ -54,8 +55,8 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _lies_along_k(block: Block) -> bool | None:
-    """Return whether the second operand of a matmul is contiguous along k, B[n, k]; False for B[k, n]; None for other
-    blocks."""
+    """Return True for a matmul whose second operand is B[n, k], contiguous along k, False for B[k, n], and None for
+    other blocks."""
     order = [[form.variables() for form in access.index] for access in block.reads]
     *many, m, n, k = [{axis} for axis in range(len(block.axes))]
     if len(order) != 2 or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
@@ -75,8 +76,8 @@ def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequen
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, Size]:
-    """Add the choices of the warps of a block and the MMA tiles of a warp along an axis, powers of two that divide it.
-    Each is above one if possible: a loop of one iteration would be missing in the nest that clears the sums."""
+    """Add the choices of warps of a block and MMA tiles of a warp along a loop, powers of two that divide the number of
+    MMA tiles. Each is above one if possible: the nest that clears the sums would lack a loop of one iteration."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
     matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
@@ -84,22 +85,22 @@ def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, S
 
 
 def _powers(number: int, most: int) -> list[int]:
-    """Return the powers of two, from 2 to `most`, that divide a number; 1 if there are none."""
+    """Return the powers of two from 2 to `most` that divide a number; [1] if there are none."""
     return [1 << bits for bits in range(1, most.bit_length()) if number % (1 << bits) == 0] or [1]
 
 
 KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
-"""The names of dtypes in intrinsics."""
+"""Map a dtype to its name in the names of intrinsics."""
 ROW_BITS = 128
-"""The bits of a row that a thread addresses in ldmatrix: rows begin at multiples."""
+"""The bits of a row that a thread addresses in ldmatrix; rows must begin at multiples of it."""
 
 
 @dataclass(frozen=True)
 class WarpTiles:
-    """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; the MMA tiles
-    along k of a panel; the elements in a thread's fetch.
+    """Tiles of a matmul on tensor cores. warps, matrices: the warps of a block and the MMA tiles of a warp, along m and
+    n. panel: the MMA tiles of a panel along k. vector: the elements that a thread fetches at once.
 
-    twice: operands are double-buffered, the next panel is fetched during this one.
+    twice: operands are double-buffered: the next panel is fetched while this one is computed.
     """
 
     warps: tuple[Size, Size]
@@ -110,7 +111,7 @@ class WarpTiles:
 
 
 def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
-    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or a batch, for the tensor cores of a GPU.
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] or B[n, k], or a batch of matmuls, for the tensor cores of a GPU.
 
         m { n { k { C } } }  m { n { D } }
       ->
@@ -186,7 +187,7 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
-    """Return the elements of a thread's vector in an elementwise block: 4 of 32 bits, else 2."""
+    """Return the elements that a thread computes at once in an elementwise block: 4 if all have 32 bits, else 2."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
@@ -203,8 +204,8 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
-    """Load the part of an operand that an iteration reads to fragments, by MMA tiles; `along_k`: its rows are along
-    k."""
+    """Load the part of the operand at `position` that an iteration of the loop `at` reads to fragments, by MMA tiles of
+    `size` rows, with `intrinsic`. `along_k`: whether the rows of the tile's layout run along k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
     s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
@@ -220,17 +221,18 @@ _LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
     (1, True): lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS),
     (1, False): lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS),
 }
-"""The layout of each operand's MMA tiles, by its position and whether its rows lie along k."""
+"""The index map to MMA tiles of each operand, by its position and by `along_k` of `_load`."""
 
 
 def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
-    """Return the loops around a block with the labels of other loops, where they exist."""
+    """Return the loops around a block that have the labels of `loops`; labels without such a loop are skipped."""
     by_label = {s.label(loop): loop for loop in s.get_loops(block)}
     return [by_label[s.label(loop)] for loop in loops if s.label(loop) in by_label]
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Bind loops to warps, unroll those over MMA tiles, and tensorize one tile."""
+    """Fuse and bind `warps` to thread_y, unroll the loops `matrices` over MMA tiles, and replace the nest `matrix` by
+    an intrinsic."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:
