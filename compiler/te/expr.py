@@ -127,7 +127,8 @@ class Operand(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint combiner of several results: their identities, and the combined values as expressions of operands."""
+    """A joint combiner of several results. operands: the accumulators, then the added values, one a result each;
+    results: the combined values, expressions of these."""
 
     operands: tuple[Operand, ...]
     identities: tuple[Const, ...]

@@ -230,7 +230,7 @@ def all_of(*conditions: Truth) -> Truth:
 
 
 def any_of(*conditions: Truth) -> Truth:
-    """The disjunction of conditions, an i1. Raises TeError.
+    """The disjunction of conditions, an i1. Raises TeError without conditions.
 
     >>> X = te.constant([-1.0, 0.5, 2.0])
     >>> B = te.compute((3,), lambda i: te.any_of(X[i] < 0.0, X[i] > 1.0))

@@ -9,7 +9,7 @@ from torch import fx
 
 
 def views_of_results(graph: fx.Graph) -> set[fx.Node]:
-    """Recompute the views among a graph's results at its end, from one tensor; return the added nodes.
+    """Recompute results that share memory, at the end of a graph, as views of one tensor; return the added nodes.
 
         y = x * 2; z = y.t(); return y, z, z @ y
       ->

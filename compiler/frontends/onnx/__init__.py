@@ -3,7 +3,7 @@
 types.py       dtypes
 table.py       the table of operators: `handles`, and `Node`, the argument of handlers
 operators/     the handlers, by family
-refusals.py    why the other operators have none
+refusals.py    the reasons for which other operators have no handler
 legacy.py      operators of old opsets
 loading.py     a model from a file: checked, its dimensions bound
 evaluation.py  constant folding by ONNX's reference evaluator

@@ -37,7 +37,7 @@ def handler_of(domain: str, operator: str) -> Handler | None:
 
 
 def of_plugin(domain: str, operator: str) -> Handler | None:
-    """Return a plugin's handler of an operator, which reports its own errors as the plugin's; None without one."""
+    """Return a plugin's handler of an operator, with its errors reported as the plugin's; None without one."""
     part = plugins.parts("ONNX operator").get(plugins.onnx_name(operator, domain))
     return None if part is None else part.guarded
 

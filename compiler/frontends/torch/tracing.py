@@ -1,4 +1,4 @@
-"""Decompositions during tracing: to torch's core ATen set, except for operators with a te form of their own."""
+"""Decompositions to torch's core ATen set during tracing, except for composite operators that te has a form of."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNDECOMPOSED = (
     aten.triu.default,
     aten.roll.default,
 )
-"""Operators that are not decomposed: each has a te form of its own."""
+"""Operators that are not decomposed, since the table of operators has a te form of each."""
 
 
 @cache

@@ -89,8 +89,8 @@ class Resizing:
         return min(max(low + rounds_up, 0), self.extent - 1)
 
     def weights(self, i: int) -> Weights:
-        """Return the weights of output i; source elements beyond an end are the end's, or with `exclude_outside` none:
-        extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1: 0.75}."""
+        """Return the weights of output i; those beyond an end are added to the end's, or dropped (exclude_outside).
+        Example: extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1: 0.75}."""
         position = self.coordinate(i)
         kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
         shrink = min(self.scale, 1.0) if self.antialias else 1.0

@@ -50,7 +50,8 @@ BINARY: dict[str, Callable[..., Tensor]] = {
 
 
 def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, object], Tensor]:
-    """Wrap an operator so that it raises TeError for mixed dtypes, and operands that are neither tensor nor number."""
+    """Wrap an operator so that it raises TeError for an operand that is neither tensor nor number, and, except for @,
+    for mixed dtypes."""
 
     def operate(left: object, right: object) -> Tensor:
         a, b = _operand(symbol, left, right), _operand(symbol, right, left)

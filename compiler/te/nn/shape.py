@@ -1,4 +1,4 @@
-"""Operators that move elements: transpose, reshape, slice, concat and their kin."""
+"""Operators that move elements, such as transpose, reshape, slice and concat."""
 
 from __future__ import annotations
 

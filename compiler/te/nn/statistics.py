@@ -18,7 +18,8 @@ from compiler.te.tensor import Tensor
 def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, name: str = "norm") -> Tensor:
     """Y = (sum of |X|^p)^(1/p) over axes (all by default); for p = inf or -inf the maximum or minimum of |X|.
 
-    For p = 0, the number of non-zero elements. x is of a float dtype. Raises TeError.
+    For p = 0, the number of non-zero elements. Axes are dropped, or with keepdims kept with extent 1. x is of a float
+    dtype. Raises TeError.
     Elsewhere: ONNX ReduceL1, ReduceL2; torch linalg.vector_norm.
     """
     dims, acc_dtype = check_axes("norm", check_float("norm", x), axis), accumulator(x.dtype)
@@ -45,7 +46,7 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
 def var(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "var") -> Tensor:
     """Y = sum of (X - mean)^2 over axes (all by default), divided by max(0, number of elements - correction).
 
-    x is of a float dtype. Raises TeError. Elsewhere: torch var.
+    Axes are dropped, or with keepdims kept with extent 1. x is of a float dtype. Raises TeError. Elsewhere: torch var.
     """
     return _variance("var", x, axis, correction, keepdims, False, name)
 
@@ -75,7 +76,7 @@ def _variance(operator: str, x: Tensor, axis: Axes, correction: float, keepdims:
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "any") -> Tensor:
     """Y = an i1, true if any element over the axes (all by default) is not 0.
 
-    Raises TeError.
+    Axes are dropped, or with keepdims kept with extent 1. Raises TeError.
     """
     return _truth_reduction("any", e.max, x, axis, keepdims, name)
 
@@ -83,7 +84,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "any")
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "all") -> Tensor:
     """Y = an i1, true if all elements over the axes (all by default) are not 0.
 
-    Raises TeError.
+    Axes are dropped, or with keepdims kept with extent 1. Raises TeError.
     """
     return _truth_reduction("all", e.min, x, axis, keepdims, name)
 

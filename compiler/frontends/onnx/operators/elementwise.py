@@ -65,7 +65,7 @@ register(
 
 
 def operands(node: Node) -> tuple[Tensor, Tensor | float]:
-    """Return the two inputs; the second as a number if it is a constant of one element that does not raise the rank."""
+    """Return two inputs; the second as a number if it is a constant of one element (no bool) and of no higher rank."""
     number = node.number(1)
     left = node.tensor(0)
     fits = number is not None and not isinstance(number, bool) and len(node.value(1).shape) <= left.rank
@@ -268,6 +268,6 @@ def shrink(node: Node) -> Tensor:
 
 
 def broadcast(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """Broadcast a tensor to the common shape of its own and another, as numpy does; return it if that is its own."""
+    """Broadcast x to the common shape of x and `shape`, as numpy does; return x unchanged if that is its shape."""
     result_shape = broadcast_shape("broadcast", shape, x)
     return x if result_shape == x.shape else compute(result_shape, lambda *i: read_at(x, i), name)

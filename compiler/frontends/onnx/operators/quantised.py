@@ -72,7 +72,7 @@ def quantize(node: Node) -> Tensor:
 
 @handles("DynamicQuantizeLinear")
 def dynamic_quantize(node: Node) -> list[Tensor]:
-    """Quantise to u8, with the range from min(x, 0) to max(x, 0) mapped to 0 to 255; also the scale and zero point."""
+    """Map the range of x's elements and 0 to 0 ... 255, a u8; also the scale, 1 for an empty range, and zero point."""
     x, name = node.tensor(0), node.name
     low, high = (limit(bound(x), 0.0) for limit, bound in ((nn.minimum, nn.min), (nn.maximum, nn.max)))
     step = nn.div(nn.sub(high, low), 255.0)
@@ -116,7 +116,7 @@ def matmul_integer(node: Node) -> Tensor:
 
 @handles("ConvInteger")
 def conv_integer(node: Node) -> Tensor:
-    """The convolution of x minus its zero point with w minus its own, as i32."""
+    """The convolution of x - zero point of x with w - zero point of w, as i32."""
     return _convolve(node, node.tensor(0), node.optional(2), node.tensor(1), node.optional(3), node.name)
 
 

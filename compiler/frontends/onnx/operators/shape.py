@@ -1,4 +1,4 @@
-"""Operators that move elements: Reshape, Concat, Slice and their kin."""
+"""Operators that move elements, such as Reshape, Concat and Slice."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def batch_norm(
 def instance_norm(
     call: Call, x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias, statistics for each channel; also mean and 1 / sqrt."""
+    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over all dimensions except 1."""
     return _normalise(call, x, [d for d in range(x.rank) if d != 1], eps, (weight, bias, slice(1, 2)))
 
 
@@ -75,8 +75,8 @@ def batch_norm_training(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor | None, ...]:
-    """batch_norm with the batch's mean and variance: the result, the mean, 1 / sqrt(variance + eps), and the updated
-    running mean and variance; without `training` batch_norm, and the running ones unchanged."""
+    """batch_norm with the batch's statistics: the result, mean, rstd = 1 / sqrt(variance + eps), and updated running
+    mean and variance; without `training` the results of batch_norm, and the running ones unchanged."""
     if not training:
         return (*batch_norm(call, x, weight, bias, mean, variance, momentum, eps), mean, variance)
     normalised, batch_mean, inverse_deviation = instance_norm(call, x, weight, bias, training, momentum, eps)
@@ -100,7 +100,7 @@ def _normalise(
     affine: tuple[Tensor | None, Tensor | None, slice],
     source_index: Callable[[tuple[Index, ...]], tuple[Index, ...]] = lambda i: i,
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias with statistics over `dims` of x; also mean and 1 / sqrt.
+    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), with statistics over `dims` of x.
 
     affine: weight, bias, and the result's dimensions that index both. source_index: maps an index of the result to x's.
     """
@@ -121,7 +121,7 @@ def _normalise(
 def layer_norm(
     call: Call, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over the last len(shape) dimensions; also mean and 1 / sqrt."""
+    """(x - mean) * rstd * weight + bias, mean, rstd = 1 / sqrt(variance + eps), over the last len(shape) dimensions."""
     first = x.rank - len(shape)
     return _normalise(call, x, range(first, x.rank), eps, (weight, bias, slice(first, None)))
 
@@ -138,7 +138,7 @@ def group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over each group of channels; also mean and 1 / sqrt."""
+    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over each group of channels."""
     size = channels // groups
     split = nn.reshape(x, (batch, groups, size, *x.shape[2:]), f"{call.name}.groups")
     affine = (weight, bias, slice(1, 2))

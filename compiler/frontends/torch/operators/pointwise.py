@@ -59,7 +59,7 @@ for _name, _formula in _UNARY.items():
 
 @operator("gelu")
 def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution function of x, or its tanh approximation."""
+    """x Phi(x) for the standard normal distribution function Phi, or with approximate="tanh" its tanh approximation."""
     return pointwise(call, formulas.gelu if approximate == "none" else formulas.gelu_tanh, x)
 
 

@@ -73,7 +73,7 @@ def _arg_extreme(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int,
 
 
 def _register_extreme(side: str, combine: e.Reduction, select: Callable[..., Tensor]) -> None:
-    """Register `{side}.dim`, the extreme along a dimension and its first index, and `arg{side}`, the index only."""
+    """Register `{side}.dim`, extremes along a dimension and their first indices, and `arg{side}`, the indices only."""
 
     def extreme(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         return _reduce_to_result(call, combine, x, [dim], keepdim), _arg_extreme(call, select, x, dim, keepdim)

@@ -26,7 +26,7 @@ def view(call: Call, x: Tensor, *given: object) -> Tensor:
 
 @operator("permute", trivial=True)
 def permute(call: Call, x: Tensor, dims: Sequence[int]) -> Tensor:
-    """Permute the dimensions."""
+    """Permute the dimensions: dimension d of the result is dimension dims[d] of x."""
     order = [dimension(d, x.rank) for d in dims]
     return x if order == sorted(order) else nn.transpose(x, order, call.name)
 
