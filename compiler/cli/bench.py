@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 1 for a wrong result or none, 130 after an interruption, with the results so far."""
+    """Measure workloads or models; return 1 for a wrong result or none, 130 after an interruption, else 0."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads

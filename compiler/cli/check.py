@@ -61,7 +61,7 @@ class Steps:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 1 for a fault, or if the time is over before the check ends."""
+    """Check the kernels of a program; return 1 for a fault, or if the time is over before the check ends, else 0."""
     from compiler.autotune.deadline import TimeIsUp, until
 
     steps = Steps(options.seconds)

@@ -36,7 +36,7 @@ MODES = ("script", "steps", "json", "python", "llvm", "asm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments: a subcommand, the file, and its own."""
+    """Add the command's arguments: a subcommand, with the file and the subcommand's options."""
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
 
     def action(name: str, help: str, run_action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -106,7 +106,7 @@ def _prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Run the selected action and return its exit status."""
     run_action: Callable[[argparse.Namespace], int] = options.run_action
     return run_action(options)
 

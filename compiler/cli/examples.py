@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Write the example files to the folder; return 0. Raises InputError if it has other files with their names."""
     from compiler.examples import FILES, path
 
     folder = to_path(options.folder)

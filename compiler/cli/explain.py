@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Print the code of a program or of the group `--group` and its cost, or the work of each group; return 0."""
     workload = program.workload(options.program, options.scale)
     try:
         selected = _program(options, workload)

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Print the canonical hash of each te function; return 0."""
     from compiler.graph.canonical import canonical_functions
     from compiler.pipeline.source import check_is_program
 

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Print the parts of each plugin; return 0."""
     registries = plugins.registries()
     if not registries:
         print("no plugin is installed or loaded: docs/plugins.md says how to write one, --load FILE loads one")

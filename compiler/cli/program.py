@@ -49,7 +49,7 @@ def module(name: str, shapes: Shapes = ()) -> ModuleOp:
 
 
 def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
-    """The selected program: a workload's function, a model, or a file's module. Raises as `module` does."""
+    """The program of the arguments: a workload's function, a model, or a file's module. Raises like `module`."""
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     if benchmark is not None:
         return benchmark.function()

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 1 for a wrong result."""
+    """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result."""
     from compiler.driver import build_unit
     from compiler.pipeline import level_of, module_of
 
@@ -152,7 +152,7 @@ def _expected(
 
 
 def _compare(kernel: Kernel, inputs: Sequence[Array], expected: Sequence[Array] | None) -> bool:
-    """Print the largest difference of each result; return True if all are in TOLERANCE, or none is `expected`."""
+    """Print the largest error of each result of a call; return True if all fit TOLERANCE, or `expected` is None."""
     if expected is None:
         print(NOT_COMPARED)
         return True

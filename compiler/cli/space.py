@@ -49,7 +49,7 @@ def selection(text: str) -> Selection:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Print the scripts, samples or refusals that the options select, by default the list of sketches; return 0."""
     if options.decide is not None and options.show is None:
         raise InputError("--decide is for --show; --script N:P,P,P says both")
     if options.filter is not None and _is_about_scripts(options):

@@ -31,8 +31,8 @@ from compiler.support.spans import Span, of_op
 def replay(record: Record, judged: bool = True) -> Schedule:
     """Apply the script of a record to its stored program; if `judged`, the legality of each step is checked.
 
-    Raises ScheduleError if the program or the script is invalid, and for a step that does not apply, or is a choice
-    without a decision; the error has the step, counted from 1, and the line of the script: 'step 7, sched.split:
+    Raises ScheduleError if the program or the script is invalid, for a record of a form, which has no script, and for a
+    step that does not apply, or is a choice without a decision, with its number and line: 'step 7, sched.split:
     loop 'm': ... (line 9: %m.0, %m.1 = sched.split %m by [-1, 8] : !sched.loop, !sched.loop)'.
     """
     if record.form:
@@ -66,7 +66,7 @@ class HasScript(Protocol):
 def plan_record(record: HasScript) -> tuple[Program, Program]:
     """Return the stored program of a record, and the program after its script, as trees; legality is not checked.
 
-    This takes about 10 ms, proving each step 100 ms. Raises ScheduleError as `replay` does.
+    This takes about 10 ms; a proof of each step would take 100 ms. Raises ScheduleError, with the step and its line.
     """
     module = _parse("program", record.program)
     script = _parse("script", record.script)

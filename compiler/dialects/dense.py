@@ -1,7 +1,7 @@
 """`DenseAttr`: the elements of a tensor constant, held by reference and compared by a digest.
 
 Few elements, or equal ones, print as upstream's `dense<...>`; others as `dense_resource<NAME_DIGEST>`, whose bytes
-stand once in the trailer of the module's text, as upstream writes it. Text keeps every bit of every element.
+are once in the trailer of the module's text, as upstream writes it. Text preserves every bit of every element.
 """
 
 from __future__ import annotations

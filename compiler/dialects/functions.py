@@ -80,7 +80,7 @@ def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
 
 
 def is_private(function: FuncOp) -> bool:
-    """Whether only functions of its module can call a function."""
+    """Whether a function is private: only functions of its module can call it."""
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 

@@ -15,7 +15,8 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 
 
 def as_data(e: Explanation) -> Json:
-    """Convert all results: `loops` are machine loops, `nests` source loops, `outside` instructions by source loop."""
+    """Convert all results to JSON data: `loops` are machine loops, `nests` source loops, `outside` other
+    instructions."""
     machine, p = host(), e.profile
     return {
         "function": e.kernel.name,
@@ -34,7 +35,7 @@ def as_data(e: Explanation) -> Json:
 
 
 def loop_data(code: LoopCode) -> Json:
-    """Convert a machine loop; `path` has the source loops around it, outermost first, its own last."""
+    """Convert a machine loop to JSON data; `path` has the source loops around it, outermost first, its own last."""
     bare = asdict(replace(code, path=(), unrolled=()))
     return {
         **bare,
@@ -47,7 +48,7 @@ def loop_data(code: LoopCode) -> Json:
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:
-    """Convert a source loop with its inner loops; a measured loop has `seconds` and `runs` per call."""
+    """Convert a source loop with its inner loops to JSON data; a measured loop has `seconds` and `runs` per call."""
     loop_time = None if profile is None else profile.loops.get(nest.number)
     times = {} if loop_time is None else {"seconds": loop_time.seconds, "runs": loop_time.runs}
     return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

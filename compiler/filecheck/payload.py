@@ -3,9 +3,9 @@
     // PAYLOAD: matmul
     // PAYLOAD: matmul @tiled s/"k" %k = 4/"k" %k = 4 unrolled/
 
-stands for payloads/matmul.mlir of the file's folder or one above it: as it is; or with `@f` named `@tiled` and the
-first occurrence of a text replaced (each one: `s/A/B/g`), as sed does, but literally. A line that ends in a backslash
-continues in the next comment.
+is replaced by payloads/matmul.mlir in the file's folder or one above it: unchanged, or with `@f` renamed to `@tiled`
+and the first occurrence of a text replaced (every one: `s/A/B/g`), as by sed, but literally. A line that ends in a
+backslash continues in the next comment.
 
     // PAYLOAD: loops_D_i
       sched.unroll %i

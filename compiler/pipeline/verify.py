@@ -15,7 +15,7 @@ def verify(scheduled: object, original: object = None, name: str | None = None) 
     """Prove that a scheduled loop program computes the same as its original, or refute it; no script is needed.
 
     scheduled: a Schedule, or loops as a module, text or the path of an .mlir file, such as loops edited by hand.
-    original: the same; by default the program that the Schedule began with.
+    original: the original program, in one of these forms; by default the program that the Schedule began with.
     name: the function, where there are several.
 
     Returns a Verdict, which is true only if `proved`; a refutation gives an instance as its reason. Raises InputError

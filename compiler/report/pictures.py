@@ -98,7 +98,7 @@ def curve(task: TaskFacts) -> Drawing | None:
 
 
 def _sampled(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials to draw: each new best, and about MOST_POINTS of the others, evenly spaced."""
+    """Return the trials to draw: every n-th, at most MOST_POINTS, and each one that was the best so far."""
     step = -(-len(trials) // MOST_POINTS)
     return [trial for n, trial in enumerate(trials) if n % step == 0 or trial.seconds == trial.best]
 

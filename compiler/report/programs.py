@@ -62,7 +62,8 @@ class ProgramFacts:
 
     @property
     def bound_seconds(self) -> float | None:
-        """The seconds of a run in which every task reaches its bound; None if the bound of a task is unknown."""
+        """The seconds of a run in which every task reaches its bound; None without a whole program or a task's
+        bound."""
         bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
         return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 

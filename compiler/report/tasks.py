@@ -125,7 +125,7 @@ class TaskFacts:
 
     @property
     def gain(self) -> float | None:
-        """The speed-up of the best script over the baseline; None without measured scripts."""
+        """The cost of the baseline divided by that of the best script; None without measured scripts."""
         if self.best is None or self.baseline is None:
             return None
         gain = self.baseline.outcome.cost / self.best.outcome.cost

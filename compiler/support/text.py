@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
-    """A number and a noun: `1 record`, `2 records`."""
+    """A number and a noun: `1 record`, `2 records`; `plural` is the noun's suffix for numbers other than 1."""
     return f"{number} {noun}{'' if number == 1 else plural}"
 
 

@@ -110,7 +110,8 @@ class WorkerPool:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all started workers are ready: none loads modules during a measurement. Raises like `map`."""
+        """Wait until all started workers are ready: none loads modules later. Raises InputError and TargetError as
+        `map`."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 

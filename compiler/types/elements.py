@@ -136,7 +136,7 @@ _AMBIGUOUS = {float: "f32 or f64", int: "i32 or i64", "float": "f32 or f64", "in
 
 
 def check_dtype(dtype: object) -> str:
-    """Return te's name of a dtype, given that, numpy's name ("float32"), or a dtype of numpy or torch. Raises
+    """Return te's name of a dtype, from a name in te or numpy ("float32") or a dtype of numpy or torch. Raises
     TeError."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype

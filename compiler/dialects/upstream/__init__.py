@@ -1,4 +1,4 @@
-"""Upstream dialects, with what MLIR has and xDSL lacks: each file names it.
+"""Upstream dialects, extended by ops of MLIR that xDSL lacks.
 
 arith.py    comparisons, select and conversions on vectors; arith.remf
 math.py     math.erfc
@@ -9,5 +9,5 @@ nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 walk.py     the ops inside an op
 builders.py fast constructors of the most frequent ops of unrolled nests
 
-The names and the syntax are MLIR's; a context loads these dialects in the place of xDSL's.
+The names and the syntax are MLIR's; a context loads these dialects instead of xDSL's.
 """
