@@ -154,7 +154,7 @@ def _bounds(index: Index) -> lin.Range:
 
 @dataclass(frozen=True, eq=False)
 class Read(Expr):
-    """A read of a tensor's element, or `otherwise` where the condition is false; None for an unconditional read."""
+    """A read of a tensor's element, or `otherwise` where the condition is false; an unconditional read has neither."""
 
     tensor: Tensor
     indices: tuple[Index, ...]

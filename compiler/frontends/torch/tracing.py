@@ -1,4 +1,4 @@
-"""Decompositions to torch's core ATen set during tracing, except for composite operators that te has a form of."""
+"""Decompositions during tracing, to torch's core ATen set and the operators of UNDECOMPOSED, which have te forms."""
 
 from __future__ import annotations
 

@@ -125,9 +125,9 @@ def bce_loss(
 def kl_div(
     x: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False, name: str = "kl_div"
 ) -> Tensor:
-    """L[i...] = T * (log T - X), 0 for T = 0; X is a logarithm; `reduction` mean, sum or none.
+    """L[i...] = T * (log T - X), 0 for T = 0; X is a log-probability, T a probability; `reduction` mean, sum or none.
 
-    With `log_target`, T is a logarithm too. Raises TeError. Elsewhere: torch kl_div.
+    With `log_target`, T is a log-probability too. Raises TeError. Elsewhere: torch kl_div.
     """
     check_flag("kl_div", "log_target", log_target)
 

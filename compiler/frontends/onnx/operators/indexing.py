@@ -73,7 +73,7 @@ def top_k(node: Node) -> tuple[Tensor, Tensor]:
 
 @handles("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """values[1] where the index along a new axis of extent `depth` is the input or input + depth; else values[0]."""
+    """Input 2's second value where the index along a new axis of extent `depth` is x or x + depth, else its first."""
     indices, values = node.tensor(0), node.tensor(2)
     depth = node.integers(1, "the depth")[0]
     axis = axis_of(node, node.attribute("axis", -1), indices.rank + 1)

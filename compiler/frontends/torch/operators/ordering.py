@@ -71,7 +71,7 @@ def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
 
 @operator("median.dim")
 def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along a dimension and its index; those of a NaN for a row with one."""
+    """The lower median along a dimension and its index; NaN and its index for a row with NaNs."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
