@@ -25,7 +25,7 @@ DIALECTS = {
     "intr": "compiler.dialects.intr:INTR",
     "unit": "compiler.dialects.tile_intrinsics:UNIT",
 }
-"""Map each of our dialects to its path."""
+"""Map each of our dialects to its path, `module:name`."""
 
 UPSTREAM = {
     "arith": "compiler.dialects.upstream.arith:ARITH",
@@ -60,7 +60,7 @@ PASSES = {
     "expand-math": "compiler.passes.expand_math:ExpandMathPass",
     "plan-buffers": "compiler.passes.plan_buffers:PlanBuffersPass",
 }
-"""Map each of our passes that applies no schedule primitive to its path."""
+"""Map each of our passes that applies no schedule primitive to the path of its class, `module:name`."""
 
 Loaded: TypeAlias = Any  # a dialect, a pass or a function: whatever stands at a path
 

@@ -78,7 +78,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """The median time of a call; None before the first, and for a wrong result."""
+        """The median seconds of a call; None before the first one, and for a wrong result."""
         return median(self.samples) if self.samples and self.wrong is None else None
 
 

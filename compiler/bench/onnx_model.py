@@ -18,7 +18,7 @@ from compiler.bench.workload import Step, Workload
 from compiler.support.errors import TargetError
 
 OPSET, IR_VERSION = 17, 10
-"""The first opset with LayerNormalization, and a format for onnxruntime since 1.18."""
+"""The first opset with LayerNormalization, and an IR version that onnxruntime reads since 1.18."""
 LARGEST = 2 << 30
 """The most bytes of a model: the limit of protobuf's messages."""
 RESULT = "result"

@@ -83,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 1 if nothing was measured, 130 after an interruption, with the results so far. On a
-    cluster with several machine models the program is tuned for one after another."""
+    """Tune a program, on a cluster for one machine model after another; return 1 if nothing was measured, 130 after an
+    interruption, else 0."""
     if options.json is not None and options.json != "-":
         _check_writable(to_path(options.json))
     if options.scheduler is None:

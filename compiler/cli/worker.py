@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until an interruption, or with `--once` until the scheduler ends."""
+    """Build and time candidates until an interruption, or with `--once` until the scheduler ends; return 0."""
     from compiler.autotune.fleet.serve import serve
 
     serve(options.scheduler, options.builders, not options.no_timing, options.once)

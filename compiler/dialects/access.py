@@ -64,7 +64,7 @@ class AxisAttr(ParametrizedAttribute):
 
     @property
     def is_reduce(self) -> bool:
-        """Whether the results are combined over this axis."""
+        """Whether this is a reduce axis: values are combined over it, and it does not index the result."""
         return bool(self.reduces.data)
 
     def print_parameters(self, printer: Printer) -> None:
@@ -165,7 +165,8 @@ def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
 
 
 def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], element: Attribute) -> None:
-    """Print `[h - 1] where (h - 1 >= 0) else 0.0`, the value with the element type `element`."""
+    """Print an access as `[h - 1] where (h - 1 >= 0) else 0.0`, with the axes' names; `element` is the buffer's type of
+    elements."""
     print_indices(printer, access.affine_map, names)
     if access.condition is not None and access.otherwise is not None:
         print_set(printer, access.condition, names)
@@ -208,7 +209,7 @@ def literal_of(
 
 
 def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = None) -> str:
-    """Print a literal; a negative integer of an unsigned element type is printed as its unsigned value."""
+    """The text of a literal; a negative integer of an unsigned element type is shown as its unsigned value."""
     if isinstance(value, IntegerAttr):
         number: int = value.value.data
         wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)
@@ -217,7 +218,7 @@ def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = Non
 
 
 def decimal(real: float) -> str:
-    """Print a float in MLIR's syntax, with a decimal point: 1.0e-07, inf, nan."""
+    """The text of a float in MLIR's syntax, with a decimal point: 1.0e-07, inf, nan."""
     number, power, exponent = repr(real).partition("e")
     return number + (".0" if power and "." not in number else "") + power + exponent
 

@@ -49,7 +49,7 @@ class Combination:
 
 
 class Combining(IRDLOperation):
-    """The base of te.compute and loop.block: the combination of a reduction."""
+    """The base of te.compute and loop.block, with the combination of a reduction."""
 
     combiners = prop_def(ArrayAttr[StringAttr])
     identities = opt_prop_def(ArrayAttr)
@@ -128,7 +128,7 @@ def print_combination(printer: Printer, op: Combining) -> None:
 
 
 def parse_combination(parser: Parser) -> Combination:
-    """Parse an optional `combine ...`."""
+    """Parse the combination that `print_combination` prints; empty if there is no `combine`."""
     if parser.parse_optional_keyword("combine") is None:
         return Combination()
     names = parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_identifier)

@@ -65,7 +65,7 @@ class Dense:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """The extents of the tensor."""
         return tuple(self.type.get_shape())
 
     @cached_property
@@ -156,7 +156,7 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
 
 
 def bytes_of(type: TensorType) -> int:
-    """The bytes of a tensor's elements."""
+    """The number of bytes of a tensor's elements."""
     return prod(type.get_shape()) * element_bytes(type.element_type)
 
 
@@ -266,7 +266,7 @@ def without_elements(module: ModuleOp) -> ModuleOp:
 
 
 def trailer(constants: Iterable[Dense]) -> str:
-    """Print the trailer of a module, with the bytes of the constants that are not inline; empty if there are none."""
+    """The text of a module's trailer, with the bytes of the constants that are not inline; empty without such ones."""
     named = {
         constant.handle: constant for constant in constants if not constant.is_inline and not isinstance(constant, Lost)
     }

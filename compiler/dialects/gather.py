@@ -125,7 +125,7 @@ class Gathering(IRDLOperation):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 
     def print_gather(self, printer: Printer) -> None:
-        """Print ` %T[%I[i], d] else 0.0 : type, type`."""
+        """Print the table, its index, the value outside, and the types: ` %T[%I[i], d] else 0.0 : type, type`."""
         names = names_of(self.axes.data)
         printer.print_string("\n    ")
         printer.print_ssa_value(self.table)
@@ -164,7 +164,7 @@ def _check_integer(value: SSAValue) -> None:
 
 
 def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
-    """Parse `%T[%I[i], d] else 0.0 : type, type`."""
+    """Parse a table access over the named axes: `%T[%I[i], d] else 0.0 : type, type`."""
     affine = NamedAffineParser(parser, names)
     table = parser.parse_unresolved_operand()
     unresolved = []

@@ -18,7 +18,7 @@ ATTRIBUTE = "loops"
 
 
 def number_loops(op: Operation, numbers: Iterable[int]) -> None:
-    """Attach the numbers of the loops that an op was lowered from."""
+    """Attach to an op the numbers of the loops that it was lowered from, outermost first."""
     op.attributes[ATTRIBUTE] = _attribute(tuple(numbers))
 
 

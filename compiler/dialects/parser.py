@@ -126,7 +126,7 @@ class Parser(upstream.Parser):
 
     @cached_property
     def _lines(self) -> list[int]:
-        """The positions at which lines begin."""
+        """The offsets in the text at which lines begin."""
         return [0, *(newline.end() for newline in re.finditer("\n", self._source.content))]
 
     def _get_op_by_name(self, name: str) -> type[Operation]:

@@ -17,21 +17,21 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_attr_definition
 class BlockType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a block."""
+    """The type of a handle on a block."""
 
     name = "sched.block"
 
 
 @irdl_attr_definition
 class LoopType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a loop."""
+    """The type of a handle on a loop."""
 
     name = "sched.loop"
 
 
 @irdl_attr_definition
 class ParamType(ParametrizedAttribute, TypeAttribute):
-    """An integer that a choice decides."""
+    """The type of an integer that a choice decides, such as a tile size."""
 
     name = "sched.param"
 

@@ -80,12 +80,12 @@ def paragraph(text: str) -> str:
 
 
 def figure(picture: str, caption: str) -> str:
-    """A picture with its caption."""
+    """An HTML figure: a picture in SVG, with its caption."""
     return f"<figure>{picture}<figcaption>{escaped(caption)}</figcaption></figure>"
 
 
 def listing(text: str) -> str:
-    """Return preformatted text."""
+    """A text as a preformatted HTML element."""
     return f"<pre>{escaped(text)}</pre>"
 
 

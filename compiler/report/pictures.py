@@ -27,7 +27,7 @@ MOST_BUFFERS = 1500
 
 
 def roofline(program: ProgramFacts) -> Drawing | None:
-    """Draw each task at its operations per byte and operations per second, below the machine's ceilings."""
+    """Draw each task at its operations per byte and per second, below the machine's ceilings; None without bounds."""
     bounded = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
     arithmetic, bandwidth = (_rate(program, ceiling) for ceiling in ("flops", "bytes"))
     points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in bounded]
@@ -142,7 +142,7 @@ def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
 
 
 def memory(plan: MemoryPlan) -> Drawing | None:
-    """Draw the arena over a run: each buffer at its offset, from the first to the last call that uses it."""
+    """Draw the arena over a run: each buffer at its offset, from its first to its last call; None without buffers."""
     if not plan.buffers:
         return None
     unit, name = (MEBI, "MiB") if plan.size >= MEBI else (KIBI, "KiB")

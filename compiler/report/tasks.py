@@ -63,7 +63,7 @@ class Work:
 
     @property
     def intensity(self) -> float:
-        """Operations per byte."""
+        """Operations per byte; 0 without arguments."""
         return self.flops / self.bytes if self.bytes else 0.0
 
 
@@ -141,17 +141,17 @@ class TaskFacts:
 
     @cached_property
     def operator(self) -> str:
-        """The computation in a few words."""
+        """The computation in a few words; empty if the program is damaged."""
         return "" if self.program is None else operator(self.program)
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether its records are of this machine."""
+        """Whether the records of the task are of this machine."""
         return self.key.machine == host().name
 
     @cached_property
     def work(self) -> Work | None:
-        """The work of one call; None for records of another machine."""
+        """The work of one call; None for records of another machine, and for a damaged program."""
         if self.program is None or not self.is_of_this_machine:
             return None
         flops = total_flops(self.program, self.program.body)
@@ -187,7 +187,7 @@ class TaskFacts:
         ]
 
     def _predicted(self, script: ScriptTrials) -> float | None:
-        """Return the seconds that the model predicted for a script."""
+        """Return the seconds of a call that the model predicted for a script; None without a prediction."""
         cost = script.records[0].predicted
         if cost is None or self.best is None or self.seconds is None or cost <= 0:
             return None
@@ -195,7 +195,7 @@ class TaskFacts:
 
     @property
     def ranking(self) -> Pairs:
-        """The pairs of scripts that the model ordered correctly before they were measured."""
+        """The number of pairs of scripts with predictions, and of those that the model had ordered correctly."""
         predictions = [(t.predicted, t.seconds) for t in self.curve if t.predicted is not None]
         return pairs([predicted for predicted, _ in predictions], [seconds for _, seconds in predictions])
 

@@ -34,7 +34,7 @@ def underlined_argument(name: str, arguments: Sequence[str], sentence: str) -> l
 
 
 def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
-    """The arguments, and the values in --option=value, with their columns."""
+    """Yield the arguments, and option and value of --option=value, with their columns in the command line, from 1."""
     column = len(shlex.quote(name)) + 2
     for argument in arguments:
         shown = shlex.quote(argument)

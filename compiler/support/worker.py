@@ -33,14 +33,14 @@ Done = TypeVar("Done")
 
 
 class Setup(Protocol):
-    """The preparation of a worker, and its handler of jobs; it pickles."""
+    """The preparation of a worker, and its handler of jobs; it is sent pickled."""
 
     def start(self) -> Callable[[Job], Reply]:
         """Prepare the process and return the handler, from a job to its reply. Raises StrataError."""
 
     @property
     def memory_bytes(self) -> int | None:
-        """The memory that the process may map beyond its size at the start; None for no limit."""
+        """The bytes that the process may map beyond its size after the start; None for no limit."""
 
 
 class Calls:

@@ -111,7 +111,7 @@ class PrefetchOp(IRDLOperation):
 
 @irdl_op_definition
 class GlobalOp(IRDLOperation):
-    """A buffer of a module that functions get by its name, such as the elements of a constant.
+    """A buffer of a module that functions access by its name (memref.get_global), such as the elements of a constant.
 
     ```mlir
     memref.global "private" constant @W : memref<2xf32> = dense<[1.0, -1.0]>

@@ -100,7 +100,7 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class GroupOp(IRDLOperation):
-    """A group of all copies that the thread has begun since its last group.
+    """Make a group of all copies that the thread has begun since its last group.
 
     ```mlir
     func.func @f() {
