@@ -35,7 +35,8 @@ not support the workload."""
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender of a measurement; `what` is its method, in a few words."""
+    """A contender of a measurement; `what` is its method in a few words, `version` returns the version of its
+    package."""
 
     name: str
     what: str

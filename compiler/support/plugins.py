@@ -406,7 +406,7 @@ def _forget(plugin: str) -> None:
 
 @contextmanager
 def loaded(files: Sequence[str]) -> Iterator[None]:
-    """Load plugins from files in the context, for this process and its children.
+    """Load plugins from files in the context, for this process and its children. Raises the errors of `load_file`.
 
     >>> with strata.plugins.loaded(["missing.py"]):
     ...     pass
