@@ -1,6 +1,6 @@
 """`Main`: a function that calls others, as immutable data: read from te or loop IR, written at the loop or low level.
 
-It computes nothing itself: it has buffers, calls in their order, and copies where an output has no call that writes it.
+It computes nothing itself: it has buffers, calls in order, and copies to outputs that no call writes.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from compiler.support.errors import InputError
 from compiler.types.elements import element_bytes, is_unsigned
 
 CONSTANTS = "constants"
-"""The name of the argument that is the block of all constants."""
+"""The name of the argument that is the memory of all constants."""
 
 
 @dataclass(frozen=True)
 class BufferCall:
     """A call of a function: the names of the buffers that it reads, and of the buffers that it writes.
 
-    guarded: the positions of a guard and of the input that the output equals while the guard is set, if any.
-    skip_guard: a buffer of one element that skips the call if it is not zero: the output then holds that input.
+    guarded: the positions of the callee's guard and of the input that it returns if the guard is not zero; None without
+    a guard. skip_guard: a buffer of one element: the call is skipped if it is not zero; "" for an unconditional call.
     """
 
     callee: str
@@ -62,30 +62,30 @@ class BufferCall:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The buffers that it reads."""
+        """The names of the buffers that the call reads."""
         return self.inputs
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The buffers that it fills."""
+        """The names of the buffers that the call writes."""
         return self.outputs
 
 
 @dataclass(frozen=True)
 class BufferCopy:
-    """A copy of a buffer to another one of its type."""
+    """A copy of the buffer `source` to `target`, which has the same type."""
 
     source: str
     target: str
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The buffer that it reads."""
+        """The name of the source, as a tuple."""
         return (self.source,)
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The buffer that it fills."""
+        """The name of the target, as a tuple."""
         return (self.target,)
 
 
@@ -94,7 +94,7 @@ Step = BufferCall | BufferCopy
 
 @dataclass(frozen=True)
 class ConstantSlot:
-    """A buffer that no call of main changes, and its offset in bytes in the block of all constants."""
+    """A constant buffer, and its offset in bytes in the memory of all constants."""
 
     buffer: Buffer
     offset: int
@@ -102,7 +102,7 @@ class ConstantSlot:
 
 @dataclass(frozen=True)
 class BufferView:
-    """A buffer that is a part of another one, `base`, a temporary or a result, at an offset in bytes."""
+    """A buffer that shares the memory of another, the temporary or result `base`, from an offset in bytes on."""
 
     buffer: Buffer
     base: str
@@ -111,10 +111,10 @@ class BufferView:
 
 @dataclass(frozen=True)
 class Main:
-    """Buffers by name, the arguments first; the last `outputs` of the arguments are results. Steps run in order.
+    """A function that calls others. The last `outputs` of the arguments are results; steps run in order.
 
-    Constants lie in one block of `constant_bytes`, an argument before the results in the loop and the low form.
-    `elements` are the values of constants that the program states.
+    Constants share one memory of `constant_bytes`, which is the argument before the results in the loop and low forms.
+    elements: map constants whose values are in the program to these values. views: buffers within other buffers.
     """
 
     name: str
@@ -129,23 +129,23 @@ class Main:
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        """The arguments that are no results."""
+        """The arguments before the results."""
         return self.arguments[: len(self.arguments) - self.outputs]
 
     @property
     def results(self) -> tuple[Buffer, ...]:
-        """The arguments that are results."""
+        """The last `outputs` arguments, which are results."""
         return self.arguments[len(self.arguments) - self.outputs :]
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
-        """All buffers by name."""
+        """Map the name of each argument, temporary, constant and view to its buffer."""
         named = (constant.buffer for constant in self.constants), (view.buffer for view in self.views)
         return {buffer.name: buffer for buffer in (*self.arguments, *self.temporaries, *chain(*named))}
 
     @cached_property
     def bases(self) -> dict[str, str]:
-        """The buffer that each view is a part of, by the view's name."""
+        """Map the name of each view to the name of the buffer whose memory it shares."""
         return {view.buffer.name: view.base for view in self.views}
 
     @cached_property
@@ -155,7 +155,7 @@ class Main:
 
 
 def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
-    """Main with the constants that its steps read, each at an aligned offset in one block."""
+    """Lay out those of `constants` that steps of `main` read, each at an aligned offset in one memory."""
     read = {name for step in main.steps for name in step.reads}
     offset, stored = 0, list[ConstantSlot]()
     for buffer in constants:
@@ -166,12 +166,12 @@ def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
 
 
 def size(buffer: Buffer) -> int:
-    """The bytes of a buffer."""
+    """The size of a buffer in bytes."""
     return prod(buffer.shape) * element_bytes(buffer.scalar)
 
 
 class _Buffers:
-    """Buffers under construction, and their names by SSA values."""
+    """A table of buffers under construction. names: map an SSA value to its buffer's name. buffers: by name."""
 
     def __init__(self) -> None:
         self.names: dict[SSAValue, str] = {}
@@ -185,16 +185,17 @@ class _Buffers:
         return unique
 
     def of(self, value: SSAValue, name: str) -> str:
-        """The name of a value's buffer, which is added if there is none."""
+        """The name of the buffer of an SSA value; adds a buffer, by preference named `name`, if there is none."""
         if value not in self.names:
             self.names[value] = self.add(value, name)
         return self.names[value]
 
 
 def read_tensors(function: FuncOp) -> Main:
-    """The main function of a te function that only calls others: its results become its last arguments.
+    """Read a te function that only calls others; its results become the last arguments.
 
-    A call writes its results in place; any other result is copied at the end.
+    Calls write the results of the function directly; a result that is an argument, a constant or returned twice is
+    copied at the end.
     """
     block, table = function.body.block, _Buffers()
     last = block.last_op
@@ -227,9 +228,9 @@ def read_tensors(function: FuncOp) -> Main:
 
 
 def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
-    """The main function of a loop function that only calls others; `output_counts`: outputs of each.
+    """Read a loop function that only calls others; `output_counts` maps each callee to its number of outputs.
 
-    Raises InputError for other ops than allocations, calls, copies, and views of the block of constants or of buffers.
+    Raises InputError for ops other than allocations, calls, copies, and views of the constants' memory or of buffers.
     """
     block, table = function.body.block, _Buffers()
     blocks = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
@@ -275,8 +276,7 @@ def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless:
 
 
 def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> BufferCall:
-    """The call in an `scf.if` on a buffer of one element that is zero. Raises InputError for other conditions and
-    bodies."""
+    """Read an `scf.if` that runs one call if a one-element buffer is zero. Raises InputError for any other `scf.if`."""
     test, ops = op.cond.owner, list(op.true_region.block.ops)
     load = test.lhs.owner if isinstance(test, CmpfOp) else None
     zero = test.rhs.owner if isinstance(test, CmpfOp) and test.predicate_name == "oeq" else None
@@ -289,12 +289,12 @@ def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> Buf
 
 
 def _is_cast(value: SSAValue) -> bool:
-    """Whether a value is the bytes of another buffer."""
+    """Whether a value is a cast of another buffer to bytes."""
     return isinstance(value.owner, UnrealizedConversionCastOp)
 
 
 def _view_of_buffer(view: memref.ViewOp, table: _Buffers) -> BufferView:
-    """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
+    """Read a view of the bytes of a buffer. Raises InputError if it is not inside the buffer."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
     viewed, offset, cast = _viewed(view, table), _offset(view), view.source.owner
     viewed_buffer = table.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
@@ -315,13 +315,14 @@ def _offset(view: memref.ViewOp) -> int:
 
 
 def write_loop(function: FuncOp, main: Main) -> None:
-    """Give a function the loop form of a main function: each temporary is allocated before its first use, constants are
-    views of one argument, and other views are views of the bytes of their buffers."""
+    """Replace the body of a function by the loop form of `main`: each temporary is allocated before its first use,
+    constants are views of one argument, and other views are views of the bytes of their buffers."""
     _write(function, main, lambda buffer: memref_type(buffer.element, buffer.shape), loop.AllocOp)
 
 
 def write_low(function: FuncOp, main: Main) -> None:
-    """Give a function the low form of a main function, as `write_loop`."""
+    """Replace the body of a function by the low form of `main`, which differs from that of `write_loop` in types; adds
+    the attribute `unsigned`, the positions of arguments of unsigned dtypes."""
     _write(
         function,
         main,
@@ -342,7 +343,8 @@ def _write(
     type_of: Callable[[Buffer], MemRefType],
     allocate: Callable[[str, MemRefType], Operation],
 ) -> None:
-    """Give a function a form of a main function."""
+    """Replace the body of a function by the calls of `main`, with types from `type_of` and allocations from
+    `allocate`."""
     types, first = [type_of(buffer) for buffer in main.arguments], len(main.inputs)
     if main.constants:
         types.insert(first, memref_type(i8, (main.constant_bytes,)))
@@ -364,7 +366,7 @@ def _write(
 
 
 def _view(body: IrBlock, bytes: SSAValue, offset: int, type: MemRefType) -> SSAValue:
-    """Add a view at an offset of some bytes."""
+    """Add to `body` a view of type `type` at an offset in bytes of a buffer of bytes; return the view."""
     shift = ConstantOp(IntegerAttr(offset, IndexType()))
     view = memref.ViewOp(bytes, shift, [], type)
     body.add_ops([shift, view])
@@ -372,7 +374,7 @@ def _view(body: IrBlock, bytes: SSAValue, offset: int, type: MemRefType) -> SSAV
 
 
 def _unless(call: CallOp, guard: SSAValue) -> list[Operation]:
-    """The ops of a call that runs while a buffer of one element is zero."""
+    """The ops that run a call only if the buffer `guard`, of one element, is zero."""
     origin = ConstantOp(IntegerAttr(0, IndexType()))
     load = memref.LoadOp.get(guard, [origin.result])
     zero = ConstantOp(FloatAttr(0.0, f32))
@@ -387,7 +389,7 @@ def _fill(
     allocate: Callable[[str, MemRefType], Operation],
     type_of: Callable[[Buffer], MemRefType],
 ) -> None:
-    """Add the ops of the steps; temporaries and views are defined before their first use."""
+    """Add the ops of the steps and the return to `body`; temporaries and views are defined before their first use."""
     views = {view.buffer.name: view for view in main.views}
     casts: dict[str, SSAValue] = {}
 

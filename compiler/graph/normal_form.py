@@ -25,7 +25,7 @@ from compiler.program.tree import Access, Block, renumbered
 
 
 def node_digest(node: Compute, sources: Colours) -> bytes:
-    """The digest of a compute by the colours of its operands, equal for computes with the same normal form."""
+    """The digest of a compute, from the colours of its operands; equal for computes with the same normal form."""
     elements = [value.element for value in node.results]
     return compute_digest(node.block, elements, sources, _axis_colours(node.block, axis_order(node, sources)))
 
@@ -34,8 +34,8 @@ def axis_order(node: Compute, sources: Colours) -> list[int]:
     """The positions of a compute's axes in canonical order: spatial ones in place, then reduce axes, longer ones first.
 
     Axes of windows come last, in the order of the spatial axes that they slide along: channels, rows, columns, as the
-    tuner's rules expect of convolutions. A tie goes to the axis whose next place gives the compute the least digest.
-    Each placed axis changes the colours of the others, so that axes that still tie are interchangeable.
+    tuner's rules expect of convolutions. Of tied axes, that is next which gives the compute the least digest. Each
+    placed axis changes the digests of the others, so that axes that still tie are interchangeable.
     """
     block = node.block
     order = list(range(block.spatial))
@@ -53,19 +53,20 @@ def axis_order(node: Compute, sources: Colours) -> list[int]:
 
 
 def _along(block: Block, axis: int) -> list[int]:
-    """The spatial axes that occur in an index together with an axis, as in a window `i + r`, in order."""
+    """The spatial axes, sorted, that occur in an index together with `axis`, as `i` with `r` in a window `i + r`."""
     forms = [form.variables() for access in block.reads for form in access.index]
     return sorted(n for n in set().union(*(used for used in forms if axis in used)) if n < block.spatial)
 
 
 def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
-    """The colours of a block's axes; `placed` are the axes whose position is decided, in order."""
+    """The colour of each axis of a block; `placed` are the axes with a decided position, in order."""
     ranks = {n: rank for rank, n in enumerate(placed)}
     return [axis_colour(axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
 
 
 def normal_form(node: Compute, sources: Colours) -> Compute:
-    """The normal form of a compute, the same object if it is normal; `sources` distinguishes all values."""
+    """The normal form of a compute; the same object if it is in normal form. `sources` has a different colour for each
+    value."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)
     digests = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)
@@ -102,7 +103,7 @@ def _type_of(value: Scalar) -> Attribute:
 
 
 def _with_axes(block: Block, order: Sequence[int]) -> Block:
-    """The block with its axes in another order."""
+    """Reorder the axes of a block: the new axis n is the old `order[n]`."""
     if list(order) == list(range(len(order))):
         return block
     axes = tuple(block.axes[n] for n in order)
@@ -111,13 +112,13 @@ def _with_axes(block: Block, order: Sequence[int]) -> Block:
 
 
 def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear]) -> Block:
-    """The block over new axes; `moved` has each old axis as a form over the new ones."""
+    """The block over new `axes`; `moved` maps each old axis to a form over the new axes."""
     new = replace(block, axes=tuple(axes))
     return renumbered(new, moved, new.axis_ranges)
 
 
 def _sorted(access: Access, block: Block, digests: Digests) -> Access:
-    """A read with its conditions in order, without those that always hold or that a stricter one implies."""
+    """A read with its conditions in canonical order, without those that always hold or that another implies."""
     if not access.where and access.otherwise is None:
         return access
     # i in 0..7: of i + 2 >= 0, i - 1 >= 0 and i - 3 >= 0 the first always holds, and the last implies the second.
@@ -131,7 +132,7 @@ def _sorted(access: Access, block: Block, digests: Digests) -> Access:
 
 
 def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
-    """An expression with its reads at other positions, `places` by the old ones."""
+    """An expression with its reads renumbered; `places` maps old to new positions."""
     if all(old == new for old, new in places.items()):
         return value
 
@@ -165,7 +166,7 @@ def _combiner(combiner: Combiner) -> Combiner:
 
 
 def _uses(values: Sequence[Scalar]) -> list[int]:
-    """The positions of the reads in the order in which expressions first use them."""
+    """The positions of the reads that expressions use, in the order of first use."""
     positions: dict[int, None] = {}
     visited: set[int] = set()
     stack = list(reversed(values))

@@ -19,30 +19,30 @@ from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 ROUNDS = 3
 """The most rounds of refinement before ties are broken by trial."""
 MOST_TRIALS = 8
-"""The most inputs of a tie that are tried."""
+"""The most inputs of a tie that are marked on trial."""
 
 Colours = dict[str, bytes]
 Callees = Mapping[str, bytes]
-"""The hashes of the functions that are called."""
+"""Map the name of a called function to its hash; without a hash the name is used."""
 
 
 def ordered(graph: Graph, colours: Colours) -> Graph:
     """The graph with its computes in normal form and its nodes in canonical order.
 
-    Nodes are in depth-first order from the results, operands in the order of the reads. `colours` has a different
-    colour for each value.
+    Nodes are in depth-first order from the results, operands in the order of the reads; nodes that no result needs are
+    dropped. `colours` has a different colour for each value.
     """
     nodes = {id(n): normal_form(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
     return replace(graph, nodes=tuple(_depth_first(graph, nodes)))
 
 
 def result_order(graph: Graph, colours: Colours) -> list[int]:
-    """The positions of the results, ordered by their colours."""
+    """The positions of the graph's results, sorted by the colours of the results."""
     return sorted(range(len(graph.results)), key=lambda n: colours[graph.results[n]])
 
 
 def graph_digest(graph: Graph, callees: Callees) -> bytes:
-    """The digest of a graph's computation, from its inputs in order to its results in order."""
+    """The digest of the function that a graph computes: it depends on the order of inputs and results, on no names."""
     colours = value_colours(graph, position_colours(graph), callees, is_exact=True)
     attributes = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
     types = [(text_of(value.element), value.shape) for value in graph.inputs]
@@ -50,14 +50,15 @@ def graph_digest(graph: Graph, callees: Callees) -> bytes:
 
 
 def position_colours(graph: Graph) -> Colours:
-    """The colours of inputs by their types and positions."""
+    """Map each input to a colour that depends on its type and position."""
     return {value.name: input_colour(value, n) for n, value in enumerate(graph.inputs)}
 
 
 def value_colours(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
-    """The colours of all values by how they are computed, from colours of the inputs.
+    """Map each value to a colour that depends on its computation, from the colours of the inputs.
 
-    Constants count by samples of their elements if these differ, unless `is_exact` is set.
+    The colour of a constant depends on samples of its elements, if these differ for all constants; with `is_exact`, and
+    else, on all elements.
     """
     colours = dict(inputs) | _constants(graph, is_exact)
     for node in graph.nodes:
@@ -83,7 +84,7 @@ def _node_digest(node: Compute | Call, colours: Colours, callees: Callees) -> by
 
 
 def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
-    """The colours of all values by how they are computed and how they are used."""
+    """Map each value to a colour that depends on its computation, `colours`, and on its uses."""
     uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
     for name, count in Counter(graph.results).items():
         uses[name].append(digest("result", count))
@@ -102,7 +103,7 @@ def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
 
 
 def input_order(graph: Graph, callees: Callees) -> list[str]:
-    """The names of the inputs in canonical order, by their uses."""
+    """The names of the inputs in a canonical order that depends on their types and uses."""
     inputs = {value.name: input_colour(value, "") for value in graph.inputs}
     inputs = _refined(graph, inputs, callees)
     while tied := _first_tie(inputs):
@@ -112,7 +113,7 @@ def input_order(graph: Graph, callees: Callees) -> list[str]:
 
 
 def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
-    """The colours of the inputs, refined by their uses until they are stable, or for ROUNDS rounds."""
+    """Refine the colours of the inputs by their uses until no colour class splits, at most ROUNDS times."""
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break
@@ -124,7 +125,7 @@ def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
 
 
 def _first_tie(inputs: Colours) -> list[str]:
-    """The inputs that have the least of the colours that several have; empty if all colours differ."""
+    """The inputs of the least colour that several inputs have; empty if all colours differ."""
     counts = Counter(inputs.values())
     ties = sorted(colour for colour, count in counts.items() if count > 1)
     return [name for name, colour in inputs.items() if colour == ties[0]] if ties else []
@@ -135,13 +136,14 @@ def _marked(inputs: Colours, name: str) -> Colours:
 
 
 def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
-    """The digest of the whole graph under colours of its inputs."""
+    """The digest of a graph for colours of its inputs, independent of the order of inputs and results."""
     colours = value_colours(graph, inputs, callees)
     return digest(sorted(inputs.values()), sorted(colours[name] for name in graph.results))
 
 
 def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
-    """The nodes that results need, in depth-first order of operands; `nodes`: normal forms by identity of the node."""
+    """The nodes that results need, in depth-first order of operands; `nodes` maps the id of a node to its normal
+    form."""
     ordered_nodes: dict[int, Node] = {}
     stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
     while stack:

@@ -1,4 +1,4 @@
-"""The user's names of the parts of a graph whose names are canonical."""
+"""The user's names of the blocks, axes and values of a graph with canonical names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Provenance:
-    """The user's name of each canonical one; empty for a graph that has the user's names.
+    """Maps from canonical names to the user's names; empty for a graph that has the user's names.
 
-    blocks: of labels of computes. axes: of the axes of each compute, by its canonical label. values: of inputs and
-    results of nodes.
+    blocks: labels of computes. axes: for each canonical label of a compute, the names of its axes. values: names of
+    inputs and results of nodes.
     """
 
     blocks: Mapping[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Provenance:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, earlier: Provenance) -> Provenance:
-        """The composition with an earlier renaming: from the names of this one to those before the earlier one.
+        """Compose with an earlier renaming: map the canonical names of this one to the names before the earlier one.
 
         A name that the earlier renaming lacks stays.
         """
@@ -33,11 +33,12 @@ class Provenance:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """The user's names of values and of labels of computes, together."""
+        """Map the canonical names of values and the labels of computes to the user's names; labels take precedence."""
         return {**self.values, **self.blocks}
 
     def with_user_names(self, text: str) -> str:
-        """A text for people, such as `product0: gebp ab`, with the user's names of computes and values."""
+        """Replace canonical names of computes and values in a text, such as `product0: gebp ab`, by the user's
+        names."""
         return _WORD.sub(lambda word: self.labels.get(word[0], word[0]), text)
 
 
@@ -46,7 +47,8 @@ _WORD = re.compile(r"[A-Za-z]+\d+")
 
 
 def renamed_prefix(name: str, names: Mapping[str, str]) -> str:
-    """A name with its part before the first dot renamed: of `product0.init`, which a primitive derived, `product0`."""
+    """Rename the part of a name before the first dot by `names`: `product0` in `product0.init`, the name of a block
+    that a primitive derived."""
     stem, dot, suffix = name.partition(".")
     return f"{names.get(stem, stem)}{dot}{suffix}"
 

@@ -1,4 +1,4 @@
-"""From a te function to a graph."""
+"""Read a te function as a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROPERTIES = ("sym_name", "sym_visibility", "function_type")
 
 
 def read(function: FuncOp) -> Graph:
-    """Read the graph of a te function. Values are named by their hints or the labels of their ops, and become unique.
+    """Read the graph of a te function. Values are named by their hints or the labels of their ops, made unique.
 
     Raises InputError for a function without a body, an argument that is no tensor, and an op that is not of te.
 
@@ -72,6 +72,6 @@ class _Reader:
         raise InputError(f"@{self.function.sym_name.data}: '{op.name}' is not an op of te functions")
 
     def _results(self, op: Operation, stem: str) -> tuple[Buffer, ...]:
-        """The results, named by the op's label, not by hints: printing numbers equal hints anew."""
+        """The results of an op, named by its label, not by hints, since printing renumbers equal hints."""
         many = len(op.results) > 1
         return tuple(self._value(v, f"{stem}.{n}" if many else stem) for n, v in enumerate(op.results))

@@ -12,7 +12,7 @@ from compiler.program.tree import Buffer
 
 
 def with_operands(node: Node, names: Mapping[str, str]) -> Node:
-    """A node with its operands renamed by `names`; the same object if that renames none of them."""
+    """A node with its operands renamed by `names`, from old to new; the same object if no operand is in `names`."""
     if not any(name in names for name in node.operands):
         return node
     if isinstance(node, Call):
@@ -27,7 +27,7 @@ def with_operands(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def with_results(node: Node, buffers: tuple[Buffer, ...]) -> Node:
-    """A node with these buffers as its results: the same ones under other names."""
+    """A node with `buffers` as its results, which differ from its own in names only."""
     if not isinstance(node, Constant):
         return replace(node, results=buffers)
     (value,), dense = buffers, copy(node.value.data)

@@ -1,4 +1,4 @@
-"""All laws, until none of them applies."""
+"""Apply all laws to a graph until none of them applies."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ LAWS: tuple[Callable[[Graph], Graph], ...] = (
     share_powers,
     merge_equal,
 )
-"""In this order; each takes time linear in the graph."""
+"""The laws in the order of application; each takes time linear in the graph."""
 
 
 def simplified(graph: Graph) -> Graph:
-    """The graph after all laws, until none applies, under its own names. It terminates: each law leaves fewer nodes,
+    """Apply the laws to a graph, in turn, until none applies; names stay. This terminates: each law leaves fewer nodes,
     axes, functions, quotients, reads of views, or reads against the layout."""
     normal_nodes: dict[int, Node] = {}
     laws: tuple[Callable[[Graph], Graph], ...] = (partial(_normalised, normal_nodes=normal_nodes), *LAWS)
@@ -59,7 +59,7 @@ def simplified(graph: Graph) -> Graph:
 
 
 def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:
-    """The graph with each compute in normal form, where each read is used; `normal_nodes` caches these by identity."""
+    """The graph with each compute in normal form. `normal_nodes` has the nodes known to be in normal form, by id."""
     colours = NameColours()
     nodes: list[Node] = []
     for node in graph.nodes:

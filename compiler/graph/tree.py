@@ -36,11 +36,11 @@ class Compute:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The values that it reads, each once."""
+        """The names of the values that the compute reads, each once."""
         return self.block.sources
 
     def copied(self, position: int) -> Access | None:
-        """The read that a result copies; None for a result that is computed."""
+        """The read whose elements the result at `position` copies; None for a result that is computed or gathered."""
         block, value = self.block, self.block.body[position]
         if block.combiners or block.table is not None or not isinstance(value, Read):
             return None
@@ -49,7 +49,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Constant:
-    """A te.constant: its value is the op's attribute.
+    """A te.constant; `value` is the attribute with its elements.
 
     >>> f = te.function("f", [], te.nn.exp(te.constant([1.0, 2.0], name="W")))
     >>> constant, compute = strata.graph.read(strata.dialects.find_function(f.module)).nodes
@@ -76,7 +76,7 @@ Node: TypeAlias = Compute | Constant | Call
 
 @dataclass(frozen=True)
 class Graph:
-    """A te function. `attributes` are the function's, without its visibility.
+    """A te function. `attributes` are those of the function except its name, type and visibility.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -94,23 +94,23 @@ class Graph:
     location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
-        """The graph with these nodes; the same object if they are its own."""
+        """The graph with other nodes; the same object if `nodes` are identical to its nodes."""
         same = len(nodes) == len(self.nodes) and all(map(is_, nodes, self.nodes))
         return self if same else replace(self, nodes=tuple(nodes))
 
     @cached_property
     def values(self) -> dict[str, Buffer]:
-        """All values by name."""
+        """Map the name of each input and node result to its buffer."""
         return {v.name: v for v in (*self.inputs, *(v for node in self.nodes for v in node.results))}
 
     @cached_property
     def producers(self) -> dict[str, Node]:
-        """The node that computes each value that is no input."""
+        """Map the name of each value that is no input to the node that computes it."""
         return {v.name: node for node in self.nodes for v in node.results}
 
     @cached_property
     def consumers(self) -> dict[str, list[Node]]:
-        """The nodes that read each value, in order, each once."""
+        """Map the name of each value to the nodes that read it, in order, each once."""
         readers: dict[str, list[Node]] = {name: [] for name in self.values}
         for node in self.nodes:
             for name in node.operands:

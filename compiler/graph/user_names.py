@@ -1,4 +1,4 @@
-"""Programs and scripts whose names are canonical, under the names that a user wrote."""
+"""Rename programs and scripts from canonical names to the user's names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_
 
 
 def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
-    """A te function under the names that a user wrote; duplicates get a number."""
+    """Rename a graph from canonical names to the user's names; duplicates get a number."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
     canonical_labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     labels = _distinct({label: names.blocks.get(label, label) for label in canonical_labels})
@@ -37,7 +37,7 @@ def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
 
 
 def program_with_user_names(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
-    """Rename a loop program, scheduled or not, to the user's names; `arguments` are the names of its arguments.
+    """Rename a loop program, scheduled or not, to the user's names; `arguments` maps its arguments to their new names.
 
     A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
     stay, and duplicates get a number.
@@ -52,7 +52,7 @@ def program_with_user_names(program: Program, names: Provenance, arguments: Mapp
 
 
 def script_with_user_names(script: ModuleOp, names: Provenance) -> ModuleOp:
-    """Copy a script, with its blocks, buffers and loops under the user's names.
+    """Copy a script, and rename its blocks, buffers and loops to the user's names.
 
         %product0 = sched.get_block %f "product0"        // names: product0 is mm, its axes are m, n, k
         %i0, %i1, %r0 = sched.get_loops %product0
@@ -114,8 +114,8 @@ class _Speller:
         return replace(buffer, name=self.buffers[buffer.name])
 
     def _node(self, node: tree.Node, around: Mapping[str, str]) -> tree.Node:
-        """A node under the user's names; `around`: the new names of the loops around it, which no loop in it may
-        take."""
+        """A node under the user's names; `around` maps the labels of the loops around it to their new labels, which no
+        loop inside may have."""
         match node:
             case Alloc():
                 return Alloc(self._buffer(node.buffer))
@@ -128,7 +128,8 @@ class _Speller:
         return replace(node, label=label, body=body, attributes=attributes)
 
     def _attribute(self, value: Attribute, loops: Mapping[str, str]) -> Attribute:
-        """An attribute of a loop inside some loops: it may name buffers and these loops, as `prefetch` does."""
+        """Rename the buffers and loops that an attribute of a loop names, as `prefetch` does; `loops` maps the labels
+        of the loops around to their new labels."""
         match value:
             case StringAttr():
                 return StringAttr(self.buffers.get(value.data, loops.get(value.data, value.data)))
@@ -140,7 +141,7 @@ class _Speller:
         return value
 
     def _axes_of(self, block: Block) -> Mapping[str, str]:
-        """The user's names of the axes of the compute that a block comes from."""
+        """Map the canonical axes of the compute that a block comes from to the user's names."""
         return self.names.axes.get(block.label.partition(".")[0], {})
 
     def _block(self, block: Block) -> Block:
@@ -164,7 +165,7 @@ def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAtt
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """The names, duplicates numbered."""
+    """Number the duplicates among the values of `names`."""
     used_names = Names()
     return {former: used_names.fresh(name) for former, name in names.items()}
 

@@ -1,4 +1,4 @@
-"""From a graph to a te function."""
+"""Write a graph as a te function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.program.write import access_attribute, hint
 
 
 def write(graph: Graph) -> FuncOp:
-    """A new te function; equal graphs give equal text."""
+    """Write a graph as a new te function; equal graphs give equal IR text."""
     types = [_type(value) for value in graph.inputs]
     block = IrBlock(arg_types=types)
     values: dict[str, SSAValue] = {}

@@ -132,8 +132,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
 
 def image_of(block: Block) -> Access | None:
-    """Return the image's read of a depthwise or grouped convolution, in which the filter, axis 1, indexes the channel;
-    None for other blocks."""
+    """Return the read of the image in a depthwise or grouped convolution, where the filter, axis 1, indexes the
+    channel; None for other blocks."""
     last = block.spatial - 1
     images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
     if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:

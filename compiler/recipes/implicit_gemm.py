@@ -374,7 +374,7 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
 
 
 def pointwise_image(block: Block) -> Access | None:
-    """Return the image's read of a convolution without taps along its last dimension; None for other blocks. Only
+    """Return the read of the image in a convolution without taps along its last dimension; None for other blocks. Only
     dimensions with taps may have a border."""
     spatial = block.spatial
     if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:

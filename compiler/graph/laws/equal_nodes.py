@@ -96,7 +96,8 @@ def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]
 
 
 def _is_arithmetic(node: Node) -> bool:
-    """Whether a node is a compute that does more than copy elements, so that a copy of its result is cheaper."""
+    """Whether a node is a compute that does more than copy elements: a copy of its result is cheaper than the
+    compute."""
     if not isinstance(node, Compute):
         return False
     return bool(node.block.combiners) or not any(isinstance(value, body.Read) for value in node.block.body)
