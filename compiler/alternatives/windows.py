@@ -152,8 +152,8 @@ def _operation(value: Apply) -> tuple[object, ...]:
 
 
 def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
-    """A read over the axes of a box: dimension d gets coordinate `start + d` of the origin as its constant, and that of
-    the direction of side n as the factor of axis `count + n`. The read has no conditions."""
+    """A read over the axes of a box, without conditions: in dimension d the constant is coordinate `start + d` of the
+    origin, and the factor of axis `count + n` is coordinate `start + d` of the direction of side n."""
     index: list[Linear] = []
     for position, form in enumerate(access.index, start):
         steps = [lin.variable(count + n).scaled(side.direction[position]) for n, side in enumerate(box.sides)]

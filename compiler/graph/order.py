@@ -1,6 +1,6 @@
 """Canonical order in a graph: inputs and results of private functions, reads and nodes, by structure.
 
-Inputs of a public function are distinguished by their positions, and so are all values by what they compute: no two
+Inputs of a public function are distinguished by their positions, and thus all values by their computation: no two
 computes are equal, since a law merges them. Inputs of a private function are distinguished by their uses: their colours
 are refined by the digests of their readers, up and down the graph, as by Weisfeiler and Leman. Remaining ties are
 broken by trial: each tied input is marked in turn, and the mark that gives the whole graph the least digest is taken.

@@ -1,7 +1,7 @@
-"""Recipes: one file a family of programs, with what it matches, the sizes that a machine suggests, and the schedule.
+"""Recipes: a file for each family of programs, with its matcher, the sizes that suit a machine, and its schedules.
 
 rules.py         the rules of each family of machines, in their order
-draft.py         `Draft`: what a rule writes on; `Alternative`; `Rule`
+draft.py         `Draft`: a schedule under construction by rules; `Alternative`; `Rule`
 sizes.py         sizes that caches and registers suggest
 steps.py         queries and steps that recipes share; contiguous
 packing.py       operands packed in panels, by vectors: pack_panels, copy_in_vectors
@@ -10,10 +10,10 @@ gradient.py      gradients of convolutions' weights, taps and output channels in
 winograd.py      convolutions by Winograd's transforms
 channels_last.py convolutions with channels last: filters in lanes
 depthwise.py     depthwise and grouped convolutions by vectors of pixels: by_pixels
-convolution.py   which register tiles a convolution gets
-implicit_gemm.py their nests: implicit_gemm, tiled_convolution, by_phases, pointwise, pointwise_by_filters
+convolution.py   the alternatives of a convolution, and their register tiles
+implicit_gemm.py nests of convolutions: implicit_gemm, tiled_convolution, by_phases, pointwise, pointwise_by_filters
 parts.py         long reductions in parts, on threads or in the lanes of vectors: row_reduction
-thin.py          a large matrix times few vectors, read as it lies: dots, streams
+thin.py          a large matrix times few vectors, read in its layout: dots, streams
 product.py       products by packed panels and register tiles: gebp, tiled_gebp, store_packed, apply_to_tiles
 tensor.py        products by declared dot products and tiles: quantised_gebp, tile_gebp
 moving.py        transposes by blocks in registers, pooling, and blocks that LLVM moves better: transposed, windows
@@ -22,9 +22,9 @@ register_tile.py the nest of products and convolutions, and any reduction by mul
 elementwise.py   elementwise functions: elementwise
 gpu/             the recipes of GPUs
 
-A rule is a generator function of a draft and a block: it yields the ways to deal with that block, the most promising
-first. A composite is a short function of `Schedule`'s primitives, in the manner of Exo's standard library; here stand
-the composites that users call. Each call is recorded as the primitives that it makes, so scripts need no composites.
+A rule is a generator function of a draft and a block: it yields the ways to schedule that block, the most promising
+first. A composite is a short function of `Schedule`'s primitives, in the manner of Exo's standard library; this package
+exports those for users. A call is recorded as the primitives that it makes, so scripts need no composites.
 The loops and blocks that a composite names in its result stay addressable. All raise ScheduleError at a primitive that
 is refused; earlier steps stay applied. Tile sizes above a loop's extent are cut to it.
 """

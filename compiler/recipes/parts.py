@@ -127,7 +127,7 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
         k.1 = 64 unrolled { S += S.rf[k.1] }
 
     Several vectors hide the latency of the combination. Returns the block of the partial results. Requires a reduction
-    with an implicit init, whose innermost loop binds its reduce axis alone and is longer than `lanes`.
+    with an implicit init, whose innermost loop alone binds its reduce axis and is longer than `lanes`.
     """
     inner = nest(s, block, "row_reduction")[-1]
     extent = s.extent(inner)

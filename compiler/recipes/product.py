@@ -123,7 +123,8 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """Return the ways to schedule the consumer of a product, the best first; "" leaves it to other rules."""
+    """Return the ways to schedule the elementwise consumer of a product, the best first; "" leaves it to other
+    rules."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]
@@ -326,8 +327,8 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
       ->
         X as [m / rows][n][rows];  jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
 
-    Requires a consumer that reads the matmul's result alone at its own indices, into a temporary. A `gebp` that reads
-    the temporary as its first operand leaves "a" out of `pack`, and has mr = rows.
+    Requires an elementwise consumer that reads only the matmul's result and writes a temporary. A `gebp` that reads the
+    temporary as its first operand leaves "a" out of `pack`, and has mr = rows.
     """
     s.reverse_compute_at(consumer, product.jr)
     target = target_of(s, consumer)
@@ -347,8 +348,8 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
       ->
         jr { ir { C += A.pack * B.pack;  X = f(C) in the last round of pc } }
 
-    A consumer with a mathematical function has a loop over the rows of a tile, others are unrolled. Requires a consumer
-    that reads the matmul's result at its own indices.
+    The rows of a tile are unrolled, unless the consumer has a mathematical function. Requires a consumer that reads
+    each element of the matmul's result at the index that it writes.
     """
     s.reverse_compute_at(consumer, product.ir)
     vectorize_rows(s, consumer, lanes, not is_costly(node_of(s, consumer)))

@@ -169,9 +169,9 @@ def by_rows(
       ->
         i { max of a row;  exp of a row;  sum of a row;  j { D } }
 
-    The producers are those of `rows_of`, among the blocks in `within`. Cheap ones are inlined. Outputs share the loop
+    Producers are searched among the blocks in `within`, by default all; cheap ones are inlined. Outputs share the loop
     over rows; outputs of reductions are written by copies. Other axes are inside a row, fused if contiguous. With
-    `columns`, so many rows are computed together, by vectors across them. Mathematical functions are computed by single
+    `columns` above 0, this number of rows is computed together, in lanes. Mathematical functions are computed by single
     vectors: more are no faster, and add padding. `factored` reductions along a row have vectors of partial results;
     others are left to LLVM. With `streamed`, results are stored by nontemporal stores. Returns the loop over rows.
     Requires rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
@@ -368,7 +368,7 @@ def makes_result(s: Schedule, node: Block) -> bool:
 
 
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
-    """Merge the loops of a producer with those of a block, outermost first, down to `row`; return the last merged
+    """Merge the loops of a producer with the loops of a block, from the outermost to `row`; return the last merged
     loop."""
     inner = s.label(row)
     for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):

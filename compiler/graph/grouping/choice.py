@@ -1,4 +1,5 @@
-"""`Choice`: the groups that a compute may join; `Decision`: the one that it joined; `Rule`: a generator of choices."""
+"""`Choice`: the groups that a compute may join; `Decision`: a choice with its result; `Rule`: a generator of
+choices."""
 
 from __future__ import annotations
 

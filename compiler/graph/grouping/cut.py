@@ -1,4 +1,4 @@
-"""Split groups that are too large where the fewest bytes are live."""
+"""Split groups that are too large at the positions with the fewest live bytes."""
 
 from __future__ import annotations
 

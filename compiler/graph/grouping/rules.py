@@ -218,7 +218,7 @@ def _is_plain(block: Block) -> bool:
 
 
 def _reads_rows(view: View, product: str, producer: str) -> bool:
-    """Whether a product sums along the last dimension of what `producer` computes, at most ROW_BYTES long."""
+    """Whether a product sums along the last dimension of the result of `producer`, at most ROW_BYTES long."""
     block, (value, *_) = view.block(product), view.nodes[producer].results
     indices = [access.index for access in block.reads if access.buffer == value.name]
     if len(indices) != 1 or not indices[0] or indices[0][-1].variables() != {block.spatial}:

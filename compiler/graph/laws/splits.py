@@ -1,4 +1,4 @@
-"""Split axes whose quotients and remainders index the operands, such as the axes of a reshape."""
+"""Split axes by whose quotients and remainders operands are indexed, such as the axes of a reshape."""
 
 from __future__ import annotations
 

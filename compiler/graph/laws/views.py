@@ -175,8 +175,8 @@ def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
 def _table_through(
     table: Table, block: Block, view: Callable[[Access, Compute], ReadView | None], node: Compute
 ) -> Table:
-    """The table of a gather, with the source of a view in its place. The table stays unless the view is unconditional
-    and each data-dependent index is a whole dimension of the view and of the source."""
+    """The table of a gather; if it is a view, the view's source. A view stays unless it is unconditional and each
+    data-dependent index is a whole dimension of the view and of the source."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
     viewed = view(Access(table.buffer, forms), node)
     if viewed is None or viewed.where:

@@ -169,7 +169,7 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
     Neighbouring threads take neighbouring iterations of the innermost reduction loop; of several loops if it is short.
     A result without loops gets a loop of one iteration. Returns the loop over results. Without an epilogue a copy
     stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
-    that reads only its result, each element at the index that it writes.
+    that reads only its result, elementwise.
     """
     result_loops, along = _results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]

@@ -218,7 +218,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     Virtual threads are apart by the elements of all threads, so that neighbours read neighbouring words. With `twice`
     panels are fetched a round ahead, by asynchronous copies until the next barrier. Without an epilogue the results are
     copied from registers. Reads under conditions are fetched with a border, an element at a time. Requires a reduction
-    whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at its own indices.
+    whose spatial loops come first, a tile for each axis, and an epilogue that reads only its result, elementwise.
     Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
     """
     loops = s.get_loops(block)

@@ -126,7 +126,7 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     f16 and bf16 are summed up in f32; f32 is converted to tf32 under fast floating point, with B contiguous along k.
     Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched a round ahead. Without
     an epilogue the sums are stored directly. Requires loops m, n, k around the block in that order, inside those of a
-    batch; extents that the tiles divide; and an epilogue that reads C alone, at its own indices. Source: CUTLASS;
+    batch; extents that the tiles divide; and an epilogue that reads only C, elementwise. Source: CUTLASS;
     NVIDIA's PTX ISA, mma and ldmatrix.
     """
     *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
