@@ -24,7 +24,7 @@ POWER = 12
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Divide by a sum of powers instead of subtracting its logarithm in the exponent.
+    """Divide by a sum of exponentials instead of subtracting its logarithm in the exponent.
 
         %M = te.compute "M" [i = 64, reduce k = 1024] combine [max] (%x = %X[i, k] ...) { %x }
         %S = te.compute "S" [i = 64, reduce k = 1024] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
@@ -34,7 +34,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %Y = te.compute "Y" [i = 64, j = 1024] (%x = %X[i, j] ..., %m = %M[i] ..., %s = %S[i] ...) {
             exp(%x - %m) * (1.0 / %s) }
 
-    The exponent may be written in any order, and in several elementwise computes. The powers are at most 1, and their
+    The exponent may be written in any order, and in several elementwise computes. Exponentials are at most 1, and their
     sum is between 1 and the number of terms: nothing overflows, and both forms have the same NaN and infinite results.
     It applies to f32 and f64, not under `strict`.
 

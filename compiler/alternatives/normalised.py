@@ -1,4 +1,4 @@
-"""normalised: divide the powers of a softmax by their sum before a product, instead of the product after it."""
+"""normalised: divide the exponentials of a softmax by their sum before a product, instead of the product after it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
 
 STEPS = 3
-"""The number of values of the scores' shape that a group of attention keeps in the cache: scores, powers, weights."""
+"""The number of values of the scores' shape that a group of attention keeps in the cache: scores, exp, weights."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Divide the powers of an attention instead of its results, so that it has a softmax between two products.
+    """Divide the exponentials of attention instead of its results, which gives a softmax between two products.
 
         %E = te.compute "E" [m = 256, n = 256] (%a = %A[m, n] ..., %t = %T[m] ...) { exp(%a - %t) }  // %T: maxima of %A
         %S = te.compute "S" [m = 256, reduce n = 256] combine [add] (%e = %E[m, n] ...) { %e }
@@ -37,7 +37,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %W = te.compute "W" [m = 256, n = 256] (%e = %E[m, n] ..., %s = %S[m] ...) { %e / %s }
         %Y = te.compute "Y" [m = 256, d = 64, reduce n = 256] combine [add] (%W[m, n], %V[n, d]) { mulf }
 
-    The powers are of differences from their maximum: they are at most 1, and their sum is at least 1. So no quotient
+    Exponents are differences from their maximum: exponentials are at most 1, and their sum is at least 1. So no
+    quotient
     overflows, nor a sum that did not before. Each term of a result is rounded as often as before: N times in the
     product and the sum, and once by the division. It applies to f32 and f64, not under `strict`. Source: the softmax of
     Milakov and Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
@@ -56,8 +57,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _Normalised:
-    """A product with `powers`, and the compute `scaled`, whose `operation` divides the product's rows by `scale`, or
-    multiplies them."""
+    """A product that reads the exponentials `powers`, and the compute `scaled`, whose `operation` divides or multiplies
+    the product's rows by `scale`."""
 
     product: Compute
     powers: Access
@@ -183,7 +184,7 @@ def _is_straight(access: Access, block: Block) -> bool:
 
 
 def _divided(graph: Graph, softmax: _Normalised) -> Graph:
-    """The graph with the powers scaled before the product, which then computes the results of `scaled`."""
+    """The graph with the exponentials scaled before the product, which then computes the results of `scaled`."""
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     name = Names([*graph.values, *labels]).fresh(f"{softmax.product.block.label}.weights")
     powers = graph.values[softmax.powers.buffer]

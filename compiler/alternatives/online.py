@@ -26,7 +26,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Compute the maximum first, then sums weighted by the powers of differences from it.
+    """Compute the maximum first, then sums weighted by the exponentials of differences from it.
 
         %M, %S = te.compute "M" [i = 64, reduce k = 1024]
             combine (%m = -inf, %s = 0.0) with (%n, %t) { max(%m, %n), %s * exp(%m - max) + %t * exp(%n - max) }

@@ -216,7 +216,7 @@ class Digests:
 
 
 def compute_digest(block: Block, elements: Iterable[Attribute], sources: Colours, axes: Sequence[bytes]) -> bytes:
-    """The digest of a compute or gather; `elements` are the element types of its results."""
+    """The digest of a compute or gather; `elements` are the dtypes of its results, `axes` the colours of its axes."""
     digests = Digests(block.reads, sources, axes, block.spatial)
     return digest(
         "gather" if block.table is not None else "compute",

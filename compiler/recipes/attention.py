@@ -28,7 +28,7 @@ from compiler.recipes.steps import (
 from compiler.schedule import Handle, Schedule, Size
 
 BLOCKS = 5
-"""The fewest blocks of an attention: scores, maximum, powers, sum, and result."""
+"""The fewest blocks of attention: scores, maximum, exponentials, sum, and result."""
 
 
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -126,7 +126,7 @@ class Attention:
 
 
 def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -> Attention:
-    """Schedule softmax(scale * Q K^T) V, mr queries at a time: their scores, powers and weights stay in the cache.
+    """Schedule softmax(scale * Q K^T) V by mr queries, whose scores, exponentials and weights stay in the cache.
 
         scores = Q K^T;  logits;  max;  exp;  sum;  weights = exp / sum;  O = weights V
       ->
@@ -149,7 +149,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     iteration; outputs of reductions are copies. Weights that are an output are computed for whole rows before the
     second product.
 
-    Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
+    Requires the blocks of a softmax over the last axis (a maximum, the exponentials, their sum, their quotients)
     between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
     FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all
     scores of a row fit into the cache; register tiles as in BLIS.
@@ -179,7 +179,8 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
-    """Return the blocks before the second product; inline other elementwise blocks between them."""
+    """Match the blocks before the second product, and inline other elementwise blocks between them. Raises
+    ScheduleError for other programs."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
     _inline_before(s, weights)
     total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
@@ -243,7 +244,7 @@ def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
 
 
 def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
-    """Vectorize the stages inside `rows`, and merge the loop of the powers with that of their sum."""
+    """Vectorize the stages inside `rows`, and merge the loops of the exponentials and of their sum."""
     vectors: dict[Handle, Handle | None] = {}
     for stage in stages:
         vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)

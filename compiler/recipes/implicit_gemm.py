@@ -93,7 +93,7 @@ def implicit_gemm(
     beforehand: bool = False,
 ) -> ImplicitGemm:
     """Schedule a convolution C[n, o, h, w] += X[n, c, h + r, w + s] * W[o, c, r, s] as a GEMM over a padded image: a
-    register tile of some pixels of a row, broadcast, times some filters, in vectors.
+    register tile of `pixels` of a row, broadcast, times `filters` in vectors of `lanes`, by chunks of `channels`.
 
         n { o { h { w { c { r { s { C } } } } } } }  n { o { h { w { D(C) } } } }
       ->

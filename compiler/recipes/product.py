@@ -252,7 +252,7 @@ def gebp(
     s: Schedule, block: Handle, mc: int, kc: int, nc: int, mr: int, nr: int, lanes: int = 16, pack: str = "ab"
 ) -> Gebp:
     """Schedule a matmul C[m, n] += A[m, k] * B[k, n] as general panel times block: three levels of cache tiles, both
-    operands packed, and a register tile of mr rows and nr columns, whose columns are vectors.
+    operands packed, and a register tile of mr rows and nr columns, in vectors of `lanes` along the columns.
 
         m { n { k { C } } }
       ->

@@ -268,7 +268,7 @@ def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, f
 
 
 def _is_shuffled(node: Block) -> bool:
-    """Return whether a block moves elements under conditions or by a table: LLVM's shuffles take fewer instructions
+    """Return whether a block gathers, or only copies elements under conditions: LLVM's shuffles take fewer instructions
     than masks and gathers."""
     moves = len(node.reads) == 1 and isinstance(node.body[0], Read)
     return node.table is not None or (moves and bool(node.reads[0].where))

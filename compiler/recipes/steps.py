@@ -11,7 +11,7 @@ from compiler.support.errors import ScheduleError
 
 
 def contiguous(s: Schedule, block: Handle) -> None:
-    """Move the loop along which most operands of a block are contiguous innermost, as `build` does without a schedule.
+    """Move innermost the loop along which most operands of a block are contiguous, as `build` does without a schedule.
 
         m { l { k { C[m, l] += A[m, k] * B[k, l] } } }
       ->

@@ -13,7 +13,8 @@ from compiler.program.tree import Access, Block
 
 
 def name_unit_axes(graph: Graph) -> Graph:
-    """Write the batch of a single image, and the taps of a 1x1 convolution, as axes, which schedules expect.
+    """Index images by a batch axis of extent 1, and add axes of extent 1 for the taps of 1x1 convolutions, as schedules
+    expect.
 
       %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4] combine [add]
           (%w = %W[o, c, 0, 0] : tensor<8x4x1x1xf32>, %x = %X[0, c, y, x] : tensor<1x4x7x7xf32>) { mulf }
