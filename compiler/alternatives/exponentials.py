@@ -40,7 +40,8 @@ class OrderCase:
     _values: dict[int, Sum] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> Sum:
-        """Evaluate an expression. Raises UnknownValueError if it has another form."""
+        """Evaluate an expression to a sum of products of reads and exponentials. Raises UnknownValueError if it is
+        none."""
         if id(node) not in self._values:
             self._values[id(node)] = self._value(node)
         return self._values[id(node)]

@@ -53,7 +53,8 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
 
     Public functions keep the names of their arguments and results. `x` is a module or an object with the attribute
     `module`. A program that fits one group is returned unchanged, not even canonical. So are programs of another level,
-    and programs with groups, which are verified: Refusal if they are invalid. Raises InputError for a rule's mistake.
+    and programs with groups, which are verified: Refusal if they are invalid. Raises InputError for a rule that names a
+    missing compute.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = strata.graph.grouped_module(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))

@@ -65,8 +65,8 @@ def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
 
 
 def normal_form(node: Compute, sources: Colours) -> Compute:
-    """The normal form of a compute; the same object if it is in normal form. `sources` has a different colour for each
-    value."""
+    """Order the reduce axes, reads, conditions and commutative operands of a compute by structure, and drop unused
+    reads; the same object if nothing changes. `sources` has a different colour for each value."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)
     digests = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)

@@ -178,8 +178,8 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
 
 
 def _whole(c: int, chunks: Sequence[int], most: int) -> int:
-    """Return the largest of `chunks` up to `most` that divides c, so that packing loops have no remainder; `most`
-    itself if such a chunk is at most a quarter of it."""
+    """Return the largest of `chunks` from most / 4 to `most` that divides c, so that packing loops have no remainder;
+    `most` itself if there is none."""
     return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
 
 

@@ -312,7 +312,8 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the operand that the filter, axis 1, indexes directly, not by its group as the image does."""
+    """Return the operand indexed by the filter, axis 1, itself; a grouped convolution's image is indexed by its
+    group."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]

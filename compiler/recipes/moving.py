@@ -60,8 +60,8 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the order of loops by layout alone for a block whose innermost loop reads backwards, with a stride or, in a
-    copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers."""
+    """Yield a schedule that only reorders loops for a block whose innermost loop reads backwards, with a stride or, in
+    a copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return

@@ -32,8 +32,8 @@ and fit every L2 beside the second operand's panel; longer rows lose nothing by 
 
 def attention(view: View) -> Iterator[Choice]:
     """Group a product, a softmax of its rows and the product with these weights: if both products are batched, or if
-    the second has at most WIDEST columns and nothing else reads the intermediates. A maximum and a sum are a
-    softmax."""
+    the second has at most WIDEST columns and nothing else reads the values between. Any maximum and sum between the
+    products count as a softmax."""
     for last in view.names:
         if view.kind(last) is not Kind.CONTRACTION:
             continue

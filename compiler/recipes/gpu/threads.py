@@ -110,8 +110,8 @@ def _is_smooth(number: int) -> bool:
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of a block with its results spread over threads; without a reduction also four results for each
-    thread, and inlined."""
+    """Yield schedules of a block with its results spread over threads, one for each; without a reduction also four for
+    each thread, and the block inlined."""
     block = draft.block(label)
     if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
