@@ -20,8 +20,7 @@ SCRIPT = "script"
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of all contenders: the number of threads, our floating-point policy, and the file with our tuning
-    records."""
+    """The settings of all contenders: threads, our floating-point policy, and the file of our tuning records."""
 
     threads: int = 1
     policy: str = "contract"
@@ -29,14 +28,12 @@ class Settings:
 
 
 Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
-"""Function that binds a workload to inputs and an output. It raises StrataError if the contender is missing, or does
-not support the workload."""
+"""Function that binds a workload to inputs and an output. Raises StrataError if the contender cannot run it here."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender of a measurement; `what` is its method in a few words, `version` returns the version of its
-    package."""
+    """A contender of a measurement: `what` is its method in a few words, `version` returns the package's version."""
 
     name: str
     what: str
@@ -141,8 +138,7 @@ def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 def _onnxruntime(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
 ) -> Step:
-    """Bind onnxruntime, with the constants in the model, where it packs them before the timing (`packed`), or as
-    inputs."""
+    """Bind onnxruntime, with constants in the model, packed before the timing (`packed`), or as inputs of each call."""
     if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
     return onnx_model.bind(workload, settings.threads, inputs, out, packed)

@@ -66,8 +66,7 @@ class Plan:
 
 @dataclass
 class Run:
-    """A contender bound to its output array: the seconds of each counted call, and the disturbance of all calls;
-    `wrong` is the fault of its result, None if it is right."""
+    """A contender with its output array, seconds of each counted call and disturbance; `wrong`: its fault, or None."""
 
     contender: Contender
     step: Step
@@ -190,8 +189,7 @@ def _warm(run: Run, expected: Bounded) -> float:
 
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
-    """Time `count` calls in succession, each on an output filled with NaN; check the last result and set
-    `run.wrong`."""
+    """Time `count` calls in succession, each on an output filled with NaN; check the last result (`run.wrong`)."""
     taken = []
     result = run.out
 
@@ -207,8 +205,7 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
-    """Take a round's samples of a contender: up to `count` undisturbed calls within the time, or the least disturbed
-    one."""
+    """Take a round's samples of a contender: up to `count` undisturbed calls, else the least disturbed one."""
     taken, clean, bursts = list[Sample](), list[Sample](), 0
     while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < REPEAT_SECONDS:
         taken += _calls(run, count, expected, threads)

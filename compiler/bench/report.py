@@ -66,8 +66,7 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling (median), and the minimum and maximum of its probes, in units of work per second; None without
-    one."""
+    """The ceiling (median) and the minimum and maximum of its probes, in units of work per second; None without it."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 
@@ -126,6 +125,5 @@ _NAMES = {"percent": "percent_of_ceiling", "ratio": "ratio_to_ours"}
 
 
 def disturbance(disturbed: Disturbance) -> dict[str, float]:
-    """JSON data of a disturbance: the share of time off the processor, and the numbers of disturbed samples that were
-    repeated, and that were used all the same."""
+    """JSON data of a disturbance: share of time off the processor, numbers of samples repeated, and used disturbed."""
     return {"away": disturbed.share, "repeated": disturbed.repeated, "used": disturbed.used}

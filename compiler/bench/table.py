@@ -89,8 +89,7 @@ def notes(measurement: Measurement) -> list[str]:
 
 
 def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
-    """Yield for `tuned` and `tuned.prepared` a table of the times of their groups; nothing for a program of one group,
-    or without records."""
+    """Yield a table of group times for `tuned` and `tuned.prepared`; none for a single group, or without records."""
     from compiler.autotune.task import SearchTask
 
     constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}

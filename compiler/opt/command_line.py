@@ -39,8 +39,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def _described(part: plugins.Part) -> str:
-    """Describe a plugin's part in one line: a pass by the first sentence of its docstring, other parts by their
-    kind."""
+    """Describe a plugin's part in one line: a pass by the first sentence of its docstring, others by their kind."""
     return (part.kind == "pass" and universe.first_sentence(part.value.__doc__ or "")) or part.kind
 
 

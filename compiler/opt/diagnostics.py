@@ -38,8 +38,7 @@ class Diagnostic:
 
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """Make the diagnostic of an exception, at the pass option at fault, or at the location of the error, else at
-    `start`; `running` is the pass that was running."""
+    """Make the diagnostic of an exception in the pass `running`, at its option or location, else at `start`."""
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)

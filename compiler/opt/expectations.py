@@ -105,8 +105,7 @@ class _Targets:
         self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
 
     def of(self, where: str | None, index: int) -> int | None:
-        """The index of the line that a comment in line `index` refers to by `where`: None (its own line), `above`,
-        `below`, or an offset; the result is None for `unknown`."""
+        """The index of the line that a comment in line `index` refers to (None: its own line); None for `unknown`."""
         if where is None:
             return index
         if where == "unknown":

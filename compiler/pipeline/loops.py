@@ -44,8 +44,7 @@ def lower(x: object) -> ModuleOp:
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
-    """The loops of a function at the te or loop level as a tree, the same as after `lower`, without building their
-    IR."""
+    """The loops of a function at the te or loop level as a tree, as after `lower`, without building their IR."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)

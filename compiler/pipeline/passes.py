@@ -116,8 +116,7 @@ def nested_steps(text: str) -> list[PipelineStep]:
 
 
 def example_fault(primitive: Primitive) -> str:
-    """Check the example text of a primitive's pass (`shell`): one sentence about its fault; empty if it parses, or if
-    there is none."""
+    """Check the example (`shell`) of a primitive's pass: return a sentence about its fault; empty if there is none."""
     from compiler.passes.schedule.declared import make_pass
 
     if not primitive.shell:

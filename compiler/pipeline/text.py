@@ -70,8 +70,7 @@ def elements(part: Substring) -> list[Substring]:
 
 
 def _between_commas(pipeline: Substring) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each element between commas outside brackets and quotes. Raises InputError for
-    unbalanced brackets."""
+    """Yield the start and end of each element between commas outside brackets and quotes. Raises InputError."""
     start, opened = 0, list[int]()
     text = str(pipeline)
     for match in _TOKEN.finditer(text):

@@ -99,8 +99,7 @@ def collapsible(summary: str, parts: Iterable[str], name: str = "", is_open: boo
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: text, the name of a section to link, a bar of length 0 to 1 with a dark part up to `dark`, and the
-    bar's tooltip."""
+    """A table cell: text, a section to link to, a bar of length 0 to 1, dark up to `dark`, and the bar's tooltip."""
 
     text: str
     link: str = ""
@@ -122,8 +121,7 @@ class Cell:
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[Cell | str]], words: int = 1, has_sum: bool = False
 ) -> Iterator[str]:
-    """Yield a table whose first `words` columns are text, as are those of TEXTS and SENTENCES; others are numbers. The
-    last row may be a sum."""
+    """Yield a table; the first `words` columns, TEXTS and SENTENCES are text; with `has_sum` the last row is a sum."""
 
     def class_of(column: int) -> str:
         if headings[column] in SENTENCES:

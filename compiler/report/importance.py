@@ -75,8 +75,7 @@ def choices_of(task: TaskFacts) -> Choices:
 
 
 def importance(name: str, options: Sequence[str], seconds: Sequence[float]) -> Importance | None:
-    """Compute the importance of a choice from the option and the time of each trial; None if there are too few trials
-    or a single option."""
+    """Compute the importance of a choice from each trial's option and time; None for too few trials or one option."""
     groups: defaultdict[str, list[float]] = defaultdict(list)
     for option, time in zip(options, seconds, strict=True):
         groups[option].append(log(time))

@@ -21,8 +21,7 @@ MAX_CHARACTERS = 6000
 
 @dataclass(frozen=True)
 class Listing:
-    """The innermost loops of a script's machine code, one of each group of equal copies, or the reason why there are
-    none."""
+    """The innermost loops of a script's machine code, one of each group of copies, or the reason without code."""
 
     loops: Sequence[LoopCode] = ()
     reason: str = ""

@@ -12,8 +12,7 @@ from compiler.graph.main import BufferCall, Main, size
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer: its shape and dtype as text, its bytes and offset in the arena, the numbers of its first and last
-    step."""
+    """A buffer: its shape and dtype as text, its bytes, its offset in the arena, its first and its last step."""
 
     name: str
     type: str

@@ -294,8 +294,7 @@ def _importance(choices: Choices) -> Iterator[str]:
 
 
 def _options(choice: Importance) -> str:
-    """List the options of a choice, best first, with mean times and numbers of trials: `8: 1.2 ms (7), 4: 1.9 ms
-    (3)`."""
+    """List the options of a choice, best first, with mean times and numbers of trials: `8: 1.2 ms (7)`."""
     said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:MAX_SCRIPTS]]
     more = len(choice.options) - len(said)
     return ", ".join(said) + (f", {more} more" if more else "")

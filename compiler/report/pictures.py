@@ -80,8 +80,7 @@ def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """Draw the time of each script in the order of trials, and a line of the best so far; None without a measured
-    one."""
+    """Draw the time of each script in the order of trials, and a line of the best so far; None if none was measured."""
     trials = _sampled(task.curve)
     if not trials:
         return None

@@ -51,8 +51,7 @@ class ProgramFacts:
         return total if self.is_whole and total > 0 and isfinite(total) else None
 
     def share(self, task: TaskFacts) -> float | None:
-        """Return the share, from 0 to 1, of the program's time that a task takes; None if one of the times is
-        unknown."""
+        """Return the share, 0 to 1, of the program's time that a task takes; None if a time is unknown."""
         return None if self.seconds is None or task.together is None else task.together / self.seconds
 
     @property
@@ -62,8 +61,7 @@ class ProgramFacts:
 
     @property
     def bound_seconds(self) -> float | None:
-        """The seconds of a run in which every task reaches its bound; None without a whole program or a task's
-        bound."""
+        """The seconds of a run if every task reached its bound; None without a whole program or a task's bound."""
         bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
         return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 

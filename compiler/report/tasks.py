@@ -159,8 +159,7 @@ class TaskFacts:
 
     @cached_property
     def bound(self) -> float | None:
-        """The share of the machine's ceiling that the best script reaches; None on another machine, and if
-        implausible."""
+        """The share of the ceiling that the best script reaches; None on another machine, and if implausible."""
         if self.program is None or self.work is None or self.best is None:
             return None
         return plausible_share(share(self.program, host(), self.best.outcome.cost))

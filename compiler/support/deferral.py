@@ -10,8 +10,7 @@ Value = TypeVar("Value")
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a package that imports a name at first use; `modules` maps each name to its
-    submodule."""
+    """Return a package's `__getattr__` that imports names at first use; `modules` maps each name to its submodule."""
 
     def load(name: str) -> Any:
         if name not in modules:

@@ -79,8 +79,7 @@ def end_all() -> None:
 
 
 class Worker:
-    """A worker process; `environment` is added to this process's, the descriptors `files` stay open. `ready` is True
-    once it has replied to its setup."""
+    """A worker process; `environment` is added, descriptors `files` stay open. `ready` after its reply to the setup."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> None:
         self.ready = False

@@ -92,8 +92,7 @@ def inside(source: str, text: str, start: int, end: int) -> Span:
 
 
 def of_op(op: Operation) -> Span | None:
-    """The location of an op: its own, else of the first op in it, else of the closest enclosing op with one; or
-    None."""
+    """The location of an op: its own, else the first inside it, else the closest enclosing op's; None without any."""
     scope: Operation | None = op
     while scope is not None:
         for inner in scope.walk() if scope is op else [scope]:
@@ -142,8 +141,7 @@ _caller: ContextVar[Span | None] = ContextVar("stated", default=None)
 
 @contextmanager
 def called_at(span: Span | None) -> Iterator[None]:
-    """Set the location that `of_caller` returns in the context, such as a line of an imported model; None changes
-    nothing."""
+    """Set the location that `of_caller` returns in the context, such as a line of a model; None changes nothing."""
     token = _caller.set(span or _caller.get())
     try:
         yield

@@ -68,8 +68,7 @@ def line(what: str, value: object) -> str:
 
 
 def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """Return the members of an iterable other than a string. Raises InputError if `is_member` fails for one; `kind` is
-    their noun in the message."""
+    """Return the members of an iterable, no string. Raises InputError if `is_member` fails; `kind` is their noun."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
     members = tuple(value)

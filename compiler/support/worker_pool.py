@@ -110,8 +110,7 @@ class WorkerPool:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all started workers are ready: none loads modules later. Raises InputError and TargetError as
-        `map`."""
+        """Wait until all started workers are ready: none loads modules later. Raises InputError, TargetError."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
