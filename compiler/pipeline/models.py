@@ -46,7 +46,7 @@ def import_model(x: object) -> object:
 
 
 def program_and_constants(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
-    """Split a model into its te function and its constants, with the caller's. Raises InputError for a name in both."""
+    """Return a program, of a model its te function, and its constants, with the caller's. Raises InputError."""
     program = import_model(x)
     if not isinstance(program, Imported):
         return program, constants

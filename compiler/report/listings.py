@@ -21,7 +21,7 @@ MAX_CHARACTERS = 6000
 
 @dataclass(frozen=True)
 class Listing:
-    """The innermost loops of a script's machine code, one of each group of copies, or the reason without code."""
+    """The innermost loops of a script's machine code, one of each group of copies; `reason` if there is no code."""
 
     loops: Sequence[LoopCode] = ()
     reason: str = ""

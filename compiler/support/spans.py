@@ -92,7 +92,7 @@ def inside(source: str, text: str, start: int, end: int) -> Span:
 
 
 def of_op(op: Operation) -> Span | None:
-    """The location of an op: its own, else the first inside it, else the closest enclosing op's; None without any."""
+    """The location of an op: its own, else of the first op inside it, else of the closest enclosing op; or None."""
     scope: Operation | None = op
     while scope is not None:
         for inner in scope.walk() if scope is op else [scope]:
