@@ -66,7 +66,7 @@ class Plan:
 
 @dataclass
 class Run:
-    """A contender with its output array, seconds of each counted call and disturbance; `wrong`: its fault, or None."""
+    """A contender with its output array, seconds of each counted call, disturbance, and its result's fault or None."""
 
     contender: Contender
     step: Step

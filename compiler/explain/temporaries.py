@@ -32,7 +32,7 @@ class Temporaries:
 
 
 def temporaries(b: Builds) -> Temporaries:
-    """The temporaries of the explained function."""
+    """The temporaries of the kernel's function: those in the arena, and those on the stack."""
     block = b.function.body.block
     shared = slot_offsets(block)[-1]
     buffers = _in_slots(block, 0)

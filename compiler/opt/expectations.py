@@ -105,7 +105,7 @@ class _Targets:
         self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
 
     def of(self, where: str | None, index: int) -> int | None:
-        """The index of the line that a comment in line `index` refers to (None: its own line); None for `unknown`."""
+        """The line index that `where` selects for a comment in line `index` (None: its own); None for `unknown`."""
         if where is None:
             return index
         if where == "unknown":

@@ -79,7 +79,7 @@ def end_all() -> None:
 
 
 class Worker:
-    """A worker process; `environment` is added, descriptors `files` stay open. `ready` after its reply to the setup."""
+    """A worker process with additional `environment` and open descriptors `files`; `ready` after its first reply."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> None:
         self.ready = False
