@@ -44,6 +44,10 @@ HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, *
 """The handlers that all machines share."""
 
 
+TUNED_FOR_512 = "sapphirerapids"
+"""The processor whose scheduling model LLVM uses for 512-bit vectors."""
+
+
 def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:
     """Emit the LLVM IR text of a low-level module, for a machine. Buffers are bare pointers in row-major order, with a
     byte for an i1; an argument is aligned to its element, a slot of the workspace, and an argument in the attribute
@@ -67,9 +71,13 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
 
 
 def _attributes(machine: Machine) -> str:
-    """The attributes of all functions; LLVM prefers 256-bit vectors on some 512-bit machines by default."""
-    preference = ' "prefer-vector-width"="512"' if machine.vector_bits == 512 else ""
+    """Return the attributes of all functions.
+
+    LLVM prefers 256-bit vectors on some 512-bit machines. By the scheduling models of some of them (Zen, Ice Lake) it
+    loads all operands of a register tile of 14 by 2 vectors first, and spills accumulators in the innermost loop.
+    """
+    wide = f' "prefer-vector-width"="512" "tune-cpu"="{TUNED_FOR_512}"' if machine.vector_bits == 512 else ""
     return (
         f'attributes #0 = {{ nounwind mustprogress "target-cpu"="{machine.cpu}" '
-        f'"target-features"="{machine.features}"{preference} }}'
+        f'"target-features"="{machine.features}"{wide} }}'
     )

@@ -11,7 +11,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from compiler import universe
+import compiler
+from compiler import te, universe
 from compiler.dialects.dominance import verify_module
 from compiler.lowering.low_to_llvm import HANDLERS, emit
 from compiler.support.errors import LoweringError, TargetError
@@ -684,7 +685,16 @@ def test_facts_of_arguments() -> None:
     assert "ptr noalias nonnull align 4 dereferenceable(36) readonly %a0" in body
     assert "ptr noalias nonnull align 4 dereferenceable(48) %a1" in body
     assert "min-legal-vector-width" not in llvm
-    assert ('"prefer-vector-width"="512"' in llvm) == (host().vector_bits == 512)
+    assert ('"prefer-vector-width"="512" "tune-cpu"="' in llvm) == (host().vector_bits == 512)
+
+
+@pytest.mark.skipif(host().vector_bits != 512, reason="the processor has no 512-bit vectors")
+def test_a_tile_of_14_by_2_vectors_is_not_spilled() -> None:
+    X, W = te.placeholder((1, 512, 14, 14), name="X"), te.placeholder((1024, 512, 1, 1), name="W")
+    f = te.function("f", [X, W], te.nn.conv2d(X, W))
+    asm = compiler.build(f, threads=1, constants={"W": np.ones(W.shape, np.float32)}, schedule="auto").text("asm")
+    assert len(re.findall(r"vfmadd231ps\s.*%zmm", asm)) >= 28
+    assert re.findall(r"vmovu?a?ps\s+%zmm\d+, -?\d*\(%r[sb]p\)", asm) == []
 
 
 def test_an_argument_written_through_a_view_is_not_readonly() -> None:
