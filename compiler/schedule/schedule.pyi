@@ -33,10 +33,10 @@ class Schedule(Recorder):
         """Move a producer into a loop of its consumers: there it computes the elements that one iteration reads."""
 
     def decompose_reduction(self, block: Handle | str, loop: Handle | str) -> Handle:
-        """Make the init of a reduction a block of its own, before a loop."""
+        """Make the init of a reduction a separate block before a loop."""
 
     def distribute(self, loop: Handle | str, block: Handle | str) -> list[Handle]:
-        """Cut the body of a loop after the part that holds a block, and give each part a loop of its own."""
+        """Split the body of a loop after the node that contains a block, and run each part in a separate loop."""
 
     def double_buffer(self, block: Handle | str) -> None:
         """Give a block's buffer two halves, so that one is filled while the other is read."""
@@ -45,7 +45,7 @@ class Schedule(Recorder):
         """Fuse perfectly nested loops into one, whose variable runs over their product."""
 
     def get_block(self, label: str) -> Handle:
-        """The block of that name."""
+        """Find a block by its label."""
 
     def get_consumers(self, block: Handle | str) -> list[Handle]:
         """The blocks that read a block's results, in the order of the program."""
@@ -60,7 +60,7 @@ class Schedule(Recorder):
         """Replace every read of a block's result by the block's body, and drop the block."""
 
     def join_axes(self, block: Handle | str) -> None:
-        """Give a block one axis in the place of adjacent ones that a fused loop runs over in row-major order."""
+        """Replace adjacent axes of a block, which one fused loop runs over in row-major order, by one axis."""
 
     def lift_alloc(self, buffer: str, loop: Handle | str | None = ...) -> None:
         """Move the beginning of a buffer's lifetime out: to a loop that encloses it, or to the function."""
@@ -69,10 +69,10 @@ class Schedule(Recorder):
         """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the second runs in iteration i + shift. If the extents differ, the bodies are guarded."""
 
     def pack(self, block: Handle | str, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ...) -> Handle:
-        """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none)."""
+        """Read a buffer through a blocked, padded copy with a tile size for each dimension (1 for none)."""
 
     def pad(self, block: Handle | str, buffer: str) -> Handle:
-        """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge."""
+        """Read a buffer through a copy with a border that holds the values read where a condition fails."""
 
     def parallel(self, loop: Handle | str) -> None:
         """Mark a loop whose iterations run on several threads."""
