@@ -184,7 +184,8 @@ def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
 
 
 def _warm(run: Run, expected: Bounded) -> float:
-    """Call a contender twice; return the seconds of the second call."""
+    """Call a contender twice and check the second result against `expected` (`run.wrong`); return the wall seconds of
+    the second call."""
     return _calls(run, 2, expected, 1)[-1].wall
 
 

@@ -133,7 +133,8 @@ def check_order(block: Block) -> None:
 
 
 def element_type(value: SSAValue) -> Attribute:
-    """The element type of a tensor or memref. Raises VerifyException for a dynamic or empty shape, or no scalars."""
+    """The element type of a tensor or memref. Raises VerifyException for a dynamic or empty dimension, an extent or a
+    size in bytes of 2^63 or more, and elements other than floats, index, signless and unsigned integers."""
     return _element_of(value.type)
 
 

@@ -80,7 +80,8 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
 
 
 def _require_main(function: FuncOp, level: Upper) -> None:
-    """Check that a function that calls others has only calls and the ops that define their buffers."""
+    """Check that a function that calls others has only calls beside its return, and at the te level constants, at the
+    loop level allocations, copies, views and guards. Raises LoweringError at another op."""
     loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp, LoadOp, CmpfOp, IfOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
     words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, views, and guards"

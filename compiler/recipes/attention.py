@@ -200,7 +200,8 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
 
 
 def _inline_before(s: Schedule, block: Handle) -> None:
-    """Inline the elementwise blocks between a block and a reduction it depends on: a difference, a reciprocal."""
+    """Inline the elementwise producers of a block that read a reduction, such as a difference or a reciprocal, except
+    those that write an output or have a costly operation such as exp."""
     for producer in s.get_producers(block):
         node = node_of(s, producer)
         reads_reduction = any(_reduces(s, before) for before in s.get_producers(producer))

@@ -58,7 +58,8 @@ class Choices:
 
 
 def choices_of(task: TaskFacts) -> Choices:
-    """Compute the importance of a task's choices; a choice with too few trials is left out."""
+    """Compute the importance of the choice among a task's sketches, and of the choices in the best script's sketch, the
+    most important first. A choice with too few trials, or with one option, is left out."""
     by_sketch: defaultdict[str, list[ScriptTrials]] = defaultdict(list)
     for script in task.ranked:
         by_sketch[_sketch(script.first.script)].append(script)

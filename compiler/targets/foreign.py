@@ -49,8 +49,8 @@ def is_array(value: object) -> bool:
 
 
 def result_wrapper(like: object) -> Callable[[Array], object]:
-    """Return a function that wraps a new numpy array, on the same memory, as an array of the package of `like`. The
-    package is torch, or the array API namespace of `like`; otherwise numpy."""
+    """Return a function that converts a numpy array to the package of `like`: to a torch tensor on the same memory, by
+    `from_dlpack` of the array API namespace of `like`, which may copy, or otherwise to the array itself."""
     if isinstance(like, _NUMPY):
         return identity
     library = imported_torch()

@@ -186,7 +186,8 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 def scalar_type(element: Attribute) -> Attribute:
-    """The type of a scalar read from a tensor or memref with an element type: i8 for ui8, otherwise the same."""
+    """The type of a scalar read from a tensor or memref with an element type: the signless integer of
+    an unsigned one (i8 for ui8), otherwise the same."""
     return IntegerType(element.width.data) if is_unsigned(element) else element  # type: ignore[attr-defined]
 
 

@@ -27,10 +27,9 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
       ->
         alloc S.local;  loop.for "i" { S.local[i] = f(A[i]) }  loop.for "ax0" { S[ax0] = S.local[ax0] }
 
-    The copy is of the whole buffer, behind the outermost loop around the block; reverse_compute_at then makes it a
-    copy of a tile. Several targets are copied by one nest. Requires targets of one shape that nothing has touched
-    before that loop. Elsewhere: TVM
-    cache_write, Halide in(), Exo stage_mem.
+    The copy is of the whole buffer, behind the outermost loop around the block to which no target is private;
+    reverse_compute_at then makes it a copy of a tile. Several targets are copied by one nest. Requires targets of one
+    shape that nothing has touched before that loop. Elsewhere: TVM cache_write, Halide in(), Exo stage_mem.
     """
     writer = program.blocks[block]
     targets = [program.buffers[name] for name in writer.targets]

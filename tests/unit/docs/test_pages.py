@@ -22,7 +22,9 @@ def test_the_menu_has_every_page() -> None:
     assert menu == written | {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
 
 
+@pytest.mark.doors
 def test_the_reference_has_every_public_name() -> None:
+    pytest.importorskip("torch", reason="names of its front end are on the page")
     texts = {name: page.text() for name, page in reference.PAGES.items()}
     operators = {name for names in reference.operators().values() for name in names}
     assert len(operators) > 150 and "conv2d" in operators
@@ -32,11 +34,15 @@ def test_the_reference_has_every_public_name() -> None:
     assert {n for n in strata.__all__ if n not in ("te", "__version__") and f"# {n}\n" not in every} == set()
 
 
+@pytest.mark.doors
 def test_the_list_of_the_api_is_up_to_date() -> None:
+    pytest.importorskip("torch", reason="names of its front end are on the page")
     assert reference.listing() == (ROOT / "docs" / "api.md").read_text(), "run python tools/docs.py"
 
 
+@pytest.mark.doors
 def test_constants_are_listed_with_their_types_and_docstrings() -> None:
+    pytest.importorskip("torch", reason="names of its front end are on the page")
     text = reference.listing()
     undescribed = re.findall(r"^- `(\w+)` \(\w+\)$", text, re.MULTILINE)
     assert undescribed == [] and "- `LOOP` (HandleParameter): A loop; in a pass, one around its block.\n" in text
