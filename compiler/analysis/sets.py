@@ -109,8 +109,7 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The lexicographically smallest point of a set in isl's syntax, or any one where isl gives no smallest, as for an
-    unbounded set; None if the set is empty. Raises Undecided."""
+    """The lexicographically smallest point of a set, or any one if it is unbounded; None if empty. Raises Undecided."""
     # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
     return limited(lambda: _sample(text))
 

@@ -184,8 +184,7 @@ def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
 
 
 def _warm(run: Run, expected: Bounded) -> float:
-    """Call a contender twice and check the second result against `expected` (`run.wrong`); return the wall seconds of
-    the second call."""
+    """Call a contender twice, check the second result against `expected`, return the wall seconds of that call."""
     return _calls(run, 2, expected, 1)[-1].wall
 
 
