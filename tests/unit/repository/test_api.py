@@ -137,19 +137,38 @@ def test_another_import_is_seen(code: str) -> None:
     assert len(internal(code)) == 1
 
 
+def public() -> set[tuple[str, int]]:
+    """The names of the API with the identities of their values, also those of modules in it: loop.ForOp, warp.ROWS."""
+    modules = [(module, module.__all__) for module in API.values()]
+    values = [value for module in API.values() for value in map(vars(module).get, module.__all__)]
+    modules += [(value, [*vars(value)]) for value in values if isinstance(value, ModuleType)]
+    return {(name, id(getattr(module, name))) for module, names in modules for name in names if name[0] != "_"}
+
+
+def foreign(code: str) -> set[tuple[str, str]]:
+    """The names that a recipe imports and that are neither of the API nor public ones of another recipe."""
+    ours = {(m, n) for m, n in imports(code) if m.startswith("compiler") and (m, n) != EXTENDED}
+    others = {(m, n) for m, n in ours if not m.startswith("compiler.recipes") or n.startswith("_")}
+    return {(m, n) for m, n in others if not n or (n, id(getattr(import_module(m), n))) not in public()}
+
+
 def test_recipes_import_names_of_the_api_alone() -> None:
-    values = [getattr(module, name) for module in API.values() for name in module.__all__]
-    modules = [value for value in values if isinstance(value, ModuleType)]  # loop.ForOp, warp.ROWS
-    api = {id(value) for value in values} | {id(value) for module in modules for value in vars(module).values()}
     room = Path(recipes.__file__).parent
-    faults = set()
-    for file in room.rglob("*.py"):
-        for module, name in imports(file.read_text()):
-            if not module.startswith("compiler") or module.startswith("compiler.recipes") or (module, name) == EXTENDED:
-                continue
-            if id(getattr(import_module(module), name)) not in api:
-                faults.add((str(file.relative_to(room)), module, name))
+    faults = {(str(file.relative_to(room)), *name) for file in room.rglob("*.py") for name in foreign(file.read_text())}
     assert faults == set()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from compiler.space.sketch import Sketch",
+        "from compiler.recipes.rules import _CPU_RULES",
+        "import compiler.schedule.plan",
+        "def f():\n    from compiler.schedule.recorder import Recorder",
+    ],
+)
+def test_another_import_of_a_recipe_is_seen(code: str) -> None:
+    assert len(foreign(code)) == 1
 
 
 @pytest.mark.parametrize("name", sorted(examples()))
