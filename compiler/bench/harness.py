@@ -190,7 +190,7 @@ def _warm(run: Run, expected: Bounded) -> float:
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
     """Time `count` calls in succession, each on an output filled with NaN; check the last result (`run.wrong`)."""
-    taken = []
+    samples = []
     result = run.out
 
     def call() -> None:
@@ -199,24 +199,24 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample
 
     for _ in range(count):
         run.out.fill(np.nan)
-        taken.append(time_calls(call, 1, threads))
+        samples.append(time_calls(call, 1, threads))
     run.wrong = run.wrong or fault(result, expected)
-    return taken
+    return samples
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
     """Take a round's samples of a contender: up to `count` undisturbed calls, else the least disturbed one."""
-    taken, clean, bursts = list[Sample](), list[Sample](), 0
-    while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < REPEAT_SECONDS:
-        taken += _calls(run, count, expected, threads)
-        clean = [call for call in taken if call.is_clean][:count]
+    samples, clean, bursts = list[Sample](), list[Sample](), 0
+    while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in samples) < REPEAT_SECONDS:
+        samples += _calls(run, count, expected, threads)
+        clean = [call for call in samples if call.is_clean][:count]
         bursts += 1
-    kept = clean or [min(taken, key=lambda call: call.share)]
+    kept = clean or [min(samples, key=lambda call: call.share)]
     run.samples += [call.wall for call in kept]
-    away = sum(call.share * call.seconds for call in taken)
+    away = sum(call.share * call.seconds for call in samples)
     used = len(kept) - len(clean)
-    repeated = sum(not call.is_clean for call in taken) - used
-    run.disturbance += Disturbance(sum(call.seconds for call in taken), away, repeated, used)
+    repeated = sum(not call.is_clean for call in samples) - used
+    run.disturbance += Disturbance(sum(call.seconds for call in samples), away, repeated, used)
 
 
 def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, watch: Watch) -> None:

@@ -91,9 +91,9 @@ def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) 
         [helper.make_tensor_value_info(RESULT, f32, workload.shape)],
         [onnx.numpy_helper.from_array(array, name) for name, array in initializers.items()],
     )
-    made = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    onnx.checker.check_model(made)
-    text: bytes = made.SerializeToString()
+    proto = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    onnx.checker.check_model(proto)
+    text: bytes = proto.SerializeToString()
     return text
 
 

@@ -55,9 +55,9 @@ def cells(row: Row) -> Sequence[str]:
 
 def _who(row: Row) -> str:
     """The contender's version and method, and if any, the fault of its result and its disturbance."""
-    said = f"{row.name} {row.version}".strip() + f": {row.what}"
-    said = f"{said}; wrong: {row.wrong}" if row.wrong else said
-    return escape(f"{said}; {row.disturbance}" if row.disturbance.matters else said)
+    title = f"{row.name} {row.version}".strip() + f": {row.what}"
+    title = f"{title}; wrong: {row.wrong}" if row.wrong else title
+    return escape(f"{title}; {row.disturbance}" if row.disturbance.matters else title)
 
 
 def milliseconds(seconds: float) -> str:
@@ -70,22 +70,22 @@ def notes(measurement: Measurement) -> list[str]:
     """Notes on a measurement: threads, rounds, the ceiling, and the contenders left out."""
     threads, rounds = measurement.settings.threads, measurement.rounds
     each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
-    said = [f"{counted(threads, 'thread')}, {counted(rounds, 'round')}{each}, seed {measurement.seed}"]
+    lines = [f"{counted(threads, 'thread')}, {counted(rounds, 'round')}{each}, seed {measurement.seed}"]
     limits = ceiling(measurement)
     if limits is not None:
         low, middle, high = (limits[key] / 1e9 for key in ("minimum", "median", "maximum"))
         spread = f"{middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})"
-        said.append(f"ceiling, {ceiling_what(measurement)}: {spread}")
+        lines.append(f"ceiling, {ceiling_what(measurement)}: {spread}")
     elif measurement.probes:
-        said.append(f"no ceiling, {ceiling_what(measurement)}: its probe was slower than a contender")
+        lines.append(f"no ceiling, {ceiling_what(measurement)}: its probe was slower than a contender")
     if (probes := probes_disturbance(measurement)).matters:
-        said.append(f"probes of the ceiling: {probes}")
+        lines.append(f"probes of the ceiling: {probes}")
     if measurement.stopped is not None:
-        said.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
+        lines.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
     elif rounds < ROUNDS:
-        said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
-    said += [f"left out: {name}: {escape(printable(reason))}" for name, reason in measurement.left_out.items()]
-    return said
+        lines.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
+    lines += [f"left out: {name}: {escape(printable(reason))}" for name, reason in measurement.left_out.items()]
+    return lines
 
 
 def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:

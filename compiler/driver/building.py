@@ -221,9 +221,9 @@ def chosen_partition(offers: Alternatives, database: Path, threads: int, policy:
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
     """Map the name of each part with records to the one that a database chose inside `program`, else to the best."""
-    whole = "" if program is None else program.program_key(parts)
+    program_key = "" if program is None else program.program_key(parts)
     with Database(database, create=False) as opened:
-        best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}
+        best = {name: opened.chosen(part.key, program_key) for name, part in parts.items()}
     return {name: record for name, record in best.items() if record is not None}
 
 

@@ -44,7 +44,7 @@ class TeAlternativesPass(ModulePass):
         policy_named(self.policy, InputError)
         conditions = Conditions(host(), self.policy, error=self.error)
         graphs = [read(function) for function in functions(canonicalize(op))]
-        made = [write(rewrite_graph(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
+        rewritten = [write(rewrite_graph(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
         for function in list(op.ops):
             op.body.block.erase_op(function)
-        op.body.block.add_ops(made)
+        op.body.block.add_ops(rewritten)

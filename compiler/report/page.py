@@ -199,11 +199,11 @@ def _headline(program: ProgramFacts, task: TaskFacts) -> str:
     """The title of a task: `net.group_3: product 768 to 128x768, of encoder.0.dense, 3.1 ms a call, 12.5% of the
     time`."""
     share = program.share(task)
-    said = [task.operator] if task.operator else []
-    said += [f"of {_layers(task)}"] if task.layers else []
-    said += ["nothing was measured"] if task.seconds is None else [f"{duration(task.seconds)} a call"]
-    said += [] if share is None else [f"{share:.1%} of the time"]
-    return f"{task.name}: {', '.join(said)}"
+    facts = [task.operator] if task.operator else []
+    facts += [f"of {_layers(task)}"] if task.layers else []
+    facts += ["nothing was measured"] if task.seconds is None else [f"{duration(task.seconds)} a call"]
+    facts += [] if share is None else [f"{share:.1%} of the time"]
+    return f"{task.name}: {', '.join(facts)}"
 
 
 def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
@@ -295,9 +295,9 @@ def _importance(choices: Choices) -> Iterator[str]:
 
 def _options(choice: Importance) -> str:
     """List the options of a choice, best first, with mean times and numbers of trials: `8: 1.2 ms (7)`."""
-    said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:MAX_SCRIPTS]]
-    more = len(choice.options) - len(said)
-    return ", ".join(said) + (f", {more} more" if more else "")
+    times = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:MAX_SCRIPTS]]
+    more = len(choice.options) - len(times)
+    return ", ".join(times) + (f", {more} more" if more else "")
 
 
 def _ranking(task: TaskFacts) -> Iterator[str]:

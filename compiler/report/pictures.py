@@ -74,9 +74,9 @@ def _ends(x: PlotAxis, arithmetic: float | None, bandwidth: float | None) -> lis
 
 
 def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
-    said = [f"{arithmetic / 1e9:.3g} GFLOP/s"] if arithmetic else []
-    said += [f"{bandwidth / 1e9:.3g} GB/s"] if bandwidth else []
-    return f": {', '.join(said)}" if said else ""
+    rates = [f"{arithmetic / 1e9:.3g} GFLOP/s"] if arithmetic else []
+    rates += [f"{bandwidth / 1e9:.3g} GB/s"] if bandwidth else []
+    return f": {', '.join(rates)}" if rates else ""
 
 
 def curve(task: TaskFacts) -> Drawing | None:
@@ -134,9 +134,9 @@ def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
     drawing = Drawing("Time off the processor by measurement", "measurement", "off", PlotAxis(0, len(disturbances)), y)
     for number, (samples, merged_bin, share) in enumerate(zip(bins, merged, shares, strict=True)):
         first = number * size
-        said = f"measurements {first + 1} to {first + len(samples)}: {share:.1%} of the time off the processor"
+        title = f"measurements {first + 1} to {first + len(samples)}: {share:.1%} of the time off the processor"
         repeated = f"{counted(merged_bin.repeated, 'sample')} repeated, {merged_bin.used} used although disturbed"
-        drawing.area((first, 0.0), (first + len(samples), share), f"{said}, {repeated}", "busy")
+        drawing.area((first, 0.0), (first + len(samples), share), f"{title}, {repeated}", "busy")
     return drawing
 
 

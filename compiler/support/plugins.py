@@ -190,8 +190,8 @@ class Registry:
             raise self._refused("pass", kind, "it is no frozen dataclass; put @dataclass(frozen=True) above the class")
         name = getattr(kind, "name", None)
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            found = "none" if name is None else repr(name)
-            raise self._refused("pass", kind, f'its name is {found}; it has one such as name = "my-pass"')
+            shown_name = "none" if name is None else repr(name)
+            raise self._refused("pass", kind, f'its name is {shown_name}; it has one such as name = "my-pass"')
         return self._add("pass", kind)
 
     def dialect(self, dialect: Value) -> Value:

@@ -60,10 +60,10 @@ def strata(
     compared: list[CompiledGraph] = []
 
     def forward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        made = compile_graph(captured, chosen)
+        compiled = compile_graph(captured, chosen)
         if chosen.compare and chosen.report is None and not gradients and is_repeatable(captured):
-            compared.append(made)
-        return make_boxed_func(made.run)  # type: ignore[no-any-return]
+            compared.append(compiled)
+        return make_boxed_func(compiled.run)  # type: ignore[no-any-return]
 
     def backward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
         return make_boxed_func(captured.forward)  # type: ignore[no-any-return]

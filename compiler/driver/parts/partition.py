@@ -202,8 +202,8 @@ class Alternatives:
         """The partition with groups in `forms`, names of forms by names of groups."""
         if self.offered is None:
             return self.written()
-        whole = self.offered.in_forms(forms)
-        return self.written() if whole is self.offered.program else Partition(whole)
+        grouped = self.offered.in_forms(forms)
+        return self.written() if grouped is self.offered.program else Partition(grouped)
 
     def of_program(self, form: str) -> Alternatives:
         """The partitions of the program in another form of the whole, by its name; this object for an unknown name."""
@@ -341,8 +341,8 @@ def alternatives(
         return Alternatives(lambda: Partition(ungrouped=x))
     in_groups = in_groups and canonical
     if conditions is None or not in_groups:
-        whole = grouped_program(x, constants) if in_groups else None
-        return Alternatives(cache(lambda: _alone(x, constants, canonical) if whole is None else Partition(whole)))
+        grouped = grouped_program(x, constants) if in_groups else None
+        return Alternatives(cache(lambda: _alone(x, constants, canonical) if grouped is None else Partition(grouped)))
 
     def by(laws: Collection[str]) -> Alternatives:
         return _by_laws(x, constants, conditions, [law for law in PROGRAM_LAWS if law.name in laws])
@@ -354,9 +354,9 @@ def alternatives(
 
 def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: Sequence[Law]) -> Alternatives:
     """The partitions of a program in the form that the laws `laws` of whole programs prefer."""
-    whole = grouped_program(x, constants, conditions=conditions, laws=laws)
-    written = cache(lambda: _alone(x, constants, True) if whole is None else Partition(whole))
-    called = whole or grouped_program(x, constants, single=True)
+    grouped = grouped_program(x, constants, conditions=conditions, laws=laws)
+    written = cache(lambda: _alone(x, constants, True) if grouped is None else Partition(grouped))
+    called = grouped or grouped_program(x, constants, single=True)
     forms = None if called is None else offered_forms(called, conditions, GROUP_LAWS)
     return Alternatives(written, forms if forms is not None and forms.groups else None, called)
 
