@@ -1,4 +1,4 @@
-"""Strata: a multi-dialect tensor compiler. `te` says what to compute, `build` makes it native code, `lower` loops."""
+"""Strata, a multi-dialect tensor compiler: `te` defines programs, `build` compiles them, `lower` converts to loops."""
 
 from __future__ import annotations
 

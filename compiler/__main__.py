@@ -26,13 +26,14 @@ COMMANDS = {
     "plugins": "list what plugins add",
     "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
-"""What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
+"""Map each command to its line of help. A command is a module of compiler.cli with `add_arguments` and `run`."""
 NATIVE = ("run", "build", "bench", "explain", "explain-rewrites", "space", "tune", "worker")
-"""The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
+"""The commands that compile for the machine of `host()`, and at the end name it if it is not this one."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
+    """Run the command that the arguments (None: those of the process) name; return its exit status: 0, 1 after an
+    error or an unsuccessful command, or 130 after an interruption."""
     given = sys.argv[1:] if argv is None else argv
     return command.run("strata", lambda: _run(given), given)
 
@@ -57,7 +58,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _check_order(argv: Sequence[str]) -> None:
-    """Raise InputError for an option of the commands that stands before the command."""
+    """Raise InputError for an option `--load` or `--debug` before the name of the command."""
     from compiler.support.errors import InputError
 
     before = list(takewhile(lambda word: word not in COMMANDS, argv))
@@ -70,7 +71,7 @@ def _check_order(argv: Sequence[str]) -> None:
 
 
 def _say_machine() -> None:
-    """Say for which machine code was made, where it is not this one."""
+    """Print to stderr for which machine the command has compiled; nothing if it is this one."""
     from compiler.types.machines import detect_machine, host
 
     machine = host()
@@ -79,7 +80,7 @@ def _say_machine() -> None:
 
 
 def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or one that knows the arguments of a single command, whose module alone is loaded."""
+    """Make the parser of all commands; with a command's name, import the module and add the arguments of that only."""
     from importlib import import_module
 
     parser = command.Parser(prog="strata", description="A multi-dialect tensor compiler.")

@@ -1,4 +1,4 @@
-"""The tables of dialects and passes, ours, xDSL's and those of plugins; each is imported at first use."""
+"""Tables of dialects and passes: ours, xDSL's and those of plugins; each entry is imported at first use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 def load(path: str) -> Loaded:
-    """Import the object at a path `module:name`."""
+    """Import the module of a path `module:name`, and return the object of that name."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
@@ -82,18 +82,19 @@ class _OpenContext(Context):
     up."""
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """Find an op by name, after its dialect is registered; also the ops of plugins' primitives. None if unknown."""
+        """Return the class of an op, also `sched.NAME` of a plugin's primitive; its dialect is registered first. The
+        name may omit a dialect of `dialect_stack`. None if unknown and unregistered ops are not allowed."""
         self._meet(name)
         op = super().get_optional_op(name, dialect_stack=dialect_stack)
         return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """Find a type by name, after its dialect is registered. None if unknown."""
+        """Return the class of a type; its dialect is registered first. None if unknown."""
         self._meet(name)
         return super().get_optional_type(name)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """Find an attribute by name, after its dialect is registered. None if unknown."""
+        """Return the class of an attribute; its dialect is registered first. None if unknown."""
         self._meet(name)
         return super().get_optional_attr(name)
 
@@ -115,7 +116,8 @@ def _op_of_plugin(name: str) -> type[Operation] | None:
 
 
 def context() -> Context:
-    """Make a context in which all dialects are registered; each is loaded when one of its names is first looked up."""
+    """Make a context of all dialects. Each is loaded when one of its names is first looked up, builtin at once. Also
+    replaces the pattern by which xDSL's lexer reads strings."""
     from xdsl.dialects import get_all_dialects
     from xdsl.utils.mlir_lexer import MLIRLexer
 
@@ -143,7 +145,7 @@ def our_passes() -> dict[str, str]:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a docstring, up to a full stop or a colon, in one line."""
+    """Return the text of a docstring before its first full stop or colon, in one line."""
     return re.split(r"[.:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
 
 
@@ -153,7 +155,7 @@ def is_ours(asked: ModulePass) -> bool:
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
-    """Find the class of a pass by name: of ours, xDSL, plugins, or other packages of xDSL; None if there is none."""
+    """Return the class of a pass: ours, xDSL's, a plugin's or that of another package of xDSL; None if unknown."""
     if name in PASSES:
         kind: type[ModulePass] = load(PASSES[name])
         return kind
@@ -180,26 +182,27 @@ def _passes_of_primitives() -> dict[str, type[ModulePass]]:
 
 
 def own_passes() -> list[str]:
-    """The names of named pipelines, of our passes, and of those of xDSL."""
+    """Return the names of pipelines, of our passes and of xDSL's passes, in this order."""
     from xdsl.transforms import get_all_passes
 
     return [*load("compiler.pipeline:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
 
 
 def own_dialects() -> list[str]:
-    """The names of our dialects and of those of xDSL."""
+    """Return the names of our dialects, then those of xDSL's dialects."""
     from xdsl.dialects import get_all_dialects
 
     return [*DIALECTS, *get_all_dialects()]
 
 
 def pass_names() -> list[str]:
-    """The names of all passes and pipelines, also of plugins, without those of other packages of xDSL."""
+    """Return the names of all passes and pipelines, also of plugins, but not of other packages of xDSL."""
     return [*own_passes(), *plugins.parts("pass"), *_passes_of_primitives()]
 
 
 def whose_pass(name: str) -> str:
-    """Describe a pass that is not ours for a message: `xDSL's pass 'cse'`, or with the entry point that declares it."""
+    """Describe a pass of xDSL or another package of xDSL for a message: `xDSL's pass 'cse'`, or with its entry point:
+    `the pass 'x' of the plugin 'p' (module:NAME)`."""
     from importlib.metadata import entry_points
 
     from xdsl.transforms import get_all_passes
@@ -213,7 +216,8 @@ def whose_pass(name: str) -> str:
 
 @cache
 def _universes() -> Universe:
-    """The dialects and passes of other packages of xDSL, by a slow scan. Raises InputError if they clash."""
+    """Load the dialects and passes of all packages with an entry point `xdsl.universe`, by a slow scan. Raises
+    InputError if two of them have the same name."""
     from xdsl.universe import Universe
 
     try:
@@ -223,7 +227,8 @@ def _universes() -> Universe:
 
 
 def __getattr__(name: str) -> Universe:
-    """Build `UNIVERSE`, our dialects and passes for xdsl-opt, when it is first used, since it loads xDSL's tables."""
+    """Build `UNIVERSE`, our dialects and passes for xdsl-opt, at each access: it loads xDSL's tables. Raises
+    AttributeError for other names."""
     if name != "UNIVERSE":
         raise AttributeError(name)
     from xdsl.universe import Universe

@@ -21,9 +21,11 @@ from compiler.types.machines import Machine, host
 class LoopCode:
     """An innermost loop of the machine code.
 
-    number: its position among them, from 1. label: that of its first basic block. depth: the number of machine loops
-    around it, plus 1. path: the source loops around it, outermost first, its own last. unrolled: the loops inside its
-    source loop whose bodies it contains. percent: of peak operations, by the estimate. text: its assembly.
+    number: its position among the innermost loops, from 1. function: its symbol. label: that of its first basic block.
+    depth: the number of machine loops around it, plus 1. path: the source loops around it, outermost first, its own
+    last; empty if unknown. unrolled: the loops inside its source loop whose bodies it contains. census, estimate:
+    instruction counts and cycles of an iteration. percent: of peak operations, by the estimate; None without them.
+    text: its assembly.
     """
 
     number: int
@@ -40,8 +42,8 @@ class LoopCode:
 
 @dataclass(frozen=True)
 class Outside:
-    """The number of instructions outside the innermost machine loops that belong to one source loop; None: to no
-    loop."""
+    """The number of instructions outside the innermost machine loops that belong to the source loop `nest`, or to no
+    loop (None)."""
 
     nest: LoopNest | None
     instructions: int
@@ -56,7 +58,8 @@ class MachineCode:
 
 
 def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
-    """Analyse the machine code of the explained function. Raises TargetError for assembly other than x86."""
+    """Analyse the machine code of a kernel's function and of those split from it; `loop_nests` are its source loops.
+    Raises TargetError for assembly other than x86."""
     machine = host()
     assembly = b.assembly
     if not is_x86(assembly):
@@ -78,12 +81,13 @@ def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
 
 
 def is_x86(assembly: str) -> bool:
-    """Return whether assembly has x86 registers."""
+    """Return whether assembly is that of x86, by the names of registers and `retq`."""
     return any(name in assembly for name in ("%rsp", "%rdi", "%rsi", "%rax", "%xmm", "retq"))
 
 
 def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
-    """Group adjacent machine loops that are copies of one: with the same source loop, arithmetic and stores."""
+    """Group adjacent machine loops that are copies of one: with the same source loop and the same counts of arithmetic,
+    stores, shuffles, gathers and calls. The order is unchanged."""
 
     def key(code: LoopCode) -> object:
         c = code.census

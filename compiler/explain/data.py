@@ -15,8 +15,8 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 
 
 def as_data(e: Explanation) -> Json:
-    """Convert all results to JSON data: `loops` are machine loops, `nests` source loops, `outside` other
-    instructions."""
+    """Convert all results to JSON data: `loops` are machine loops, `nests` source loops, `outside` other instructions,
+    by the number of their source loop (0: none); `time` is None if nothing was run."""
     machine, p = host(), e.profile
     return {
         "function": e.kernel.name,

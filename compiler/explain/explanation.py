@@ -22,7 +22,7 @@ InputSource = Callable[[Kernel], Sequence[Array]]
 @dataclass(frozen=True)
 class Explanation:
     """The results for a kernel: source loops, machine loops, instructions outside of these, times, temporaries.
-    `profile` is None if the program was not run."""
+    `profile` is None if the program was not run or has no loops."""
 
     kernel: Kernel
     nests: tuple[LoopNest, ...]
@@ -33,8 +33,8 @@ class Explanation:
 
 
 def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: PeakProbe | None = None) -> Explanation:
-    """Analyse the code of a program and, with `draw`, time `calls` calls on its inputs; `probe` measures the peak
-    beside. Raises TargetError for assembly other than x86."""
+    """Analyse the code of a program. With `draw`, which creates inputs, also time `calls` calls, unless there are no
+    loops; `probe` measures the machine's peak beside each call. Raises TargetError for assembly other than x86."""
     loop_nests = nests(b.module, b.function, b.program)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)

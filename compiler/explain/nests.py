@@ -26,7 +26,8 @@ class LoopNest:
 
     number: from 1, in the order of `loops_of`. name: that of its variable. blocks: the labels of its blocks or, without
     a loop program, the buffers that it writes. trips: the largest trip count. exact: whether the trip count is
-    constant. flops: those of all its runs in one call. bytes: the footprint of one run. None if unknown.
+    constant. flops: those of all its runs in one call. bytes: the footprint of one run, over all buffers. trips, flops
+    and bytes are None if unknown.
     """
 
     number: int
@@ -40,7 +41,8 @@ class LoopNest:
 
 
 def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[LoopNest, ...]:
-    """Return the outermost loops of a low-level function; `program` is the loop program that it was lowered from."""
+    """Return the outermost loops of a low-level function of `module`; `program` is the loop program that it was lowered
+    from, without which (None) flops and bytes are unknown."""
     numbers = {op: place for place, op in enumerate(loops_of(module), start=1)}
     function_loops = [op for op in numbers if function.is_ancestor(op)]
     runs: Counter[tuple[int, ...]] = Counter()
@@ -95,7 +97,7 @@ def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
 
 
 def _name(op: LoopOp) -> str:
-    """Return the name of a loop's outermost variable, without the suffix of a renamed value."""
+    """Return the name of a loop's outermost variable, without the suffix of a renamed value; `loop` without a name."""
     return re.sub(r"(_\d+)+$", "", op.body.block.args[0].name_hint or "loop")
 
 

@@ -51,9 +51,9 @@ class Profile:
 def profile(
     b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: PeakProbe | None = None
 ) -> Profile:
-    """Time `calls` calls on one thread, each with a probe beside it; the times of loops are those in the call of median
-    duration. A loop is measured if all loops around it are, and if the clock reads of all measured loops cost no more
-    than `MAX_OVERHEAD`; the outermost loops are always measured."""
+    """Time `calls` calls on one thread without and with clock reads, each pair with a probe beside it. The times of
+    loops are those in the call of median duration. A loop is measured if all loops around it are, and if the clock
+    reads of all measured loops cost at most MAX_OVERHEAD of a call; the outermost loops are always measured."""
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose_loops(loop_nests, int(expected * MAX_OVERHEAD / CLOCK_SECONDS))
     kernel = b.with_timed_loops(chosen)
@@ -88,8 +88,9 @@ def _seconds(call: Callable[[], None]) -> float:
 
 
 def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
-    """Choose the numbers of the loops to measure, level by level, as long as the sum of their runs in a call is at most
-    `budget`; the outermost loops are always chosen."""
+    """Choose the loops to measure and return their numbers: level by level, and by fewest runs within a level, as long
+    as the sum of their runs in a call is at most `budget`. The outermost loops are always chosen, those inside a loop
+    of unknown trip count never."""
     chosen: set[int] = set()
     level = [(nest, 1) for nest in loop_nests]
     while level:
@@ -104,8 +105,8 @@ def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
 
 
 def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tuple[LoopNest, int]]:
-    """Return the loops with the fewest runs whose sum is at most `budget`; a level has loops and their runs in a
-    call."""
+    """Return those of the loops, each with its runs in a call, that fit when `budget` is spent on the fewest runs
+    first."""
     affordable, remaining = list[tuple[LoopNest, int]](), budget
     for nest, count in sorted(level, key=lambda pair: pair[1]):
         if count <= remaining:

@@ -15,7 +15,8 @@ from compiler.lowering.low_to_llvm.types import buffer_bytes
 
 @dataclass(frozen=True)
 class Temporary:
-    """A buffer between blocks: its name, shape and dtype, bytes, and offset in the arena; None for one on the stack."""
+    """A buffer between blocks. type: its shape and dtype, such as 4x8xf32. bytes: its size. offset: its byte offset in
+    the arena; None for a buffer on the stack."""
 
     name: str
     type: str
@@ -32,7 +33,7 @@ class Temporaries:
 
 
 def temporaries(b: Builds) -> Temporaries:
-    """The temporaries of the kernel's function: those in the arena, and those on the stack."""
+    """Return the temporaries of the kernel's function: those in the arena, then those on the stack."""
     block = b.function.body.block
     shared = slot_offsets(block)[-1]
     buffers = _in_slots(block, 0)
@@ -44,7 +45,8 @@ def temporaries(b: Builds) -> Temporaries:
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
-    """Return the buffers in the arena's slots that a block uses; its slots begin at the offset `start`."""
+    """Return the buffers in the slots that a block has in the arena, from byte `start` on: each view of a slot, or the
+    slot without views."""
     buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]

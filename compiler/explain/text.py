@@ -31,7 +31,7 @@ def title(e: Explanation) -> str:
 
 
 def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
-    """Yield each table with its heading."""
+    """Yield a heading and a table for machine loops, for times if the program was run, and for temporaries."""
     yield "Innermost loops of the machine code, one iteration each (cycles: all data in L1)", code_table(e)
     if e.profile is not None:
         yield f"Time by loop: {_duration(e.profile)}", time_table(e, e.profile)
@@ -39,8 +39,8 @@ def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
 
 
 def outside(e: Explanation) -> str:
-    """Count the instructions outside of innermost machine loops, in all and for source loops with at least
-    MIN_REPORTED."""
+    """Return a line with the number of instructions outside of innermost machine loops, in all and for each source loop
+    with at least MIN_REPORTED."""
     total = sum(part.instructions for part in e.outside)
     most = [part for part in e.outside if part.nest is not None and part.instructions >= MIN_REPORTED]
     parts = [f"{part.instructions} of {_of(part.nest)}" for part in most if part.nest is not None]
@@ -82,7 +82,8 @@ def _numbers(group: Sequence[LoopCode]) -> str:
 
 
 def loop_label(code: LoopCode) -> str:
-    """Describe a machine loop by the blocks and the name of its source loop, and the loops unrolled in it: `C: k.0`."""
+    """Describe a machine loop by its source loop and the loops unrolled in it: `C: k.0 with k.1 unrolled`, with the
+    name of the block first; `? LABEL` for an unknown source loop."""
     if not code.path:
         return f"? {code.label}"
     inside = " ".join(dict.fromkeys(nest.name for nest in code.unrolled))
@@ -167,7 +168,7 @@ def memory_table(t: Temporaries) -> Table:
 
 
 def _table(*headings: str, left: int) -> Table:
-    """Create a table without lines; the first `left` columns and the last one are text."""
+    """Create a table without lines; the first `left` columns and the last one are text, aligned to the left."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         text = number < left or number == len(headings) - 1

@@ -34,8 +34,8 @@ class FileCheckError(AssertionError):
 
 
 def expanded(path: Path) -> str:
-    """The text of a test with its PAYLOAD comments replaced by the payloads. Raises FileCheckError for an unknown
-    payload, and for a replacement whose text the payload does not have."""
+    """Return the text of a test with its PAYLOAD comments replaced by the payloads. Raises FileCheckError for a
+    malformed comment, an unknown payload, and a replacement of text that the payload does not have."""
     return _LINE.sub(lambda line: _with_steps(_payload(path, line[1]), line[2]), path.read_text(encoding="utf-8"))
 
 

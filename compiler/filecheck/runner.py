@@ -44,7 +44,8 @@ class _Done:
 
 
 def check(path: Path) -> None:
-    """Run every RUN line of a file. Raises FileCheckError for one that fails, or for lines that check nothing."""
+    """Run every RUN line of a file. Raises FileCheckError for the first that fails, and before any is run for a file or
+    a line that would pass with any output."""
     text = expanded(path)
     commands = _commands(text)
     for complaint in _vacuity_faults(text, commands):
@@ -115,8 +116,8 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
 
 
 def _step(words: list[str], piped: str) -> _Done:
-    """Run a command in this process with `piped` as its standard input; with `2>&1` its errors are part of its
-    output."""
+    """Run a command in this process with `piped` as its standard input; return its status, output and errors, which
+    with `2>&1` are part of the output. Raises FileCheckError for a tool that is unknown."""
     if len(words) > 2 and words[0] == "env":
         with patch.dict(os.environ, [words[1].split("=", 1)]):
             return _step(words[2:], piped)

@@ -29,7 +29,7 @@ class Diagnostic:
     def render(self) -> str:
         """Return the diagnostic as `file:line:column: error: sentence`, then the source line and a caret.
 
-        Without a known location, the text of the refusing pass is shown instead.
+        Without a known location, the source line is replaced by a note at the text of the refusing pass, if any.
         """
         if self.known:
             return self.span.render(self.sentence)
@@ -38,7 +38,8 @@ class Diagnostic:
 
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """Make the diagnostic of an exception in the pass `running`, at its option or location, else at `start`."""
+    """Make the diagnostic of an exception; `running` is the pass that raised it, None outside of passes. It is located
+    at the pass option that a ScheduleError names, else at the location of the error, else at `start`, as unknown."""
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)

@@ -71,7 +71,7 @@ def _expectations(piece: Piece, wrong: list[Diagnostic]) -> Iterator[_Expected]:
 
 
 def _comment(line: str) -> str | None:
-    """The comment of a line with an expectation, from `//`; None if it has none."""
+    """Return the text of a line from `//` on if it has an expectation, else None."""
     start = line.find("//")
     return line[start:].rstrip() if start >= 0 and _KIND.search(line, start) else None
 
@@ -105,7 +105,8 @@ class _Targets:
         self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
 
     def of(self, where: str | None, index: int) -> int | None:
-        """The line index that `where` selects for a comment in line `index` (None: its own); None for `unknown`."""
+        """Return the index of the line that `where` selects for a comment in line `index`: this line for None, the
+        closest without a comment for `above` and `below` (out of range if there is none); None for `unknown`."""
         if where is None:
             return index
         if where == "unknown":

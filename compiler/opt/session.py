@@ -37,7 +37,8 @@ class Session:
         self.seconds: list[tuple[str, float]] = []
 
     def run(self) -> int:
-        """Process the file, write the results, print the errors; return 1 after an error, else 0."""
+        """Process the file, write the results, print the errors; return 1 after an error, else 0. An output file is not
+        written after an error. With --verify-diagnostics the errors are the mismatches with the expected ones."""
         text = read(self.options.file)
         spans.remember(self.file, text)
         pieces = split(self.file, text) if self.options.split_input_file else [Piece(self.file, text, 0)]
@@ -55,7 +56,7 @@ class Session:
         return int(failed)
 
     def _process(self, piece: Piece, printed: list[str]) -> list[Diagnostic]:
-        """Parse a piece, run the passes, and append the result to `printed`; return the error, if any."""
+        """Parse a piece, run the passes, and append the result to `printed`; return the error in a list, or []."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         running: PipelineStep | None = None
@@ -87,7 +88,8 @@ class Session:
             _dump("After", applied, self._mlir(module))
 
     def _run_foreign(self, foreign: ModulePass, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of xDSL or of a plugin. Raises PluginError or InputError for an unexpected exception."""
+        """Run a pass of a plugin or of xDSL. Raises PluginError or InputError, respectively, for an exception other
+        than PROGRAM_ERRORS."""
         try:
             pipeline.run(ctx, module, [foreign], verify=True)
         except PROGRAM_ERRORS:
@@ -101,7 +103,7 @@ class Session:
             raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error
 
     def _trace(self, error: BaseException) -> None:
-        """With --debug print the traceback of an error's cause."""
+        """With --debug print the traceback of an error's cause, if it has one."""
         if self.options.debug and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
 
@@ -121,7 +123,8 @@ class Session:
         return stream.getvalue() + "\n"
 
     def _text(self, module: ModuleOp) -> str:
-        """The text of the module as MLIR, LLVM IR or assembly. Raises InputError above the low level, but for MLIR."""
+        """Return the module as text of the option --target. Raises InputError for LLVM IR and assembly of a module
+        above the low level."""
         if self.options.target == "mlir":
             return self._mlir(module)
         from compiler.lowering.low_to_llvm import emit

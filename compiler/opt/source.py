@@ -27,7 +27,7 @@ class Piece:
 
     @property
     def start(self) -> Span:
-        """The location of the first token that is not a comment; that of the piece if there is none."""
+        """The location of the first token that is not a comment; that of the first line if there is none."""
         code = re.match(r"(\s+|//[^\n]*)*", self.text)
         end = code.end() if code else 0
         at = self.lines_before + (end if end < len(self.text) else 0)
