@@ -14,7 +14,8 @@ from types import ModuleType
 
 
 class FormerPaths(MetaPathFinder, Loader):
-    """Finds the modules of the API as packages without files of their own, and `strata.X.Y` as `compiler.X.Y`.
+    """Import hook that finds the modules of the API as packages without files of their own, and `strata.X.Y` as
+    `compiler.X.Y`, with a DeprecationWarning.
 
     A name of the API wins: `strata.te.function` is the function, so the module of that name is not imported.
     """

@@ -1,4 +1,4 @@
-"""Tuning: tasks, their options and facts, search spaces and what is drawn from them."""
+"""Tuning: tasks, their options and facts, search spaces and candidates drawn from them."""
 
 from compiler.autotune.display.facts import INTERRUPTED, RunFacts
 from compiler.autotune.display.views import view

@@ -1,4 +1,4 @@
-"""The errors that a caller can cause, and the place in a file that an error points at."""
+"""The errors that a caller can cause, and the source location of an error."""
 
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError, TeError
 from compiler.support.plugins import PluginError

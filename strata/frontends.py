@@ -1,4 +1,4 @@
-"""Programs from torch and ONNX, and why a model was not compiled whole; what a plugin's operators take and raise."""
+"""Programs from torch and ONNX; reports of a model's graph breaks; arguments and errors of a plugin's operators."""
 
 from compiler.frontends.model import Imported
 from compiler.frontends.onnx.table import Node, Refused

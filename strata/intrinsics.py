@@ -1,4 +1,4 @@
-"""Declared instructions, such as products of small tiles, and how a nest is matched with one."""
+"""Declared instructions, such as products of small tiles, and their match with loop nests."""
 
 from compiler.intrinsics import INTRINSICS, Fit, Intrinsic, Misfit, find, fit, warp
 

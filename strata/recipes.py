@@ -1,4 +1,4 @@
-"""Recipes: schedules by family, callable by hand, and the rules that the search space is derived by."""
+"""Recipes: schedules by family, callable by hand, and the rules that derive the search space."""
 
 from compiler.recipes import *  # noqa: F403
 from compiler.recipes import __all__ as _families

@@ -1,4 +1,4 @@
-"""Schedules and their scripts, and what a primitive of one's own is declared by."""
+"""Schedules and their scripts, and the declaration of a user's primitives."""
 
 from compiler.schedule import Handle, Schedule, Size, as_python, outline, replay
 from compiler.schedule.parameters import (

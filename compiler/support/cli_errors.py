@@ -23,8 +23,8 @@ class _Word:
 
 
 def underlined_argument(name: str, arguments: Sequence[str], sentence: str) -> list[str]:
-    """The command line, and a line with a caret under the argument that the sentence refuses, or at the end if an
-    argument is missing; empty if the sentence names none."""
+    """Return the command line of `name`, and a line with a caret under the argument that the sentence of an error
+    names, or at the end if an argument is missing; an empty list if the sentence does neither."""
     line = shlex.join([name, *arguments])
     words = list(_words(name, arguments))
     word = _refused_word(words, sentence)
@@ -47,8 +47,9 @@ def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
 
 
 def _refused_word(words: Sequence[_Word], sentence: str) -> _Word | None:
-    """Find the refused word: the one quoted in the sentence, at or after the option that it names; else that option;
-    else a long option in the sentence or its first word; else an unrecognized argument. None if there is none."""
+    """Find the argument that a sentence refuses: a quoted argument, at or after the option that the sentence names;
+    else that option; else an argument that is a long option in the sentence, or its first word; else the first
+    unrecognized argument. None if there is none."""
     option = _OPTION.search(sentence)
     option_index = next((n for n, word in enumerate(words) if option and word.text in option[1].split("/")), None)
     quoted = {single or double for single, double in _QUOTED.findall(sentence)}

@@ -24,14 +24,15 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that refuses arguments by an InputError."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Parse the arguments. Raises InputError, with the usage of the subcommand for unknown ones."""
+        """Parse `args` (None: those of the process). Raises InputError; for unknown arguments it names the --help of
+        their subcommand."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._command(sys.argv[1:] if args is None else args).error(f"unrecognized arguments: {' '.join(unknown)}")
         return options
 
     def _command(self, words: Sequence[str]) -> Parser:
-        """The parser of the innermost subcommand among the arguments."""
+        """The parser of the innermost subcommand among the arguments; this parser if they have none."""
         for commands in (action for action in self._actions if isinstance(action, argparse._SubParsersAction)):
             for position, word in enumerate(words):
                 if word in commands.choices:
@@ -56,7 +57,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def plugins_behind(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--load FILE` (a plugin) to an action's parser, so that it may also follow the action's name."""
+    """Add the option `--load FILE` (a plugin; a list in `load_behind`) to a subcommand's parser, so that the option may
+    also follow the subcommand."""
     parser.add_argument("--load", action="append", default=[], dest="load_behind", metavar="FILE", help="a plugin")
 
 
@@ -78,16 +80,18 @@ class Version(argparse.Action):
 
 
 _STARTS = [perf_counter()]
-"""The start time of the running command: the import of this module, or the call if it is not the process's first."""
+"""The start of the running command in seconds of `perf_counter`: the import of this module for the first command of the
+process, the call of `run` for later ones; empty while no command runs after the first."""
 INTERRUPTED = 130
 """The exit status after an interruption."""
 
 
 def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> int:
-    """Run `work` as the command `name`; return its exit status, 1 after an error, or 130 after an interruption.
+    """Run `work` as the command `name`; return its exit status, 1 after an error, or INTERRUPTED after an interruption,
+    which also kills the worker processes.
 
-    Errors are printed, with a caret under the argument that they name. A closed output pipe is status 1, without a
-    message.
+    A StrataError, OSError or MemoryError is printed, with a caret under the one of `arguments` that it names; other
+    exceptions pass through. A closed output pipe is status 1, without a message.
     """
     if not _STARTS:
         _STARTS.append(perf_counter())
@@ -104,7 +108,7 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
 
 
 def start_time() -> float:
-    """The start of the running command, in seconds of `perf_counter`."""
+    """The start of the running command, in seconds of `perf_counter`; the present if no command runs."""
     return _STARTS[0] if _STARTS else perf_counter()
 
 
@@ -133,8 +137,8 @@ def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int
 
 
 def _check_streams() -> None:
-    """Open closed standard streams on /dev/null, so that no file gets their descriptors. Raises InputError for a closed
-    standard output."""
+    """Open closed standard streams on /dev/null, so that no file gets their descriptors; set the open ones to escape
+    characters that they cannot encode. Raises InputError for a closed standard output."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -155,7 +159,8 @@ def _null_stream() -> TextIO:
 
 
 def _flush_output(name: str) -> bool:
-    """Flush standard output; False if it fails, with a message unless the reader has closed the pipe."""
+    """Flush standard output and return True; if that fails, discard the output, print a message unless the reader has
+    closed the pipe, and return False."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -167,13 +172,14 @@ def _flush_output(name: str) -> bool:
 
 
 def _drop_output() -> None:
-    """Redirect the interpreter's final output to /dev/null."""
+    """Redirect standard output to /dev/null, so that the interpreter's final flush succeeds."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(name: str, arguments: Sequence[str], error: StrataError) -> int:
-    """Print a refusal, with its source line if it has a location, else with the argument that it names; return 1."""
+    """Print a refusal, with its source line if it has a location, else with the argument that it names, and with
+    --debug after the traceback of its cause; return 1."""
     span = spans.of_error(error)
     if "--debug" in arguments and error.__cause__ is not None:
         traceback.print_exception(error.__cause__)

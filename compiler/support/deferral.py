@@ -10,7 +10,8 @@ Value = TypeVar("Value")
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a package's `__getattr__` that imports names at first use; `modules` maps each name to its submodule."""
+    """Return a package's `__getattr__` that imports names at first use; `modules` maps each name to its submodule.
+    Names without a submodule raise AttributeError."""
 
     def load(name: str) -> Any:
         if name not in modules:
@@ -21,7 +22,7 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
 
 
 class OnDemand(Mapping[str, Value]):
-    """A mapping from `names` whose values are computed at first use, then stored."""
+    """A mapping from `names` to the results of `compute` on each, computed at first use, then stored."""
 
     def __init__(self, names: Collection[str], compute: Callable[[str], Value]) -> None:
         self._names, self._compute = names, compute

@@ -14,14 +14,14 @@ def line(text: object) -> str:
 
 
 def table(caption: object, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """An HTML table with a caption."""
+    """An HTML table with a caption; each cell is one line of escaped text."""
     head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def text(caption: object, lines: str) -> str:
-    """Preformatted HTML lines with a caption."""
+    """An HTML block: a caption, and `lines` (one text) escaped and preformatted."""
     return f"<div>{_text(caption)}<pre>{escape(printable(lines))}</pre></div>"
 
 

@@ -79,7 +79,7 @@ class ScheduleError(StrataError):
 
 @contextmanager
 def refused_by(primitive: str) -> Iterator[None]:
-    """Set the primitive's name in a ScheduleError of the context that has none."""
+    """Set the primitive's name in a ScheduleError that leaves the context without one."""
     try:
         yield
     except ScheduleError as error:
@@ -102,7 +102,7 @@ class LoweringError(StrataError):
 
 
 class TargetError(StrataError):
-    """A missing target, or invalid arguments of a kernel.
+    """A missing target, machine or compiler, code that a compiler refuses, or invalid arguments of a kernel.
 
     >>> strata.targets.target_named("fpga")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

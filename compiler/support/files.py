@@ -20,12 +20,13 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path can only be written to, not replaced: a pipe, a device, a descriptor."""
+    """Whether a path exists and must not be replaced, only written to: a pipe, a device, a descriptor (or a folder)."""
     return path.exists() and (not path.is_file() or any(map(path.absolute().is_relative_to, DESCRIPTORS)))
 
 
 def read(name: str | os.PathLike[str]) -> str:
-    """Read the text of a file, or of standard input for `-`; it must be UTF-8 without zeros. Raises InputError."""
+    """Read the text of a file, or of standard input for `-`, with LF for CR LF and without a byte order mark. Raises
+    InputError, also for text that is not UTF-8 or has zeros."""
     path = to_path(name)
     try:
         with read_errors(path):
@@ -48,8 +49,8 @@ def _bytes(path: Path) -> bytes | str:
 
 
 def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:
-    """Write lines with their line ends: replace a file atomically, also through a link; append to a stream. Raises
-    InputError."""
+    """Write lines, which include their line ends: replace a file atomically, also through a link; append to a stream.
+    Raises InputError."""
     path = to_path(name)
     with write_errors(path):
         if not is_stream(path):
@@ -91,7 +92,8 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a temporary file with the permissions of the old file, then rename it to `path`."""
+    """Write lines to a temporary file with the permissions of the old file, sync it to disk, and rename it to `path`;
+    after an error, delete the temporary file and leave the old one."""
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     with os.fdopen(os.open(partial, NEW, 0o666), "w", encoding="utf-8", newline="\n") as out:
         try:

@@ -21,5 +21,5 @@ def paused() -> Iterator[None]:
 
 
 def collect_young() -> None:
-    """Collect the objects made since the collector was paused, at a time when this process waits anyway."""
+    """Collect the youngest generation, the objects created since the last collection, while this process waits."""
     gc.collect(0)

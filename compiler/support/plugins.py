@@ -1,7 +1,7 @@
 """Plugins: parts added to the compiler by other packages and files, and errors that blame them for crashes.
 
 A package has a function `register(registry)` as an entry point of the group `strata.plugins`; a file for `--load`
-defines it. The rooms look up unknown names, and rules, here.
+defines a function of that name. The rooms look up names that they lack, and rules, here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from compiler.support.errors import InputError, StrataError
 GROUP = "strata.plugins"
 """The group of entry points."""
 FILES = "STRATA_LOAD"
-"""The environment variable with the files to load, for child processes."""
+"""The environment variable with the paths of the files to load, separated by os.pathsep, for child processes."""
 BUILT_IN = {
     "pass": "compiler.universe:own_passes",
     "dialect": "compiler.universe:own_dialects",
@@ -39,7 +39,7 @@ BUILT_IN = {
     "program law": "compiler.alternatives:LAWS",
     "group law": "compiler.alternatives:LAWS",
 }
-"""The compiler's own names by kind of part: a collection, or a function that returns one."""
+"""Map a kind of part to the `module:name` of the compiler's own names: a collection, or a function that returns one."""
 
 NEEDED = {"ONNX operator": "onnx", "torch operator": "torch"}
 """Map a kind of part to the package that the compiler's names of that kind need."""
@@ -48,7 +48,8 @@ CLASSES = {
     "target": "compiler.targets.target:Target",
     "law": "compiler.alternatives.law:Law",
 }
-"""The kinds of parts that are objects, and their classes; others are functions and classes."""
+"""Map the last word of each kind of part that is an object to the `module:name` of its class; parts of other kinds are
+functions, or classes of passes."""
 RULES = ("search rule", "GPU search rule", "grouping rule")
 """The kinds of parts that are generator functions."""
 TENSOR_FUNCTIONS = ("operator", "ONNX operator", "torch operator")
@@ -76,7 +77,7 @@ class PluginError(StrataError):
 @dataclass(frozen=True)
 class Part:
     """A part of a plugin: a pass, dialect, primitive, operator, ONNX operator, torch operator, target, grouping rule,
-    search rule, GPU search rule, program law or group law.
+    search rule, GPU search rule, program law or group law. `value` is the registered object.
 
     >>> strata.plugins.Part("noisy", "pass", "add-noise", None).kind
     'pass'
@@ -88,16 +89,17 @@ class Part:
     value: Any
 
     def failed(self, error: BaseException) -> PluginError:
-        """A PluginError that blames this part for a crash."""
+        """A PluginError that blames this part for a crash by `error`."""
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name} failed: {_crash(error)}")
 
     def misused(self, sentence: str) -> PluginError:
-        """A PluginError that blames this part for a result of the wrong type or form."""
+        """A PluginError that blames this part for a result of the wrong type or form, which `sentence` describes."""
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name}: {sentence}")
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Turn crashes in the context into a PluginError that blames this part; refusals pass through."""
+        """Turn exceptions in the context into a PluginError that blames this part; StrataError, xDSL's errors,
+        RecursionError and MemoryError pass through."""
         from xdsl.utils.exceptions import DiagnosticException, ParseError
 
         try:
@@ -109,8 +111,8 @@ class Part:
 
     @cached_property
     def guarded(self) -> Any:
-        """The part's function, or its law, wrapped so that a crash or a result of the wrong type raises PluginError;
-        also in the alternatives of a search rule."""
+        """The part's function, or its law with the function `forms`, wrapped so that a crash or a result of the wrong
+        type raises PluginError; the alternatives that a search rule yields are wrapped, too."""
         if self.kind in ("program law", "group law"):
             return replace(self.value, forms=self._guarded(self.value.forms))
         return self._guarded(self.value)
@@ -154,7 +156,8 @@ class Part:
         return labels
 
     def _checked(self, result: Any) -> Any:
-        """Check and return a result: of a primitive a Plan, of an operator tensors. Raises PluginError."""
+        """Return a result. Raises PluginError unless a primitive's is a Plan, and an operator's a tensor or a list; the
+        results of other kinds are not checked."""
         tensors = hasattr(result, "shape") or isinstance(result, Sequence)
         if self.kind == "primitive" and not isinstance(result, _load("compiler.schedule.plan:Plan")):
             raise self.misused(f'it gave {result!r}; it gives a Plan, such as PRIMITIVES["reorder"].plan(...)')
@@ -166,7 +169,7 @@ class Part:
 @dataclass
 class Registry:
     """The parts of one plugin. Each method registers a declaration and returns it, as a decorator. Raises PluginError
-    for a name that is taken.
+    for a name that is taken, and for a declaration of the wrong type or form.
 
     >>> registry = strata.plugins.Registry("noisy")
     >>> @registry.grouping_rule
@@ -230,7 +233,8 @@ class Registry:
     def torch_operator(self, name: str) -> Callable[[Value], Value]:
         """Return a decorator that adds the te form of a torch operator, such as `mine.scale` or `aten.erfinv`: a
         function of a `strata.frontends.Call` and the operator's arguments that returns a tensor, or a tuple with one
-        for each result. It may raise `strata.frontends.Unsupported`, with the reason.
+        for each result. It may raise `strata.frontends.Unsupported`, with the reason. A name without an overload means
+        the overload `default`.
 
             @registry.torch_operator("mine.scale")
             def scale(call, x, factor):
@@ -241,11 +245,12 @@ class Registry:
         return lambda function: self._add("torch operator", function, full_name)
 
     def grouping_rule(self, rule: Value) -> Value:
-        """Add a grouping rule, with precedence over the compiler's own."""
+        """Add a grouping rule, a function from a `strata.graph.View` to an iterable of `strata.graph.Choice`, with
+        precedence over the compiler's own."""
         return self._add("grouping rule", rule)
 
     def search_rule(self, rule: Value, *, gpu: bool = False) -> Value:
-        """Add a rule of the search space of CPUs, or of GPUs, with precedence over the compiler's own."""
+        """Add a `strata.recipes.Rule` to the search space of CPUs, or of GPUs, before the compiler's own rules."""
         return self._add("GPU search rule" if gpu else "search rule", rule)
 
     def law(self, law: Value) -> Value:
@@ -291,7 +296,7 @@ class Registry:
 
 
 class Extended(Sequence[Value], Generic[Value]):
-    """The rules of a kind of part, as a sequence: those of plugins, then the compiler's own."""
+    """The rules or laws of a kind of part, as a sequence: those of plugins (`guarded`), then the compiler's own."""
 
     def __init__(self, kind: str, built_in: Sequence[Value]) -> None:
         self._kind, self._built_in = kind, built_in
@@ -320,18 +325,20 @@ def parts(kind: str) -> Mapping[str, Part]:
 
 
 def onnx_name(operator: str, domain: str = "") -> str:
-    """The qualified name of an ONNX operator: `Det`, `ai.onnx.ml.Scaler`."""
+    """The qualified name of an ONNX operator, without the default domain ai.onnx: `Det`, `ai.onnx.ml.Scaler`."""
     return operator if domain in ("", "ai.onnx") else f"{domain}.{operator}"
 
 
 def owner(name: str = "") -> Part | None:
-    """Find the part of a plugin that is a dialect, by its name or that of one of its ops; None if there is none."""
+    """Find a dialect among the parts of loaded plugins, by its name or that of one of its ops; None if no plugin has
+    it. Loads no plugin."""
     all_parts = (part for registry in _plugins.values() for part in registry.parts)
     return next((part for part in all_parts if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
 
 
 def registries() -> list[Registry]:
-    """Return the registries of all plugins. An installed plugin that fails to load is skipped with a warning.
+    """Return the registries of all plugins. The first call loads the files in STRATA_LOAD, raising the errors of
+    `load_file`, and the installed plugins; an installed one that fails to load is skipped with a warning.
 
     >>> "noisy" in [registry.plugin for registry in strata.plugins.registries()]
     False
@@ -354,7 +361,8 @@ def registries() -> list[Registry]:
 
 
 def load_file(path: str) -> None:
-    """Load a plugin from a Python file. Raises InputError for a missing file, PluginError for a crash.
+    """Load a plugin from a Python file; the file's stem is its name. Raises InputError for a missing file, PluginError
+    for a crash, a file without the function `register`, and a name that a loaded plugin has.
 
     >>> strata.plugins.load_file("missing.py")
     Traceback (most recent call last):
@@ -406,7 +414,7 @@ def _forget(plugin: str) -> None:
 
 @contextmanager
 def loaded(files: Sequence[str]) -> Iterator[None]:
-    """Load plugins from files in the context, for this process and its children. Raises the errors of `load_file`.
+    """Load plugins from files for the context, in this process and its children. Raises the errors of `load_file`.
 
     >>> with strata.plugins.loaded(["missing.py"]):
     ...     pass
@@ -429,7 +437,7 @@ def loaded(files: Sequence[str]) -> Iterator[None]:
 
 
 def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:
-    """Register all parts of a plugin, or none. Raises PluginError."""
+    """Register all parts of a plugin, or none; `load` returns the plugin's function `register`. Raises PluginError."""
     if name in _plugins:
         raise PluginError(f"there are two plugins {name}")
     registry = Registry(name)
@@ -445,7 +453,7 @@ def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> No
 
 
 def _crash(error: BaseException) -> str:
-    """Describe an exception: its type, its message, and the file and line that raised it."""
+    """Describe an exception on one line: its type, its message, and the file and line that raised it, if known."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]

@@ -28,7 +28,8 @@ _running: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 @dataclass(frozen=True)
 class Death:
     """The death of a worker: a kind of failure (crash, memory, timeout, STOPPED), and a sentence. `outside`: a signal
-    from another process ended it. `status`: the exit status, or the negative number of a signal."""
+    from another process ended or stopped the worker. `status`: the exit status, or the negative number of the signal
+    that ended the worker; 0 for a timeout or STOPPED."""
 
     kind: str
     reason: str
@@ -79,7 +80,8 @@ def end_all() -> None:
 
 
 class Worker:
-    """A worker process with additional `environment` and open descriptors `files`; `ready` after its first reply."""
+    """A worker process with additional `environment` variables and open descriptors `files`; it is sent `setup` at
+    once. `ready`: whether the setup is done; the owner sets it on the reply Ready."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str] | None = None, files: Sequence[int] = ()) -> None:
         self.ready = False
@@ -105,7 +107,7 @@ class Worker:
             return False
 
     def begin(self, setup: Setup) -> None:
-        """Send a setup; the worker is not ready until it replies."""
+        """Send a setup, and set `ready` to False until the owner receives the reply."""
         self.ready = False
         self.send(Begin(setup))
 
@@ -117,7 +119,7 @@ class Worker:
             return
 
     def receive(self) -> Reply:
-        """Wait for the next reply and return it, or a Death if the worker has ended."""
+        """Wait for the next reply, to a setup or a job, and return it; a Death if the worker has ended."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):

@@ -32,7 +32,7 @@ _texts: dict[str, str] = {}
 
 
 def remember(source: str, text: str) -> None:
-    """Store the text of a source that is no file, such as <stdin>."""
+    """Store the text of a source in angle brackets, such as <stdin>, for `Span.text`; ignore other sources (files)."""
     if source.startswith("<"):
         _texts[source] = text
 
@@ -71,8 +71,8 @@ class Span:
 
 
 def underlined(text: str, column: int, length: int = 0) -> list[str]:
-    """Return a line, cut to WIDTH columns, and a line with `^~~~` below `length` characters from `column` (counted from
-    1); length 0 is the word there. Empty for a blank line or a column outside it."""
+    """Return the line `text`, cut to WIDTH columns, and a line with `^~~~` below `length` characters from `column`
+    (counted from 1); length 0 is the word there. An empty list for a blank line or a column outside the line."""
     if not text.strip() or not 1 <= column <= len(text) + 1:
         return []
     word = _WORD.match(text, column - 1)
@@ -85,7 +85,8 @@ def underlined(text: str, column: int, length: int = 0) -> list[str]:
 
 
 def inside(source: str, text: str, start: int, end: int) -> Span:
-    """The span of the characters `start` to `end` (counted from 0) of a text, cut at the end of the first line."""
+    """The span of the characters `start` to `end` (counted from 0, `end` excluded) of the text of `source`, cut at the
+    end of the line of `start`; of length 1 at least."""
     line_end = text.find("\n", start)
     length = min(end, line_end if line_end >= 0 else len(text)) - start
     return Span(source, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), max(1, length))
@@ -132,7 +133,7 @@ def _parts(location: object) -> Iterator[object]:
 
 
 def of_parse_error(error: ParseError) -> Span:
-    """The location of a parse error."""
+    """The location of an xDSL parse error, cut at the end of its first line."""
     return inside(error.span.input.name, error.span.input.content, error.span.start, error.span.end)
 
 

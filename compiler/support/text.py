@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def remark(form: str, text: str) -> str:
-    """A text as a comment line of a form: `#` for python and asm, `;` for llvm, `//` for others."""
+    """A text as a comment line for a form of code: after `#` for python and asm, `;` for llvm, `//` for other forms."""
     return f"{_REMARKS.get(form, '//')} {text}"
 
 
@@ -44,7 +44,7 @@ def unknown(what: str, name: str, names: Iterable[str], where: str = "") -> str:
 
 
 def suggestion(name: str, names: Iterable[str], otherwise: str = "") -> str:
-    """The suggestion `; did you mean 'tile'?` of the most similar name; `otherwise` without a similar one."""
+    """The suggestion `; did you mean 'tile'?` of the one of `names` most similar to `name`; `otherwise` if none is."""
     close = similar_names(name, names)
     return f"; did you mean '{close[0]}'?" if close else otherwise
 

@@ -1,5 +1,5 @@
 """Checks of a caller's arguments: each function returns the value in its plain type, or raises `error`, by default
-InputError."""
+InputError; `what` names the argument in the message."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def line(what: str, value: object) -> str:
 
 
 def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool]) -> tuple[Any, ...]:
-    """Return the members of an iterable, no string. Raises InputError if `is_member` fails; `kind` is their noun."""
+    """Return the members of an iterable as a tuple. Raises InputError for a string, bytes and values that cannot be
+    iterated, and if `is_member` is false for a member; `kind` is the noun of the members in messages."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
     members = tuple(value)
@@ -79,7 +80,7 @@ def sequence(what: str, value: Any, kind: str, is_member: Callable[[Any], bool])
 
 
 def instance(what: str, value: object, kind: type[Kind]) -> Kind:
-    """Return an instance of a class. Raises InputError for other values."""
+    """Return a value that is an instance of `kind`. Raises InputError for other values."""
     if not isinstance(value, kind):
         raise InputError(f"{what} is {short(value)}, expected {kind.__name__}")
     return value
@@ -88,8 +89,8 @@ def instance(what: str, value: object, kind: type[Kind]) -> Kind:
 def _number(
     what: str, value: object, fits: Callable[[float], bool], expected: str, error: type[StrataError] = InputError
 ) -> float:
-    """Return a real number that `fits` as a float. Raises `error` for others, NaN and booleans; `expected` is the noun
-    of the numbers that fit, for the message."""
+    """Return a real number for which `fits` is true, as a float. Raises `error` for other values and booleans; they are
+    tested as NaN. `expected` is the noun of the fitting numbers in the message."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:

@@ -40,7 +40,7 @@ class Setup(Protocol):
 
     @property
     def memory_bytes(self) -> int | None:
-        """The bytes that the process may map beyond its size after the start; None for no limit."""
+        """The bytes that the process may map beyond its size after the start; None sets no limit."""
 
 
 class Calls:
@@ -84,7 +84,8 @@ def try_call(work: Callable[[], Done]) -> Done | Refused | Unable:
 
 
 def serve(connection: Connection) -> None:
-    """Handle setups and jobs; a refused setup ends the process."""
+    """Reply Ready to each setup, after restoring the initial affinity mask, and to each job by the setup's handler.
+    Returns after a setup that raised StrataError or OSError, whose reply is Refused or Unable."""
     jobs: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, jobs), daemon=True).start()
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
@@ -111,7 +112,7 @@ def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
 
 
 def _start(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
-    """Start a setup, then set its memory limit; return the handler of jobs, or the refusal."""
+    """Start a setup without a memory limit, then set its limit, if any; return the handler of jobs, or the refusal."""
     if setup.memory_bytes is None:
         return try_call(setup.start)
     _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)

@@ -37,7 +37,8 @@ def _itself(job: object) -> object:
 
 @dataclass(eq=False)
 class _Seat:
-    """A worker, the number of its job, the job's deadline and its time limit in seconds."""
+    """A worker and its job: the position among the inputs of `map`, or None; `seconds` is the job's time limit, and
+    `deadline` (of the job, or of the setup before it) a time of `time.monotonic`."""
 
     worker: Worker
     deadline: float
@@ -48,9 +49,10 @@ class _Seat:
 class WorkerPool:
     """A pool of `count` workers of one setup. They start at once; a dead one is replaced when it is needed.
 
-    Workers inherit the open `files`. The time limit of a job is its attribute `seconds`, by default the pool's. A job
-    whose worker was killed from outside is retried once, one whose worker was stopped by a signal MAX_STOPS times. Time
-    while this process is stopped, or the machine asleep, does not count. `task` is a verb for error messages.
+    Workers inherit the open `files`, and have additional `environment` variables. The time limit of a job is its
+    attribute `seconds`, by default the pool's; that of a setup is `start_seconds`. A job whose worker was killed from
+    outside is retried once, one whose worker was stopped by a signal MAX_STOPS times. Time while this process is
+    stopped, or the machine asleep, does not count. `task` is a verb for error messages.
     """
 
     def __init__(
@@ -87,8 +89,8 @@ class WorkerPool:
     def map(self, inputs: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
         """Yield the position of each item with the reply to its job, or its worker's Death, in the order of completion.
 
-        A job is created when a worker is free for it. Raises InputError for a refused setup, TargetError if workers
-        cannot start.
+        A job is created when a worker is free for it. Ends early after `interrupt`. Raises InputError for a refused
+        setup, TargetError if workers cannot start, or are stopped by a signal at each retry.
         """
         waiting = deque(range(len(inputs)))
         retries: Counter[int] = Counter()
@@ -110,12 +112,12 @@ class WorkerPool:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all started workers are ready: none loads modules later. Raises InputError, TargetError."""
+        """Wait until all started workers are ready, so that none loads modules later. Raises the errors of `map`."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
     def switch_subject(self, setup: Setup) -> None:
-        """Change the setup of the workers, whose processes continue with their loaded modules."""
+        """Change the setup of the workers. Ready processes continue, with their loaded modules; others are replaced."""
         if setup == self._setup:
             return
         self._setup = setup
@@ -167,13 +169,14 @@ class WorkerPool:
         return replies
 
     def _extend_deadlines(self, late: float) -> None:
-        """Extend all deadlines by the time that this process slept longer than intended."""
+        """Extend all deadlines by the `late` seconds that a wait took too long, if more than POLL_SECONDS."""
         if late > POLL_SECONDS:
             for seat in self._seats:
                 seat.deadline += late
 
     def _handle_reply(self, seat: _Seat, reply: Reply) -> list[tuple[int, Reply]]:
-        """Handle a reply of a worker; return its job's number with the reply, or nothing if it had no job yet."""
+        """Handle a reply of a worker, and remove a dead one; return its job's number with the reply, or an empty list
+        for the reply to a setup."""
         number, seat.job = seat.job, None
         if isinstance(reply, Death):
             self._drop([seat])
@@ -202,5 +205,5 @@ class WorkerPool:
 
 
 def _max_retries(death: Death) -> int:
-    """The most retries of a job after a death from outside."""
+    """The most retries of a job whose worker another process has stopped or killed."""
     return MAX_STOPS if death.kind == STOPPED else 1

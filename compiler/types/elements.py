@@ -40,7 +40,7 @@ class Dtype:
     numpy: numpy's name, or that of the package ml_dtypes.
     llvm: the type of values in LLVM IR.
     c: the type of values in C++; `vector` is the prefix of its short vectors in C++, if any.
-    infinite: the smallest number that rounds to infinity, of a float dtype.
+    infinite: the smallest number that rounds to infinity, of a float dtype; 0 for others.
     """
 
     name: str

@@ -75,10 +75,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Gpu:
-    """The facts of a GPU. Per multiprocessor: resident threads and blocks, bytes of shared memory, FMAs of float32 per
-    cycle, and of float16 by `mma.sync` on tensor cores; `clock` is in cycles per second. block_shared_bytes: the limit
-    of a block. bandwidth: bytes per second of the GPU's memory. grid_extents, block_extents: the most blocks of a grid
-    and threads of a block along x, y and z.
+    """The facts of a GPU. Per multiprocessor: resident threads and blocks, bytes of shared memory, 32-bit registers,
+    FMAs of float32 per cycle, and of float16 by `mma.sync` on tensor cores; `clock` is in cycles per second.
+    block_shared_bytes, block_threads: the limits of a block. most_registers: the limit of a thread. warp: its threads.
+    vector_bits: the widest access of a thread. bandwidth: bytes per second of the GPU's memory. grid_extents,
+    block_extents: the most blocks of a grid and threads of a block along x, y and z.
 
     name: the model's name. arch: the architecture to compile for, such as sm_80.
 
@@ -153,9 +154,9 @@ _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "
 def host() -> Machine:
     """The machine to compile for: this one, or the one selected by STRATA_MACHINE.
 
-    A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name has both, so that their
-    records are distinct. Facts written by `machine_facts` are used as they are. Raises TargetError for an unknown name,
-    invalid facts, and a named machine on a processor that is not x86-64.
+    A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name has the names of both, so
+    that their records are distinct. Facts written by `machine_facts` are used as they are. Raises TargetError for an
+    unknown name, invalid facts, and a named machine on a processor that is not x86-64.
 
     >>> strata.targets.host().family
     'cpu'
@@ -195,7 +196,8 @@ def _parse_facts(text: str) -> Machine:
 
 @cache
 def detect_machine() -> Machine:
-    """This machine, as described by LLVM and the operating system; its cores are those available to the process."""
+    """This machine, as described by LLVM and the operating system; its cores are those available to the process.
+    Unknown caches count as 32 KiB, 1 MiB and 8 MiB."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()

@@ -37,7 +37,8 @@ class Policy:
 
     @property
     def of_literals(self) -> Policy:
-        """The policy of sums whose terms have constant factors: their initial 0 may be dropped."""
+        """The policy of sums whose terms have constant factors: their initial 0 may be dropped; the same policy if
+        `zeros` is false."""
         return replace(self, sums=("contract", "nsz")) if self.zeros else self
 
 

@@ -19,7 +19,8 @@ _DIGITS = 53
 
 
 def rounded(value: float, dtype: str) -> float:
-    """Round a number, also an integer of any size, to a float dtype, given by its name: once, to nearest even."""
+    """Round a number, also an integer of any size, to a float dtype, given by its name: once, to nearest even; to
+    infinity beyond the largest number."""
     row = DTYPES[dtype]
     if value != value:
         return math.nan
@@ -40,7 +41,8 @@ def _rounded_to_odd(value: int) -> float:
 
 
 def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
-    """Round an array to a float dtype; to bf16 through f32 rounded to odd, since ml_dtypes would round twice."""
+    """Round an array of numbers to a new one of a float dtype; to bf16 from wider types through f32 rounded to odd,
+    since ml_dtypes would round twice."""
     import numpy as np
 
     if dtype.name != DTYPES["bf16"].numpy or array.dtype.itemsize < 4 or array.dtype == np.float32:
@@ -57,8 +59,8 @@ def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
 
 
 def _exact_in_double(array: NDArray[Any]) -> Any:
-    """Convert integers to doubles; low bits of large ones are merged into a sticky bit, so that they round to bf16 as
-    the integers do."""
+    """Convert integers to doubles that round to bf16 as the integers do: exactly below 2**53, beyond with the low 11
+    bits merged into a sticky bit."""
     import numpy as np
 
     if array.dtype.itemsize < 8:
