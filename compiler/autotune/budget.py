@@ -14,16 +14,16 @@ HALF = 0.5
 DESCENT = 0.7
 """The spent share of the budget from which on the neighbours of the best are proposed first."""
 UNLIMITED = (20.0, 0.2)
-"""The seconds of the leaders' turns without a time limit: the first number, or this share of the search's if more."""
+"""The seconds of the leaders' turns in a run without a time limit: 20 s, or 0.2 of the search's seconds if more."""
 
 
 @dataclass
 class Budget:
     """The remaining budget of a run.
 
-    Trials include those of earlier runs in the database, see `record_trials`. Seconds count from `options.began`, else
-    from the construction. in_flight: the trials handed to workers. turn_seconds: the seconds that the leaders' turns
-    took.
+    Trials include those of earlier runs in the database, as set by `record_trials`. Seconds count from `options.began`,
+    else from the construction. in_flight: the trials that workers have and have not finished. turn_seconds: the seconds
+    that the leaders' turns took.
     """
 
     options: TuningOptions
@@ -53,12 +53,13 @@ class Budget:
         return sum(self._trials.values())
 
     def record_trials(self, task: str, trials: int) -> None:
-        """Set the number of trials of a task."""
+        """Set the number of trials of the task with the name `task`, earlier runs included."""
         self._trials[task] = trials
 
     @property
     def has_search_time(self) -> bool:
-        """Whether the seconds for trials, those reserved for the leaders' turns excluded, are not spent yet."""
+        """Whether the seconds for trials, those reserved for the leaders' turns excluded, are not spent; True without
+        a limit."""
         limit = self.options.seconds
         return limit is None or self.seconds < limit * (1 - RESERVE)
 
@@ -71,7 +72,8 @@ class Budget:
 
     @property
     def next_batch_size(self) -> int:
-        """The number of trials to begin now: a batch, fewer if the budget ends sooner, 0 when it is spent."""
+        """The number of trials to begin now: a batch, fewer if the budget ends sooner, 0 when it is spent. Trials in
+        flight count as spent."""
         if not self.has_search_time:
             return 0
         trials = self.trials + self.in_flight
@@ -80,7 +82,7 @@ class Budget:
 
     def _in_time(self) -> int:
         """The number of trials that fit into the remaining seconds at the mean time of a trial so far, at least one; a
-        batch without a limit or a trial.
+        batch without a limit of seconds or before the first trial.
         100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4."""
         if self.options.seconds is None or not self._measured:
             return self.options.batch
@@ -88,17 +90,18 @@ class Budget:
         return max(1, int(remaining_seconds * self._measured / self._measuring))
 
     def add_trials(self, count: int, seconds: float) -> None:
-        """Add `count` trials that took `seconds` together."""
+        """Count `count` trials, which took `seconds` together, in the mean time of a trial."""
         self._measured += count
         self._measuring += seconds
 
     @property
     def halfway_turn_seconds(self) -> float:
-        """The seconds that the leaders' turns may take half-way: a third of the seconds reserved for them."""
+        """The seconds that the leaders' turns may take half-way: a third of those reserved for all turns."""
         return (self._unlimited if self.options.seconds is None else self.options.seconds * RESERVE) / 3
 
     def final_turn_seconds(self, share: float = 1.0) -> float:
-        """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
+        """The seconds that the leaders' turns may take at the end: a share of the remaining ones of the run; without a
+        limit, of those reserved for turns and not used half-way."""
         remaining = (
             self._unlimited - self.turn_seconds if self.options.seconds is None else self.options.seconds - self.seconds
         )
@@ -106,5 +109,6 @@ class Budget:
 
     @property
     def _unlimited(self) -> float:
-        """The seconds of all the leaders' turns in a run without a limit of seconds."""
+        """The seconds of all the leaders' turns in a run without a limit of seconds, by UNLIMITED. The seconds of the
+        search are those since `began`, turns excluded."""
         return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self.turn_seconds))

@@ -38,7 +38,7 @@ class TuningOptions:
     expected saving of the program's time, `turns` is round robin (see `compiler.autotune.tasks.allocation`).
     scheduler: the address of a dask scheduler whose workers measure instead of this machine. patience: the seconds
     after which a job of a worker that does not answer is given to another one (see docs/fleet.md).
-    num_measure_trials: TVM's name of `trials`.
+    num_measure_trials: TVM's name of `trials`; replaces `trials` unless it is None.
     callbacks: called after each trial, once it is on disk, and at each change of phase. An exception ends the run.
     show: True draws a live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table if
     stderr or stdout is a terminal and there are no callbacks, and shows nothing elsewhere, as in a notebook.

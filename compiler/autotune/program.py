@@ -45,7 +45,11 @@ Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
 
 
 class TaskProgram(Unpicklable):
-    """The program of a task, with a task for each group of a whole program; see `SearchTask` for the arguments."""
+    """The program of a task, with a task for each group of a whole program; see `SearchTask` for the arguments.
+
+    known: the arrays of constants that an imported model stores, by name. occurrences: the calls of a group in a run of
+    its program, else 1. device: the name of the device that times candidates; None if times are estimates.
+    """
 
     def __init__(
         self,
@@ -121,7 +125,8 @@ class TaskProgram(Unpicklable):
         return self.machine.described(self.threads)
 
     def _written(self, template: Template | None) -> ModuleOp | None:
-        """Convert a template to a module: parse a text, record a function of a Schedule; None stays None."""
+        """Convert a template to a module: parse a text, record a function of a Schedule; None stays None. Raises
+        InputError for another type."""
         if template is None or isinstance(template, ModuleOp):
             return template
         if isinstance(template, str):
@@ -142,7 +147,8 @@ class TaskProgram(Unpicklable):
         return tuple(map(self._task, self._whole.groups)) if self._whole else ()
 
     def group(self, name: str) -> Self:
-        """The task of a group, by its name in the program or as a task. Raises InputError for an unknown name."""
+        """The task of a group, by the group's name `group_3` or the task's `layer.group_3`. Raises InputError for an
+        unknown name and for a program without groups."""
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups, such as '{name}'")
         short_name = self._whole.group(name.removeprefix(f"{self.name}.")).name
@@ -150,7 +156,7 @@ class TaskProgram(Unpicklable):
 
     @property
     def _calls(self) -> str:
-        """A group's name and the number of its calls: `layer.group_3, 2 calls`."""
+        """The name of a group's task and the number of the group's calls: `layer.group_3, 2 calls`."""
         return f"{self.name}, {counted(self.occurrences, 'call')}"
 
     def _task(self, group: Group) -> Self:
@@ -191,12 +197,13 @@ class TaskProgram(Unpicklable):
 
     @property
     def _place(self) -> str:
-        """The machine's name in keys; estimates have a separate one, since they do not compare with measurements."""
+        """The machine's name in keys: the device's; for estimates, which do not compare with measurements, `hardware`
+        and the word `estimated`."""
         return f"{self.hardware}, estimated" if self.device is None else self.device
 
     @property
     def estimated(self) -> bool:
-        """Whether times are estimates, because the machine is not present."""
+        """Whether times are estimates, because no GPU of the architecture is present."""
         return self.device is None
 
     @property
@@ -246,7 +253,7 @@ class TaskProgram(Unpicklable):
         return self.provenance.with_user_names(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:
-        """Replace canonical names in a script by the program's names."""
+        """A copy of a script with canonical names replaced by the program's, to be read only."""
         return script_with_user_names(script, self.provenance)
 
     @property
@@ -266,7 +273,8 @@ class TaskProgram(Unpicklable):
 
     @property
     def _arrays(self) -> dict[str, object]:
-        """The arrays of constants by name; in a whole program random ones for those without stored elements."""
+        """The arrays of constants by name: those that a model stores; in a whole program also random ones for the
+        others."""
         return self._arrays_of(self._whole) if self._whole else {**self.known}
 
     def _arrays_of(self, whole: GroupedProgram) -> dict[str, object]:
@@ -284,8 +292,8 @@ class TaskProgram(Unpicklable):
         """Build the kernel of the program from schedules of its parts.
 
         sources: the schedules by group name, or by the program's own name; a missing part is built as written.
-        constants: arrays of the constant inputs. profiled: whether the kernel counts the ticks of each call. Raises
-        ScheduleError for a script that does not apply.
+        constants: arrays of the constant inputs by name; the kernel does not take these. profiled: whether the kernel
+        counts the ticks of each call. Raises ScheduleError for a script that does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
         return build_scheduled(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
@@ -297,7 +305,8 @@ class TaskProgram(Unpicklable):
         return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
-        """Apply a script of the space; the Schedule has the program's order of arguments and the space's names."""
+        """Return the unscheduled loops after a script of the space, with the script's names and the program's order of
+        arguments. Raises ScheduleError for a script that does not apply."""
         script = parse(script, "the script") if isinstance(script, str) else script
         return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
 

@@ -92,12 +92,13 @@ class SearchTask(TaskProgram):
         """Search until the budget is spent, and return the best record; None if nothing could be measured.
 
         The run continues from the task's records in the database, which count as trials. Each outcome is on disk
-        before the next measurement; an interruption ends the run without losing any.
+        before the next measurement; an interruption ends the run without losing any. Raises TargetError if the worker
+        processes cannot start.
 
         The groups of a whole program share trials and seconds, see `TuningOptions.allocation`; the result is a mapping
-        from their names to their best records. At the start the forms that laws offer are compared inside the program,
-        at the end each group's record with its default; `apply_best` takes the faster ones. A terminal shows the
-        progress, unless `options.show` is False.
+        from their names to their best records, without groups that have none. At the start the forms that laws offer
+        are compared inside the program, at the end each group's record with its default; `apply_best` takes the faster
+        ones. A terminal shows the progress, unless `options.show` is False.
         """
         from compiler.autotune.display.views import with_view
 
@@ -171,7 +172,8 @@ class SearchTask(TaskProgram):
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """Map the name of the task, or of each group of a whole program, to its best record; tasks without one are left
-        out. First switches to the forms that the database records as chosen."""
+        out. The record of a group is the best one measured alone. First switches to the forms that the database records
+        as chosen."""
         if self._has_forms:
             with Database(to_path(database), create=False) as opened:
                 self._chosen.read_database(opened)
@@ -193,9 +195,10 @@ class SearchTask(TaskProgram):
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """Build the kernel of the best record; it takes the inputs that are not constant.
 
-        constants: arrays of the constant inputs, by name. In a whole program each group has the schedule of its best
-        record. A group without one, or whose record no longer applies, is built as without a database; a warning states
-        their number. Raises InputError without any record, and for missing or unknown constants.
+        constants: arrays of the constant inputs, by name. In a whole program each group has the schedule chosen inside
+        the program, else of its best record. A group without a record, or whose record no longer applies, is built as
+        without a database, and so is a single program whose record no longer applies; a warning states this. Raises
+        InputError without any record, and for missing or unknown constants.
         """
         arrays = {**self.known, **(constants or {})}
         if set(arrays) != set(self.constants):
@@ -289,12 +292,12 @@ class SearchTask(TaskProgram):
         )
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
-        """Apply a record's script. Returns a module with the user's order of arguments if the task has a canonical
-        form, else a Schedule."""
+        """Apply a record's script to the unscheduled loops. Returns a module with the user's order of arguments if the
+        task has a canonical form, else a Schedule. Raises ScheduleError for a script that does not apply."""
         script, single = replay(record).script, self._single
         return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 
 
 def _seconds(record: Record | None) -> float | None:
-    """The median seconds of a call in a record's measurement; None without a record."""
+    """The median seconds of a call by a record; None without a record."""
     return None if record is None else median(record.outcome.seconds)

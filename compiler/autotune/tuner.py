@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 LEADERS = 4
 """The number of leaders that are measured again in turns."""
 ROUNDS = 7
-"""The maximum number of rounds of a comparison; twice as many on a busy machine. A single round is not run."""
+"""The maximum number of rounds of a comparison; twice as many on a busy machine."""
 NEAR = 1.5
 """Candidates slower than NEAR times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
-"""The minimum number of trials for turns half-way: the ranking of fewer is too uncertain to refine."""
+"""The minimum number of tried scripts for turns half-way: the ranking of fewer is too uncertain to refine."""
 
 Reply = TypeVar("Reply")
 
@@ -56,9 +56,10 @@ Reply = TypeVar("Reply")
 class TuningProblem:
     """The input of a tuning run: the subject that workers build and time, and its sketches on a machine.
 
-    name, key, program: the task's name, key and program text in its records. estimated: whether costs are estimates,
-    because the machine is not present. written: makes the script of the program as written. sketches: derives the
-    sketches. notes: makes sentences about plugin rules that added no sketch.
+    name, key, program: the task's name, key and program text in its records. machine: for which sketches are derived.
+    estimated: whether costs are estimates, because the machine is not present. written: returns the script of the
+    program as written. sketches: derives the sketches, the program as written last. notes: returns sentences about
+    plugin rules that added no sketch.
     """
 
     name: str
@@ -73,14 +74,16 @@ class TuningProblem:
 
 
 def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
-    """Search until the budget is spent, and return the best record; None if nothing was measured."""
+    """Search until the budget is spent, and return the best record of the task, of earlier runs too; None without
+    one."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
 
 
 def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
-    """Search until the budget is spent, recording each outcome in the database. Return False if interrupted."""
+    """Search until the budget is spent, recording each outcome in the database. Return False if the user interrupted
+    it, else True."""
     budget = Budget(options)
     with Workers(options, task.machine) as workers, TuningRun(task, options, database, budget, workers) as run:
         try:
@@ -125,8 +128,8 @@ class Workers:
 
     @property
     def batches(self) -> int:
-        """The number of batches in flight: one locally; on a cluster as many as keep its workers busy while one ends.
-        With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4."""
+        """The maximum number of batches in flight: one locally; on a cluster as many as keep its workers busy while one
+        ends. With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4."""
         in_flight = 0 if self._measurer is None else self._measurer.places
         return 1 + -(-2 * in_flight // self._options.batch)
 
@@ -188,7 +191,8 @@ class TuningRun:
         self.log.__exit__(*error)
 
     def report(self, phase: str | None = None) -> None:
-        """Call the callbacks with the progress. A `phase` replaces the current phase and clears its step."""
+        """Update the seconds and notes of the progress, and call the callbacks with it. A `phase` replaces the current
+        phase and clears its step."""
         if phase is not None:
             self.progress.phase, self.progress.step = phase, ""
         self.progress.seconds = self.budget.seconds
@@ -269,7 +273,8 @@ class TuningRun:
         self.progress.earlier = len(self.trials)
 
     def learn_new_records(self) -> None:
-        """Learn the records that other runs have added to the database since the previous call."""
+        """Learn the records that other runs have added to the database since the previous call, at first all records;
+        update the progress."""
         for record in self.database.records(self.task.key, after=self.seen):
             self.seen = record.id
             if record.run != self.id:
@@ -287,7 +292,8 @@ class TuningRun:
         return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
-        """Count an outcome of a script, and teach it to the search if the script is a candidate of the space."""
+        """Count an outcome of a script as a trial, and teach it to the search unless `candidate` is None: a script that
+        is not of the space."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
         self.budget.record_trials(self.task.name, len(self.trials))
@@ -311,7 +317,8 @@ class TuningRun:
         self.log.write(search.log_lines(self.log.written))
 
     def update_best(self) -> None:
-        """Copy the best script's outcome and sketch into the progress; a lower cost adds a point to its curve."""
+        """Copy the best script's outcome and the name of its sketch (empty for a script not of the space) into the
+        progress; a lower cost adds a point to its curve. Does nothing without a measured script."""
         progress = self.progress
         for script in self.trials.best(1):
             outcome = self.trials.outcome(script)
@@ -376,7 +383,8 @@ class TuningRun:
             measurer.calibrate(self.space.script(best), outcome.cost)
 
     def begin_turn(self) -> None:
-        """Pass the chosen proposals to the workers. A cluster begins at once, local workers begin in `end_turn`."""
+        """Pass the chosen proposals to the workers, as many as the budget still has. A cluster begins at once, local
+        workers begin in `end_turn`."""
         self.report("starting workers")
         measurer, proposals = self.measurer(), self.proposals[: self.budget.next_batch_size]
         self.report("building and measuring")
@@ -473,7 +481,8 @@ class TuningRun:
         return outcome.cost if outcome is not None and outcome.is_comparable else float("inf")
 
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
-        """The number of rounds that fit into some seconds, after all contenders are built and checked.
+        """The number of rounds that fit into some seconds, after all contenders are built and checked; at most ROUNDS,
+        or twice as many on a busy machine.
 
         Two contenders that took 1 s to build, one builder, calls of 0.1 s, 4.5 s: 2 * (1 + 3 * 0.1) = 2.6 s pass before
         the first round, a round takes 2 * 2 * 0.1 = 0.4 s, so int((4.5 - 2.6) / 0.4) = 4 rounds.
@@ -487,7 +496,8 @@ class TuningRun:
         return max(0, min(limit, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns and record the outcomes; report best and program as written if both took part."""
+        """Measure candidates in turns and record the outcomes. If the best and the program as written took part, they
+        become `compared` of the progress."""
         measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
         outcomes = _checked(lambda: measurer.compare(scripts, rounds))

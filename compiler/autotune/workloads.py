@@ -21,7 +21,8 @@ def workload(make: Make) -> Make:
 
         SearchTask("matmul", (1024, 1024, 1024))
 
-    Raises InputError if another function has the name already.
+    Returns the function. A second function of the same qualified name, such as a redefinition, replaces the first.
+    Raises InputError if a function of another qualified name has the name.
 
     >>> @workload
     ... def doubled(n: int) -> te.Function:
@@ -43,8 +44,9 @@ def task_program(what: object, args: Sequence[object]) -> object:
     """Return the program of a task: call `what`, a function or the name of a workload, on `args`; return any other
     `what` as is.
 
-    Raises InputError for a name that is not registered, arguments that the function does not take, and arguments to a
-    `what` that is no function.
+    A text with several lines or the suffix .mlir is a program, not a name. Raises InputError for a name that is not
+    registered, arguments that the function does not take, a result that is no te function, and arguments to a `what`
+    that is no function.
     """
     if isinstance(what, str) and what in _REGISTERED:
         what = _REGISTERED[what]

@@ -12,9 +12,9 @@ from compiler.space.candidates import Candidate, Pool, distance
 LOOKED = 64
 """The number of candidates examined, in order of preference, for each one picked."""
 CHOSEN_FROM = 64
-"""`spread_out` chooses among this many first candidates of each sketch."""
+"""`spread_out` chooses among this many first candidates of each sketch, or `count` if that is more."""
 UNLIKE = 2
-"""The number of choices in which the candidates of a batch should differ."""
+"""The minimum number of choices in which the candidates of a batch should differ from each other."""
 
 
 def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -23,8 +23,9 @@ def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
-    """Pick `count` positions of a pool, in the order of preference `order`, each dissimilar to `beside` and to earlier
-    picks. If too few are dissimilar, the most preferred of the others fill up."""
+    """Pick at most `count` positions of a pool, in the order of preference `order`, each dissimilar to `beside` and to
+    earlier picks. If too few are dissimilar, the most preferred of the similar ones follow; candidates of `beside` are
+    never picked."""
     ranked = list(order)
     picked: list[int] = []
     near = list(beside)
@@ -40,8 +41,8 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
 
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
-    """Choose `count` candidates, round robin over their sketches, each farthest from those chosen before. The distance
-    is the number of choices in which a candidate differs from the nearest chosen one; ties take the first."""
+    """Choose at most `count` candidates, round robin over their sketches, each farthest from those chosen before. The
+    distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first."""
     by_sketch: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_sketch.setdefault(candidate[0], []).append(candidate)
@@ -55,7 +56,8 @@ def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def _farthest(rows: Sequence[Candidate], chosen: Sequence[Candidate]) -> int:
-    """The position of the row with the largest distance to the nearest chosen candidate."""
+    """The position of the row with the largest distance to the nearest chosen candidate of its sketch, the first of
+    equals; without a chosen one the distance is 0."""
 
     def away(candidate: Candidate) -> int:
         distances = [distance(candidate, other_candidate) for other_candidate in chosen]

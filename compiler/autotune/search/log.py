@@ -58,8 +58,9 @@ class Log:
 
 
 class LogFile:
-    """The file of a log, written line by line while its search runs; without a path nothing is written. A context
-    manager that closes the file. Raises InputError if the file cannot be written."""
+    """The file of a log, written line by line while its search runs; without a path nothing is written. `written`
+    counts the lines, also without a path. A context manager that closes the file. Raises InputError if the file cannot
+    be written."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.written = 0

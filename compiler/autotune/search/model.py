@@ -24,7 +24,7 @@ FLATTER = 0.25
 """The weight of a cost's excess over SLOW. Bad tiles cost twenty times the best; unweighted they would dominate the
 splits of the trees and their spread. On synthetic spaces it ranks better than the plain log and than clipping."""
 MEMBERS = 8
-"""The maximum number of earlier tasks in a model; of more, the last ones."""
+"""The maximum number of earlier tasks in a model; of more, the last ones, which are the most similar, are used."""
 CHANCE_TREES = 16
 """The number of trees of the forest that predicts failures: a binary target needs fewer."""
 LEAST_CHANCE = 0.02
@@ -35,7 +35,8 @@ JUDGED = 8
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted log cost of candidates (n,), flattened above SLOW: the mean over the trees, and their deviation."""
+    """The predicted log cost of candidates (n,), flattened above SLOW: the mean over the trees, and their standard
+    deviation."""
 
     mean: Costs
     spread: Costs
@@ -51,7 +52,8 @@ class WarmStart:
 
 
 class CostForest:
-    """A random forest on targets (n,), usually log costs. The same rows and seed give the same forest."""
+    """A random forest from `values` (n, features) to `targets` (n,), usually log costs; fitted to the rows that
+    `representative` selects. The same rows and seed give the same forest."""
 
     def __init__(self, values: Values, targets: Costs, seed: int, trees: int = TREES) -> None:
         from sklearn.ensemble import RandomForestRegressor  # takes seconds to load: runs of few trials need none
@@ -85,7 +87,8 @@ def flattened(logs: Costs) -> Costs:
 
 
 def representative(targets: Costs) -> NDArray[np.int64]:
-    """The positions of at most ROWS rows, ascending: the ROWS / 2 best, and the latest of the others."""
+    """The positions of at most ROWS rows, ascending: the ROWS / 2 of the lowest targets, and the latest of the
+    others."""
     if len(targets) <= ROWS:
         return np.arange(len(targets))
     order = np.argsort(targets, kind="stable")
@@ -150,7 +153,8 @@ class CostModel:
 
 
 class SuccessModel:
-    """The chance (n,) that a candidate does not fail, by a small forest on the trials; 1 while nothing failed.
+    """The chance (n,) that a candidate does not fail, by a small forest on the latest ROWS trials; 1 if all of these
+    failed, or none. `values` are their features (n, features), `ok` is False for a failure.
 
     Failures have no cost and are not rows of the cost model. A search that follows that model alone would enter regions
     where everything fails. The chance is never zero, so that no candidate is ruled out.

@@ -9,15 +9,16 @@ from compiler.support.validation import integer, share
 LEAST = {"start": 1, "pool": 1, "parents": 1, "repeats": 1, "mutants": 0, "generations": 0}
 """The integer options with their lower limits."""
 MOST = 1_000_000
-"""The upper limit of each of these options."""
+"""The upper limit of each option in LEAST."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The parameters of a search.
 
-    start: trials of the first round, the space's defaults included. random: the share of later proposals drawn at
-    random. greedy: the share of the model's picks by predicted mean; the others are by expected improvement.
+    start: trials of the first round, the space's defaults included; if there are more sketches, one for each, up to
+    twice `start`. random: the share of later proposals drawn at random. greedy: the share of the model's picks by
+    predicted mean; the others are by expected improvement.
     pool: candidates drawn for each round; a space of at most that many is enumerated.
     mutants: candidates mutated from `parents` good ones, for each round and generation. generations: the first mutates
     the best measured candidates, each further one the best scored so far.

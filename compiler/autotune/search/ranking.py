@@ -31,14 +31,16 @@ class Pairs:
 def pairs_against(
     predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
 ) -> Pairs:
-    """Judge the pairs of one candidate with each of several others: predictions (lower is better) against costs."""
+    """Judge the pairs of one candidate with each of several others: predictions (lower is better) against costs. Pairs
+    of equal costs, by APART, do not count."""
     differ = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
     agreement = np.sign(predicted - others_predicted[differ]) * np.sign(cost - other_costs[differ])
     return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(differ)))
 
 
 def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
-    """Judge all pairs of some candidates: predictions in any unit (lower is better) against positive costs."""
+    """Judge all pairs of some candidates: predictions in any unit (lower is better) against positive costs. Pairs of
+    equal costs, by APART, do not count."""
     p, c = np.asarray(predicted, np.float64), np.asarray(costs, np.float64)
     return sum((pairs_against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
 

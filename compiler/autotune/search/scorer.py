@@ -36,7 +36,8 @@ class Scored:
         return np.asarray(np.log(self.chance) - self.prediction.mean)
 
     def improvement(self, best: float | None) -> NDArray[np.float64]:
-        """The chance times the expected improvement on the best cost (n,), higher is better. None: `promise`."""
+        """The chance times the expected decrease of the log cost below that of `best`, a cost: (n,), higher is better.
+        Without a best cost (None) `promise`."""
         if best is None:
             return self.promise
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))

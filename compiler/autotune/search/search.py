@@ -195,14 +195,16 @@ class Search:
         return [Proposal(c, None, "default") for c in defaults] + [Proposal(c, None, "start") for c in ranked + spread]
 
     def _ranked(self, count: int, named: Collection[Candidate]) -> list[Candidate]:
-        """The `count` candidates that earlier tasks (or estimates) rank best, without those `named`; none without."""
+        """The `count` candidates that earlier tasks (or estimates) rank best, without those `named`; none without
+        earlier tasks or estimates."""
         if not self._scorer.ready:
             return []
         scored = self._scorer.score(self._supply.drawn(self.options.pool, named))
         return [scored.pool.candidates[i] for i in pick(scored.pool, best_first(scored.promise), count)]
 
     def _from_start(self, count: int) -> list[Proposal]:
-        """The remainder of the first round, with predictions if there is a model by now."""
+        """The next `count` proposals of the first round, fewer at its end, with predictions if there is a model by
+        now."""
         untried = [p for p in self._start if p.candidate not in self]
         batch, self._start = untried[:count], untried[count:]
         if not self._scorer.ready:
@@ -213,7 +215,8 @@ class Search:
         return self._proposals(scored, {positions[candidate]: why for candidate, why in whys.items()})
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
-        """In the final descent, the untried neighbours of the best, best predicted first; before, none."""
+        """In the final descent, at most `count` untried neighbours of the best, best predicted first; before it,
+        none."""
         final = self.options.final
         if not (self._descending or (final is not None and len(self._trials) >= final)):
             return []
@@ -236,7 +239,8 @@ class Search:
         return proposals
 
     def _evolve(self, scored: Scored) -> Scored:
-        """Add to a pool mutants of the best measured candidates, then, `options.generations` - 1 times, of its best."""
+        """Add to a pool mutants of the best measured candidates, then, `options.generations` - 1 times, of its best
+        scored candidates; an enumerated space stays as it is."""
         if self._supply.everything is not None:
             return scored
         parents = self._trials.best(self.options.parents)
@@ -279,7 +283,8 @@ class Search:
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
-        """Make proposals of scored candidates; `whys` maps positions in the pool to the source of the choice."""
+        """Make proposals of scored candidates; `whys` maps positions in the pool to the source of the choice, in the
+        order of the result."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
         gains: list[float | None] = [None] * len(means)
         if self._best_cost is not None and self._scorer.model.fitted:

@@ -29,7 +29,7 @@ NEAR = 0.5
 """The share of changed choices that move to a neighbouring option, since options are usually ordered; others are
 uniform."""
 WAVES = 8
-"""The maximum number of draws in a round; a draw is repeated while too few candidates are feasible and new."""
+"""The maximum number of draws in a round; a draw is repeated until half the requested number are feasible and new."""
 
 
 class Supply:
@@ -109,7 +109,8 @@ class Supply:
                 return pool.subset(untried)
 
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
-        """Mutate parents, which come best first, and return the feasible untried mutants."""
+        """Mutate parents, which come best first, to at most `options.mutants` candidates; return the feasible untried
+        ones."""
         mutants = mutate(self._sizes, parents, self._options.mutants, self._rng)
         return self._sifted(c for c in mutants if c not in tried).feasible
 
@@ -139,6 +140,7 @@ def draw_sketch(sizes: Sizes, sketch: int, count: int, rng: np.random.Generator)
 
 def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.random.Generator) -> list[Candidate]:
     """Mutate parents, which come best first, to at most `count` different candidates; better ones have more children.
+    Parents of a sketch without choices have none.
 
     A child is a parent, or a crossing of two of one sketch. One of its choices changes, and each other one of n with
     the chance 1 / n.

@@ -44,11 +44,12 @@ class Trials(Generic[Name]):
         return after
 
     def outcome(self, candidate: Name) -> Outcome:
-        """The combined outcome of a tried candidate."""
+        """The combined outcome of a tried candidate. Raises KeyError for another."""
         return self._combined[candidate]
 
     def ranks(self, candidate: Name) -> bool:
-        """Whether a candidate was measured, with a cost that can be compared."""
+        """Whether a tried candidate was measured, with a cost that can be compared. Raises KeyError for one not
+        tried."""
         return self._combined[candidate].is_comparable
 
     def times(self, candidate: Name) -> int:

@@ -19,18 +19,18 @@ from compiler.support.errors import ScheduleError
 from compiler.types.machines import Gpu, Machine
 
 ROWS = 240
-"""The most records of all earlier tasks together; the features of one take some 20 ms."""
+"""The maximum number of records of all earlier tasks together; the features of a record take some 20 ms."""
 LEAST = 8
 """The minimum number of measured scripts of an earlier task; one with fewer is not used."""
 SECONDS = 4.0
-"""The seconds after which no further record is read; below this limit the result does not depend on time."""
+"""The default of `seconds` in `warm_starts`; a run that reads all its records in less does not depend on time."""
 
 
 def warm_starts(
     database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
 ) -> list[WarmStart]:
     """The measurements of at most MEMBERS earlier tasks on the machine, threads and policy of a key, the most similar
-    last. Costs compare within one task only.
+    last. Costs compare within one task only. No record is read after `seconds`.
 
     The features are computed from the stored programs under the stored scripts, whichever rules made these. Legality is
     not judged again, since the scripts were measured. Scripts that no longer apply are left out. Raises InputError for
@@ -65,7 +65,7 @@ def _without_numbers(program: str) -> str:
 
 def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]:
     """About `count` scripts, a record of each with the script's combined cost: half are the best, half are spread
-    evenly over the others."""
+    evenly over the others. Records without a candidate are left out."""
     scripts = by_script(record for record in records if record.candidate is not None)
     combined = [(script.records[0], script.outcome) for script in scripts]
     ranked = sorted(
