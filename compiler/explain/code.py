@@ -23,9 +23,8 @@ class LoopCode:
 
     number: its position among the innermost loops, from 1. function: its symbol. label: that of its first basic block.
     depth: the number of machine loops around it, plus 1. path: the source loops around it, outermost first, its own
-    last; empty if unknown. unrolled: the loops inside its source loop whose bodies it contains. census, estimate:
-    instruction counts and cycles of an iteration. percent: of peak operations, by the estimate; None without them.
-    text: its assembly.
+    last; empty if unknown. unrolled: the loops inside its source loop whose bodies it contains. census, estimate: of
+    an iteration. percent: of peak operations, by the estimate; None without operations. text: its assembly.
     """
 
     number: int
@@ -42,8 +41,7 @@ class LoopCode:
 
 @dataclass(frozen=True)
 class Outside:
-    """The number of instructions outside the innermost machine loops that belong to the source loop `nest`, or to no
-    loop (None)."""
+    """The number of instructions of a source loop, or of none (None), that are outside the innermost machine loops."""
 
     nest: LoopNest | None
     instructions: int

@@ -45,8 +45,7 @@ def temporaries(b: Builds) -> Temporaries:
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
-    """Return the buffers in the slots that a block has in the arena, from byte `start` on: each view of a slot, or the
-    slot without views."""
+    """Return the buffers (views of a slot, or the whole slot) in a block's slots, from byte `start` of the arena on."""
     buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]

@@ -39,7 +39,7 @@ def views_of_results(graph: fx.Graph) -> set[fx.Node]:
 
 
 def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
-    """Map each storage to its first tensor; the other tensors are views of it."""
+    """Map the identifier of each storage to the first node with a tensor in it; later tensors are views of that."""
     owners: dict[int, fx.Node] = {}
     for node in graph.nodes:
         memory = _memory(node)
@@ -57,7 +57,8 @@ def _memory(node: fx.Node) -> int | None:
 
 
 def _steps(node: fx.Node, owner: fx.Node) -> list[fx.Node]:
-    """Return the chain of views from a node back to its storage's owner, which is not included; empty without one."""
+    """Return the chain of views from a node back to its storage's owner, which is not included; empty if a node of the
+    chain has no operand in that storage."""
     steps: list[fx.Node] = []
     while node is not owner:
         steps.append(node)

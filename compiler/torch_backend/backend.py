@@ -103,7 +103,10 @@ class CompiledGraph:
 
 
 def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
-    """Compile the parts of a core ATen graph with a te form, each in its first call; time all parts for a report."""
+    """Compile the parts of a core ATen graph that have a te form, each in its first call.
+
+    With `options.report`, add the graph's report to it, and record the seconds of the parts in each run.
+    """
     partition, fixed = split(graph), _parameters()
     module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -125,7 +128,8 @@ def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
 
 
 def _parameters() -> set[int]:
-    """Return the positions of a graph's inputs that are parameters or buffers which the graph does not write."""
+    """Return the positions of a graph's inputs that are parameters or buffers which the graph does not write; empty
+    outside of torch's compilation."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None:
@@ -135,7 +139,7 @@ def _parameters() -> set[int]:
 
 
 class _OrTorch:
-    """A compiled part, with torch as a fallback if no kernel can be built."""
+    """A compiled part, with torch as a fallback if no kernel can be built; `refused` is then the reason, else None."""
 
     def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport) -> None:
         self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report

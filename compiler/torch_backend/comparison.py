@@ -20,11 +20,11 @@ from compiler.support.text import counted, duration
 from compiler.torch_backend.costs import Cost
 
 ROUNDS = 5
-"""The maximal number of rounds, a call of both each; they end when the compiled graph is not slower."""
+"""The maximal number of rounds of one call each; no round follows one after which the compiled graph is not slower."""
 LONGEST = 1.0
-"""A graph with a longer call, in seconds, is not compared; no round begins after so long a comparison."""
+"""A limit in seconds: a graph whose call takes longer is not compared, and no round begins after that time."""
 SLOWER, LOSS = 1.1, 1e-4
-"""A graph is slower if both its time's ratio to eager mode and the difference in seconds exceed these: else noise."""
+"""A graph is slower if its time exceeds SLOWER times that of eager mode, and by more than LOSS seconds: else noise."""
 
 
 @dataclass
@@ -60,8 +60,8 @@ class EagerComparison:
 
 
 def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float] | None:
-    """Time two functions in turns; return the minimal seconds of each if the first is slower, else None; also None if
-    the first takes longer than LONGEST, or the second raises one of torch's errors."""
+    """Time calls of two functions alternately; return the minimal seconds of each if the first is slower, else None;
+    also None if the first takes longer than LONGEST, or the second raises one of torch's errors."""
     began = perf_counter()
     first, second = _seconds(ours), inf
     if first > LONGEST:
@@ -91,7 +91,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 def is_repeatable(graph: fx.GraphModule) -> bool:
     """Return whether a graph can be run again without side effects: all calls are to torch's own operators, none
-    draws random numbers or writes to an input."""
+    draws random numbers or writes to an input. False outside of torch's compilation, where this is unknown."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None or any(info.mutates_data or info.mutates_metadata for info in metadata.input_info):

@@ -23,12 +23,13 @@ from compiler.te.function import Function
 from compiler.types.machines import host
 
 REPEATS = 3
-"""The time of a group is the minimum of so many calls."""
+"""The number of measurements of a group, and of the memory's rate; the minimum counts."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A group's calls in one run of its kernel: their number and their total seconds, measured and at the bound."""
+    """A group's calls in one run of its kernel: their number and their total seconds, measured and at the bound.
+    `operator` describes the group, such as `matmul`."""
 
     name: str
     operator: str
@@ -69,7 +70,7 @@ def costs(kernel: Kernel, program: Function, constants: list[str], error: float 
 
 
 def _timed(kernel: Kernel) -> tuple[float, int]:
-    """Return the minimal seconds of a call on random inputs, and the bytes of inputs and outputs."""
+    """Return the minimal seconds of a call on random inputs, and the total bytes of inputs and outputs."""
     random, count = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     inputs: list[Array] = [draw(argument, random) for argument in kernel.arguments[:count]]
     timing = kernel.time(*inputs, repeats=REPEATS, min_seconds=MIN_SECONDS)

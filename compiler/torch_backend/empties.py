@@ -20,7 +20,8 @@ def is_empty(node: object) -> bool:
 
 
 def without_empty_operands(graph: fx.Graph) -> None:
-    """Replace operators whose operands all lack elements by constants, and drop such operands of concatenations.
+    """Replace operators whose operands all lack elements by constants, if the elements of the result are equal, and
+    drop operands without elements from concatenations. Changes `graph`.
 
       y = sum(x[:0]) + cat([x, x[:0]])
     ->
@@ -37,7 +38,8 @@ def without_empty_operands(graph: fx.Graph) -> None:
 
 
 def _state(graph: fx.Graph, node: fx.Node) -> None:
-    """Evaluate a node whose operands have no elements, and replace it by `full` if the result's elements are equal."""
+    """Evaluate a node whose operands have no elements, and replace it by `full` if the result's elements are equal;
+    complex tensors and several results stay."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.is_complex():
         return

@@ -43,8 +43,8 @@ _NAMES = tuple(Options.__dataclass_fields__)
 
 
 def options_of(given: object, mode: object = None) -> Options:
-    """Check the `options` and `mode` of torch.compile, by default None. Raises InputError for unknown names and modes,
-    invalid values, and a database that does not exist if there are no trials."""
+    """Convert the `options` (a mapping by field names, or None) and `mode` of torch.compile; a value None is the
+    default. Raises InputError for unknown names and modes, invalid values, and a missing database without trials."""
     if mode not in (None, "default"):
         modes = f"only 'default', and options={{...}} with {', '.join(_NAMES)}: options={{'trials': 64}} tunes"
         raise InputError(f"the backend strata has no mode {mode!r}, {modes}")

@@ -30,7 +30,7 @@ from compiler.torch_backend.options import Options
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
 State: TypeAlias = tuple[list[int], list[int]]
-"""The addresses of tensors, and torch's version counters, which count writes."""
+"""The addresses of tensors, and their version counters in torch, which count writes."""
 _version = attrgetter("_version")
 MAX_CHANGES = 3
 """A parameter that has changed so many times becomes an input of the kernel; fewer changes each rebuild it."""
@@ -74,7 +74,8 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:
-    """Return a result's dimensions from the largest stride in torch's memory on; None if row-major or with gaps."""
+    """Return a result's dimensions by decreasing stride in torch's memory; None for a row-major result, and for one
+    with gaps or with elements that share memory."""
     value = node.meta["val"]
     if value.is_contiguous() or 0 in value.stride():
         return None
@@ -89,7 +90,7 @@ def _permuted(tensor: object, order: Sequence[int] | None) -> Tensor:
 
 class Part:
     """A compiled part, callable on torch tensors. Arguments at the positions `fixed` are constants of its kernel, which
-    is rebuilt when they change; after MAX_CHANGES changes they are inputs."""
+    is rebuilt when they change; an argument that has changed MAX_CHANGES times becomes an input."""
 
     def __init__(self, module: fx.GraphModule, name: str, fixed: Iterable[int], options: Options) -> None:
         self.program = program_of(module, name)
@@ -103,7 +104,8 @@ class Part:
         self._kernel: Kernel | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the kernel, built in the first call and after changes of constants; return new tensors."""
+        """Run the kernel, built in the first call and after changes of constants; return a new tensor, or a tuple of
+        new tensors, as the part does. Raises a StrataError if no kernel can be built."""
         if self._kernel is None:
             self.prepare(arguments)
         elif (state := _state([arguments[n] for n in self._constant])) != self._state:
@@ -124,7 +126,8 @@ class Part:
         return kernel(out=tensors if len(tensors) > 1 else tensors[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:
-        """Build the kernel with the current values of the fixed arguments as constants. Raises a StrataError."""
+        """Build the kernel with the current values of the fixed arguments as constants, except tensors of inference
+        mode, which do not count writes. Raises a StrataError if none can be built."""
         inputs = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
         self._constant = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
         self._owners = [arguments[n] for n in self._constant]
@@ -147,12 +150,13 @@ class Part:
 
 
 def _state(tensors: Sequence[torch.Tensor]) -> State:
-    """Return the addresses and versions of tensors: a replacement changes the former, a write in place the latter."""
+    """Return the addresses and versions of tensors: a replacement changes an address, a write in place a version."""
     return list(map(torch.Tensor.data_ptr, tensors)), list(map(_version, tensors))
 
 
 def build_kernel(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
-    """Build the CPU kernel of a te function, after tuning it if the options have trials; constants go by input name."""
+    """Build the CPU kernel of a te function, with `constants` by input name, after tuning it if the options have trials
+    (in a temporary database by default). Raises KeyboardInterrupt if the tuning was interrupted."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
         return build(

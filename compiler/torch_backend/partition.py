@@ -54,14 +54,14 @@ def split(graph: fx.GraphModule) -> Split:
 
 
 def computes(node: fx.Node) -> bool:
-    """Return whether a node is an operator whose result has elements; selecting one of several results is none."""
+    """Return whether a node is an operator, other than `getitem` of several results, whose result has elements."""
     is_operator = node.op not in ("placeholder", "output", "get_attr") and node.target is not operator.getitem
     return is_operator and not is_empty(node)
 
 
 def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
-    """Map each node to the reason for which it stays with torch, None for a te form; an operator of which a refused
-    result is read stays, and all reads of its results follow it."""
+    """Map each node to the reason for which it stays with torch, None for a te form. If a read (`getitem`) of one
+    result of an operator is refused, the operator and all reads of its results have that reason."""
     reasons = {node: refusal_of(node) for node in nodes}
     for node in nodes:
         if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:

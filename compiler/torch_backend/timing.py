@@ -11,7 +11,8 @@ from compiler.frontends.torch.report import GraphReport
 
 
 class TimedGraph(fx.Interpreter):  # type: ignore[misc]
-    """An interpreter of a graph of parts that records the seconds of its last run: of all parts, of compiled ones."""
+    """An interpreter of a graph of parts. It records the seconds of its last run in `report`: those of all parts, and
+    those of the parts named `compiled`."""
 
     def __init__(self, module: fx.GraphModule, compiled: set[str], report: GraphReport) -> None:
         super().__init__(module)
