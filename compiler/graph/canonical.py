@@ -32,9 +32,9 @@ Callees = Mapping[str, "Canonical"]
 class Canonical:
     """A canonical graph, and its relation to the graph that it was made from.
 
-    graph: in canonical order, under canonical names; the function keeps its name. names: the names in the original
-    graph. arguments, results: the original position of each input and result. callees: by name, the hash of each
-    function that it calls and whose canonical form was passed to `canonical`.
+    graph: in canonical order, under canonical names; the function keeps its name. names: map canonical names to those
+    of the original graph. arguments, results: the original position of each input and result. callees: by name, the
+    hash of each function that it calls and whose canonical form was passed to `canonical`.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -133,7 +133,8 @@ def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
 
 
 def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
-    """The hash of the te function `name` of a module, in hexadecimal digits; with None, of the module's only function.
+    """The hash of the te function `name` of a module, in hexadecimal digits; with None, of its only function or only
+    public one. Raises InputError if there is no such function.
 
     It depends on the computation and on the order of arguments and results, and on no names.
     """
@@ -175,7 +176,8 @@ class _Renamed:
 
 
 def _renamed(graph: Graph) -> _Renamed:
-    """The graph under canonical names: a stem for the kind of node, such as `product`, and a number."""
+    """The graph under canonical names: a stem for the kind of node, such as `product`, and a number; with the map back
+    to the former names."""
     counts = dict[str, int]()
     values: dict[str, str] = {}
     blocks: dict[str, str] = {}

@@ -35,7 +35,8 @@ class GroupedModule:
     """A program that is cut into groups, with the user's names.
 
     names: the user's names of the blocks, axes and values of each function, by the function's name; for a group, those
-    of its first call. Empty if the module is unchanged. hashes: the canonical hash of each group, by the group's name.
+    of its first call. hashes: the canonical hash of each group, by the group's name. Both are empty if the module is
+    unchanged.
 
     >>> A = te.placeholder((4,), name="A")
     >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
@@ -52,9 +53,9 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     """Build the module of a te function in canonical form, cut into canonical groups.
 
     Public functions keep the names of their arguments and results. `x` is a module or an object with the attribute
-    `module`. A program that fits one group is returned unchanged, not even canonical. So are programs of another level,
-    and programs with groups, which are verified: Refusal if they are invalid. Raises InputError for a rule that names a
-    missing compute.
+    `module`, else TypeError is raised. A program that fits one group is returned unchanged, not even canonical. So are
+    programs of another level, and programs with groups, which are verified: Refusal if they are invalid. Raises
+    InputError for a rule that names a missing compute.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = strata.graph.grouped_module(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))
@@ -122,7 +123,8 @@ class _CanonicalParts:
 
 
 def _canonical(parts: MergedGroups, names: UserNames) -> _CanonicalParts:
-    """Canonicalise callers and groups, and merge groups that are then equal."""
+    """Canonicalise callers and groups, and merge groups that are then equal. `names` maps each function to the user's
+    names in it."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
     merged = merge_equal_groups([form.graph for form in mains], [form.graph for form in forms.values()])

@@ -13,7 +13,7 @@ from compiler.program.body import Apply, Read, Scalar
 from compiler.program.tree import Block
 
 UNEQUAL = CMPF.index("une")
-"""The predicate of arith.cmpf: not equal, or NaN."""
+"""The predicate of arith.cmpf: true if the operands differ or one is NaN."""
 
 
 @dataclass(frozen=True)

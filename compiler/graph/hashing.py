@@ -51,11 +51,12 @@ _SWAPPED = {
     "arith.cmpi": (0, 1, 4, 5, 2, 3, 8, 9, 6, 7),
     "arith.cmpf": (0, 1, 4, 5, 2, 3, 6, 7, 8, 11, 12, 9, 10, 13, 14, 15),
 }
-"""Map the number of a comparison's predicate to that with swapped operands: `a < b` is `b > a`."""
+"""Map the number of a comparison's predicate to the predicate for swapped operands: `a < b` is `b > a`."""
 
 
 SAMPLE, SAMPLES = 64, 256
-"""The bytes of each sample of a constant, and the number of samples, without the first and the last."""
+"""The bytes of a sample of a constant, and about the number of samples at equal distances; the first and the last bytes
+are two further samples."""
 
 
 def digest(*parts: object) -> bytes:
@@ -70,13 +71,13 @@ def text_of(attribute: Attribute) -> str:
 
 
 def constant_digest(constant: Dense) -> bytes:
-    """The digest of all elements of a constant; it reads all of its bytes once."""
+    """The digest of a constant's type and of all its bytes, which are read once."""
     return digest("constant", text_of(constant.type), constant.digest)
 
 
 def sample_digest(constant: Dense) -> bytes:
-    """The digest of samples of a constant's bytes. Constants of different digests differ; those of equal digests may
-    differ too."""
+    """The digest of a constant's type and of samples of its bytes. Constants of different digests differ; those of
+    equal digests may differ too."""
     content, size = constant.data, len(constant.data)
     samples = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
     step = max(SAMPLE, size // SAMPLES)
@@ -85,7 +86,7 @@ def sample_digest(constant: Dense) -> bytes:
 
 
 class NameColours(dict[str, bytes]):
-    """Colours that distinguish all values: each is the digest of the name."""
+    """Colours that distinguish all values: each is the digest of the value's name, made at the first look-up."""
 
     def __missing__(self, name: str) -> bytes:
         colour = self[name] = digest(name)
@@ -121,7 +122,8 @@ def swapped(node: Apply) -> Scalar | None:
 
 @dataclass
 class Digests:
-    """Digests of the forms, accesses and scalars of one compute, from the colours of its operands and axes."""
+    """Digests of the forms, accesses and scalars of one compute, from the colours of its operands, `sources`, and of
+    its axes, the first `spatial` of which are spatial."""
 
     reads: Sequence[Access]
     sources: Colours

@@ -51,7 +51,8 @@ class BufferCall:
     """A call of a function: the names of the buffers that it reads, and of the buffers that it writes.
 
     guarded: the positions of the callee's guard and of the input that it returns if the guard is not zero; None without
-    a guard. skip_guard: a buffer of one element: the call is skipped if it is not zero; "" for an unconditional call.
+    a guard. skip_guard: the name of a buffer of one element: the call is skipped if it is not zero; "" for an
+    unconditional call.
     """
 
     callee: str
@@ -62,7 +63,7 @@ class BufferCall:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of the buffers that the call reads."""
+        """The names of the inputs; `skip_guard` is not added."""
         return self.inputs
 
     @property
@@ -114,7 +115,8 @@ class Main:
     """A function that calls others. The last `outputs` of the arguments are results; steps run in order.
 
     Constants share one memory of `constant_bytes`, which is the argument before the results in the loop and low forms.
-    elements: map constants whose values are in the program to these values. views: buffers within other buffers.
+    elements: map the name of each constant whose value is in the program to the value. views: buffers within other
+    buffers.
     """
 
     name: str
@@ -179,7 +181,7 @@ class _Buffers:
         self._fresh = Names()
 
     def add(self, value: SSAValue, name: str) -> str:
-        """Add a buffer of a value's type and return its name, numbered if `name` is taken."""
+        """Add a buffer of a value's type and return its name, numbered if `name` is taken; `names` stays as it is."""
         unique = self._fresh.fresh(name)
         self.buffers[unique] = Buffer(unique, tuple(shape_of(value)), element_type(value))
         return unique
@@ -230,7 +232,8 @@ def read_tensors(function: FuncOp) -> Main:
 def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
     """Read a loop function that only calls others; `output_counts` maps each callee to its number of outputs.
 
-    Raises InputError for ops other than allocations, calls, copies, and views of the constants' memory or of buffers.
+    Raises InputError for ops other than allocations, calls, calls under an `scf.if` that tests a guard, copies, and
+    views of the constants' memory or of buffers at constant offsets.
     """
     block, table = function.body.block, _Buffers()
     blocks = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
@@ -343,8 +346,8 @@ def _write(
     type_of: Callable[[Buffer], MemRefType],
     allocate: Callable[[str, MemRefType], Operation],
 ) -> None:
-    """Replace the body of a function by the calls of `main`, with types from `type_of` and allocations from
-    `allocate`."""
+    """Replace the body of a function by the calls of `main`, with types from `type_of` and allocations from `allocate`;
+    set its attributes `outputs`, their number, and `aligned`, the position of the constants' memory if there is any."""
     types, first = [type_of(buffer) for buffer in main.arguments], len(main.inputs)
     if main.constants:
         types.insert(first, memref_type(i8, (main.constant_bytes,)))
@@ -389,7 +392,8 @@ def _fill(
     allocate: Callable[[str, MemRefType], Operation],
     type_of: Callable[[Buffer], MemRefType],
 ) -> None:
-    """Add the ops of the steps and the return to `body`; temporaries and views are defined before their first use."""
+    """Add the ops of the steps and the return to `body`; temporaries and views are defined before their first use, and
+    added to `values`, which maps names of buffers to SSA values."""
     views = {view.buffer.name: view for view in main.views}
     casts: dict[str, SSAValue] = {}
 

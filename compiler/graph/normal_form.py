@@ -34,7 +34,7 @@ def axis_order(node: Compute, sources: Colours) -> list[int]:
     """The positions of a compute's axes in canonical order: spatial ones in place, then reduce axes, longer ones first.
 
     Axes of windows come last, in the order of the spatial axes that they slide along: channels, rows, columns, as the
-    tuner's rules expect of convolutions. Of tied axes, that is next which gives the compute the least digest. Each
+    tuner's rules expect of convolutions. Of tied axes, the one that gives the compute the least digest is next. Each
     placed axis changes the digests of the others, so that axes that still tie are interchangeable.
     """
     block = node.block
@@ -118,7 +118,8 @@ def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear
 
 
 def _sorted(access: Access, block: Block, digests: Digests) -> Access:
-    """A read with its conditions in canonical order, without those that always hold or that another implies."""
+    """A read with its conditions in canonical order, without those that always hold or that another implies, and
+    without `otherwise` if no condition is left."""
     if not access.where and access.otherwise is None:
         return access
     # i in 0..7: of i + 2 >= 0, i - 1 >= 0 and i - 3 >= 0 the first always holds, and the last implies the second.

@@ -42,7 +42,8 @@ def result_order(graph: Graph, colours: Colours) -> list[int]:
 
 
 def graph_digest(graph: Graph, callees: Callees) -> bytes:
-    """The digest of the function that a graph computes: it depends on the order of inputs and results, on no names."""
+    """The digest of the function that a graph computes. It depends on the order of inputs and results and on all
+    attributes but `te.group`; on no names, except of callees without a hash."""
     colours = value_colours(graph, position_colours(graph), callees, is_exact=True)
     attributes = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
     types = [(text_of(value.element), value.shape) for value in graph.inputs]
@@ -57,8 +58,8 @@ def position_colours(graph: Graph) -> Colours:
 def value_colours(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
     """Map each value to a colour that depends on its computation, from the colours of the inputs.
 
-    The colour of a constant depends on samples of its elements, if these differ for all constants; with `is_exact`, and
-    else, on all elements.
+    The colour of a constant depends on samples of its bytes if they distinguish all constants of the graph; else, and
+    with `is_exact`, on all bytes.
     """
     colours = dict(inputs) | _constants(graph, is_exact)
     for node in graph.nodes:
@@ -84,7 +85,8 @@ def _node_digest(node: Compute | Call, colours: Colours, callees: Callees) -> by
 
 
 def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
-    """Map each value to a colour that depends on its computation, `colours`, and on its uses."""
+    """Map each value to a colour that depends on its colour in `colours`, which stands for its computation, and on its
+    uses by readers and results."""
     uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
     for name, count in Counter(graph.results).items():
         uses[name].append(digest("result", count))

@@ -21,9 +21,11 @@ _PROPERTIES = ("sym_name", "sym_visibility", "function_type")
 
 
 def read(function: FuncOp) -> Graph:
-    """Read the graph of a te function. Values are named by their hints or the labels of their ops, made unique.
+    """Read the graph of a te function. Inputs and constants are named by their hints, results of computes by the
+    labels, those of calls by the callees; equal names get a number.
 
-    Raises InputError for a function without a body, an argument that is no tensor, and an op that is not of te.
+    Raises InputError for a function without a body, an argument that is no tensor, and an op that is neither of te nor
+    a call.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -72,6 +74,7 @@ class _Reader:
         raise InputError(f"@{self.function.sym_name.data}: '{op.name}' is not an op of te functions")
 
     def _results(self, op: Operation, stem: str) -> tuple[Buffer, ...]:
-        """The results of an op, named by its label, not by hints, since printing renumbers equal hints."""
+        """The results of an op, named `stem`, or `stem.0`, `stem.1`, ... if several; not by hints, which printing
+        numbers."""
         many = len(op.results) > 1
         return tuple(self._value(v, f"{stem}.{n}" if many else stem) for n, v in enumerate(op.results))

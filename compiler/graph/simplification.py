@@ -59,7 +59,8 @@ def simplified(graph: Graph) -> Graph:
 
 
 def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:
-    """The graph with each compute in normal form. `normal_nodes` has the nodes known to be in normal form, by id."""
+    """The graph with each compute in normal form. `normal_nodes` maps the id of each node in normal form to the node;
+    the new ones are added."""
     colours = NameColours()
     nodes: list[Node] = []
     for node in graph.nodes:

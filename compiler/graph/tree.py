@@ -36,7 +36,7 @@ class Compute:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The names of the values that the compute reads, each once."""
+        """The names of the values that the compute reads, a gather's table included, each once."""
         return self.block.sources
 
     def copied(self, position: int) -> Access | None:
@@ -110,7 +110,8 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[str, list[Node]]:
-        """Map the name of each value to the nodes that read it, in order, each once."""
+        """Map the name of each value to the nodes that read it, each once, in the order of the graph; [] if no node
+        reads it."""
         readers: dict[str, list[Node]] = {name: [] for name in self.values}
         for node in self.nodes:
             for name in node.operands:

@@ -165,13 +165,14 @@ def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAtt
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Number the duplicates among the values of `names`."""
+    """Map each key of `names` to its value; a value that several keys have gets a number after the first."""
     used_names = Names()
     return {former: used_names.fresh(name) for former, name in names.items()}
 
 
 def _about(op: Operation, subjects: Mapping[SSAValue, str]) -> str:
-    """The canonical label of the compute that an op refers to, by name or through the first handle in `subjects`."""
+    """The canonical label of the compute that an op refers to, by name or through its first operand in `subjects`; ""
+    without one."""
     if op.name == "sched.get_block":
         texts = [value.data for value in op.properties.values() if isinstance(value, StringAttr)]
         return texts[0].partition(".")[0] if texts else ""

@@ -25,8 +25,8 @@ def has_groups(module: ModuleOp) -> bool:
 def check_groups(module: ModuleOp) -> None:
     """Verify a module that has groups.
 
-    Groups are private and have computes only; their callers are public and have calls and constants only, with matching
-    types. Raises Refusal, a VerifyException with the op.
+    Groups are private and call nothing. Other functions are public; one that calls has calls of groups and constants
+    only, with matching types. Raises Refusal, a VerifyException with the op.
     """
     verify_module(module)
     groups = {f.sym_name.data for f in functions(module) if is_group(f)}

@@ -47,7 +47,8 @@ Rule: TypeAlias = Callable[[View], Iterator[Choice]]
 def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
     """Group the computes of a view by rules, in their order, and return the decisions.
 
-    The first decision about a compute is final. Raises InputError for a rule that names a missing compute.
+    The first decision about a compute is final; a choice whose options would all make cycles decides nothing. Raises
+    InputError for a rule that names a missing compute.
     """
     decisions: list[Decision] = []
     decided: set[str] = set()

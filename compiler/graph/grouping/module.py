@@ -22,10 +22,11 @@ from compiler.program.names import Names
 
 
 def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
-    """Cut each public te function of a module into groups: private functions that it calls, as the pass te-group does.
+    """Cut each te function of a module into groups: private functions that it calls, as the pass te-group does.
 
     Equal groups are one function. A function that fits one group stays as it is. A module that has groups is verified
-    and returned unchanged: Refusal if it is invalid. Raises InputError for a rule that names a missing compute.
+    and returned unchanged: Refusal if it is invalid. Raises InputError for a function that is not of te and a rule that
+    names a missing compute.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]).module

@@ -43,8 +43,8 @@ class Acyclic:
         return self._position[self.group(node)]
 
     def join(self, nodes: Iterable[int]) -> bool:
-        """Merge the groups of some nodes. Returns False, without a change, if that makes a cycle or the test of it
-        visits more than LIMIT groups."""
+        """Merge the groups of some nodes and return True. Return False, without a change, if that makes a cycle or the
+        test of it visits more than LIMIT groups."""
         joined = {self.group(node) for node in nodes}
         if len(joined) < 2:
             return True

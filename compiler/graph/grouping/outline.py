@@ -26,7 +26,8 @@ class OutlinedGroups:
 
 def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> OutlinedGroups:
     """Make each group of computes a private function that the original function calls. `groups` are in an order of
-    execution and name computes by their first results; `names` are the names of the module's functions.
+    execution and name computes by their first results; `names` are the names of the module's functions, to which those
+    of the groups are added.
 
     The arguments of a group are the values that it reads from outside, in the order of reading; its results are the
     values that other groups read or the function returns. Constants stay in the original function.

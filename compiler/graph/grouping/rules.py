@@ -124,8 +124,8 @@ def _is_broadcast(view: View, name: str) -> bool:
 
 
 def chains(view: View) -> Iterator[Choice]:
-    """Group elementwise computes and gathers outside groups of reductions: with producers that they read pointwise,
-    and unread results with an earlier one of as many elements that has a common operand."""
+    """Group elementwise computes and gathers outside groups of reductions: with producers that they read pointwise; and
+    a compute that no compute reads with the first such one that has a common operand and as many elements."""
     ends: dict[tuple[str, int], str] = {}
     for name in view.names:
         if view.kind(name).is_anchor or view.anchors(name):
@@ -158,7 +158,8 @@ def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
 
 
 def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
-    """The computes in `among`, except contractions, that depend on `first` via computes which are no contractions."""
+    """The computes in `among`, except contractions, that depend on `first` via computes which are no contractions;
+    without `first`, in the order of `among`."""
     reached = set(first)
     for name in sorted(among, key=view.place.__getitem__):
         if view.kind(name) is not Kind.CONTRACTION and not reached.isdisjoint(view.producers(name)):
@@ -212,7 +213,7 @@ def _is_product(block: Block, spatial: int = 2) -> bool:
 
 
 def _is_plain(block: Block) -> bool:
-    """Whether each index of each read is a single axis."""
+    """Whether each index of each read is a single axis or quotient, without a factor or a constant."""
     forms = [form for access in block.reads for form in access.index]
     return all(form.constant == 0 and [factor for _, factor in form.terms] == [1] for form in forms)
 
@@ -241,7 +242,8 @@ def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
 
 
 def _between(view: View, producer: str, name: str) -> list[str]:
-    """The elementwise computes outside groups of reductions between a producer's group and `name`: rotated rows."""
+    """The elementwise computes outside groups of reductions between a producer's group and `name`, such as a rotation
+    of the halves of rows; the earliest first."""
     reached: list[str] = []
     for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
         near = view.producers(above)

@@ -14,7 +14,8 @@ from compiler.program.tree import Block, Buffer
 
 @dataclass(frozen=True)
 class Anchors:
-    """The reductions of a group: the name of the deepest, and the counts of contractions, row and window reductions."""
+    """The reductions of a group: the name of the deepest, "" without any, and the counts of contractions, row and
+    window reductions. False if there is none."""
 
     latest: str = ""
     contractions: int = 0
@@ -97,8 +98,8 @@ class View:
         return self._anchors[self.group(name)]
 
     def join(self, names: Iterable[str]) -> bool:
-        """Merge the groups of computes. Returns False, without a change, for a closed group, a cycle of groups, or too
-        long a test for one."""
+        """Merge the groups of computes and return True. Return False, without a change, for a closed group, a cycle of
+        groups, or too long a test for one."""
         groups = {self.group(name) for name in names}
         if len(groups) > 1 and groups & self._closed:
             return False
@@ -149,7 +150,7 @@ class View:
 
     def crossing(self, name: str, group: Iterable[str]) -> int:
         """The bytes that a compute reads from and writes for computes outside its group and the groups of `group`;
-        function arguments do not count, returned results do."""
+        function arguments and constants do not count, returned results do."""
         inside = {self.group(member) for member in group} | {self.group(name)}
         operands = [v for p in self.producers(name) if self.group(p) not in inside for v in self.read(name, p)]
         leaves = name in self.returned or any(self.group(r) not in inside for r in self._readers[name])

@@ -18,7 +18,8 @@ _SHORT = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma"))
 
 
 def share_powers(graph: Graph) -> Graph:
-    """Compute in a separate node a mathematical function that a reduction and another compute apply to the same values.
+    """Compute in a separate node a mathematical function that a reduction and another compute apply to the same values;
+    of several, the one with the most operations.
 
       %S = te.compute "S" [i = 4, reduce k = 8] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
       %Y = te.compute "Y" [i = 4, j = 8] (%x = %X[i, j] ..., %m = %M[i] ..., %s = %S[i] ...) { exp(%x - %m) / %s }
@@ -57,8 +58,8 @@ def _uses(node: Compute) -> Iterator[_Use]:
 
 
 def _use(node: Compute, value: Apply) -> _Use | None:
-    """The use of a value in a compute; None unless its reads are unconditional, each index is one axis, and one read
-    has all axes of the compute that are longer than 1, at least two."""
+    """The use of a value in a compute; None unless it uses no index as a value, its reads are unconditional, each index
+    is one axis, and one read has all axes of the compute that are longer than 1, at least two."""
     block = node.block
     leaves = body.leaves([value])
     reads = {leaf.position: block.reads[leaf.position] for leaf in leaves if isinstance(leaf, Read)}

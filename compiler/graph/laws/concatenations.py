@@ -52,7 +52,8 @@ def _is_select(value: Scalar) -> bool:
 
 
 def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> ReadView | None:
-    """The only part of a concatenation that a read touches, as a view; None if it touches several."""
+    """The only part that a read touches of a concatenation, the result of `join` at `position`, as a view; None if it
+    touches several, for the table of a gather, and for a part that is undecided, computed or converted."""
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
     value = read_at(join.block.body[position], dict(enumerate(access.index)), node.block.axis_ranges)

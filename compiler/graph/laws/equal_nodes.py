@@ -25,8 +25,8 @@ def merge_equal(graph: Graph) -> Graph:
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         %C = te.compute "C" (%a = %A[...] ..., %b = %A[...] ...)
 
-    Of equal results of the function, the later becomes a copy of the first, or is unchanged if it only copies elements
-    anyway. Other nodes read the first.
+    Of equal results of the function, the later becomes a copy of the first, or is unchanged if it is a constant, a call
+    or only copies elements. Other nodes read the first. The order of results changes only among equal ones.
     """
     names: dict[str, str] = {}
     representatives = _Seen()

@@ -125,7 +125,8 @@ def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute
 
 
 def _is_single(node: Compute) -> bool:
-    """Whether a reduction over one element can be written as an elementwise compute: its combiners are not joint."""
+    """Whether a reduction over one element can be written as an elementwise compute: its combiners are not joint, and
+    its results are integers or floats."""
     has_identities = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
     return has_identities and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
 

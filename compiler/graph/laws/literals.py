@@ -17,15 +17,15 @@ from compiler.program.body import Apply, Scalar
 from compiler.types.elements import element_bits
 
 EXPONENTS = {16: 13, 32: 125, 64: 1021}
-"""The largest frexp exponent of a power of two whose reciprocal is a normal number too, by the bits of a dtype."""
+"""Map the bits of a dtype to the largest frexp exponent of a power of two whose reciprocal is a normal number too."""
 
 
 def simplify_arithmetic(graph: Graph) -> Graph:
     """Replace each expression of the first line by that of the second, which has the same bits.
 
-        x / 4.0, x + x, x * -1.0, a + -b, a - -b, -(-x), x * 1.0, x / 1.0, x - 0.0, x + -0.0
+        x / 4.0, x + x, x * -1.0, a + -b, a - -b, -(-x), x * 1.0, x / 1.0, x - 0.0, x + -0.0, -0.0 - x
       ->
-        x * 0.25, x * 2.0, -x, a - b, a + b, x, x, x, x, x
+        x * 0.25, x * 2.0, -x, a - b, a + b, x, x, x, x, x, -x
 
     x + 0.0 stays: it is 0.0 where x is -0.0. So does x / 3.0, which has no exact reciprocal.
     """

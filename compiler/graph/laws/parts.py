@@ -51,7 +51,8 @@ def compute_parts(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A dimension along which a value is cut, the index ranges of its parts, and the name of each part by its range."""
+    """A dimension along which a value is cut, the index ranges of its parts, both ends included, and the name of each
+    part by its range."""
 
     dimension: int
     windows: tuple[lin.Range, ...]
@@ -96,7 +97,8 @@ def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
 
 
 def _is_part(access: Access, join: Compute, block: Block, dimension: int, window: lin.Range) -> bool:
-    """Whether a read of a concatenation stays inside one part of it while the axis `dimension` is in `window`."""
+    """Whether the index of a read of a concatenation depends on the axis `dimension`, and the read stays inside one
+    part while that axis is in `window`."""
     if not any(form.depends_on(dimension) for form in access.index):
         return False
     ranges = block.axis_ranges | {dimension: window}

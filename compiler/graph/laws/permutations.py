@@ -56,7 +56,8 @@ def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
 
 
 def is_plain_product(block: Block) -> bool:
-    """Whether a block is a product of two matrices, with all three axes longer than 1."""
+    """Whether a block is a product of two matrices, with all three axes longer than 1 and no index that is a sum of
+    axes."""
     is_long = len(block.axes) == 3 and block.spatial == 2 and all(axis.size > 1 for axis in block.axes)
     windows = any(len(form.terms) > 1 for access in block.reads for form in access.index)
     return is_long and not windows and kind_of(block) is Kind.CONTRACTION
@@ -81,7 +82,8 @@ def order_of(access: Access) -> tuple[int, ...] | None:
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
-    """Whether all readers of a value index its dimensions, taken in `order`, by increasing axes."""
+    """Whether all readers of a value are computes that index it by axes, without conditions, and its dimensions, taken
+    in `order`, by increasing axes."""
     for reader in graph.consumers[name]:
         if not isinstance(reader, Compute) or reader.block.table is not None:
             return False

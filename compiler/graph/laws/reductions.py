@@ -53,7 +53,8 @@ def _forms(block: Block) -> Iterator[Linear]:
 
 
 def merged(block: Block) -> Block:
-    """Merge all pairs of reduce axes of a block that occur only as `outer * extent(inner) + inner`, or a multiple."""
+    """Merge all pairs of reduce axes of a block that occur only as `outer * extent(inner) + inner`, or a multiple; the
+    same object if there is none."""
     named = {leaf.axis for leaf in leaves(block.body) if isinstance(leaf, Index)}
     reduces = [n for n in range(block.spatial, len(block.axes)) if n not in named]
     for outer, inner in permutations(reduces, 2):
