@@ -116,7 +116,7 @@ def _rounding(chain: Chain) -> Rounding | None:
 
 
 def _product(node: object) -> Compute | None:
-    """The node itself, if it is a sum over one axis of products of elements of two operands; else None."""
+    """The node itself, if it is a sum over one axis of products of elements of two operands of its dtype; else None."""
     if not isinstance(node, Compute) or node.block.combiners != ("add",) or len(node.block.reads) != 2:
         return None
     block, value = node.block, node.block.body[0]
@@ -162,7 +162,8 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
 
 
 def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
-    """The product that computes a factor; None if it is no product, is a result, or has a second reader."""
+    """The product that computes a factor; None if it is no product, is a result, has a second reader, or has another
+    body than `root`."""
     inner = _product(graph.producers.get(factor.value))
     if inner is None or factor.value in graph.results or len(graph.consumers[factor.value]) != 1:
         return None

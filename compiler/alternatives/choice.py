@@ -58,7 +58,8 @@ def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterato
 
 
 def permitted(form: Form, conditions: Conditions) -> bool:
-    """Whether the probable error of a form is at most the accepted one, by default that of the written form.
+    """Whether the probable error of a form is at most the accepted one, by default that of the written form; True for a
+    form without error bounds.
 
     >>> from strata.alternatives import Conditions, Form, Rounding, permitted
     >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [], te.constant([1.0])).module))

@@ -38,7 +38,7 @@ def cycles(graph: Graph, conditions: Conditions) -> float:
 
 def constant_values(graph: Graph, constants: Collection[str]) -> set[str]:
     """The names of values that depend on constants only: on inputs in `constants` and on constants of the graph. The
-    names in `constants` are included."""
+    names in `constants` are included, results of calls are not."""
     fixed_values = set(constants)
     for node in graph.nodes:
         if not isinstance(node, Call) and fixed_values.issuperset(node.operands):

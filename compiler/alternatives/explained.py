@@ -36,7 +36,8 @@ class NamedGroup:
 
 
 def group_explanations(groups: Sequence[NamedGroup], conditions: Conditions, laws: Sequence[Law]) -> Iterator[str]:
-    """Yield for each law of groups a line for each group that gets a form of it, or one refusal if no group does."""
+    """Yield for each law of groups a line for each group that gets a form of it, or, if no group does, the first
+    refusal that is not NOWHERE, else NOWHERE."""
     group_conditions = [replace(conditions, constants=group.constants) for group in groups]
     chosen = [best(group.graph, here, laws) for group, here in zip(groups, group_conditions, strict=True)]
     for law in laws:

@@ -40,8 +40,8 @@ class OrderCase:
     _values: dict[int, Sum] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> Sum:
-        """Evaluate an expression to a sum of products of reads and exponentials. Raises UnknownValueError if it is
-        none."""
+        """Evaluate an expression to a sum of products of reads and exponentials. Raises UnknownValueError for any other
+        expression."""
         if id(node) not in self._values:
             self._values[id(node)] = self._value(node)
         return self._values[id(node)]
@@ -85,8 +85,8 @@ class OrderCase:
         return predicate[1:] in _HOLDING[sign]
 
     def sign(self, a: Sum, b: Sum) -> int | None:
-        """The sign of a - b: 1, 0 or -1; None if one of the two is NaN. Raises UnknownValueError unless a - b is 0 or a
-        multiple of first - second."""
+        """The sign of a - b: 1, 0 or -1, or None if `first` or `second` is NaN. Raises UnknownValueError unless a - b
+        is 0 or a multiple of first - second; in the case of NaN, if a - b is 0."""
         # Case(0, 1, order=-1), where read 0 < read 1: the sign of read 0 - read 1 is -1, of read 1 - read 0 it is 1.
         difference = _sum(a, _negated(b))
         if self.order is None and difference:
@@ -99,7 +99,7 @@ class OrderCase:
         return self.order if first > 0 else -self.order
 
     def subtracted(self, a: Sum, b: Sum) -> Sum:
-        """a - b; sets `cancels` if a read is subtracted from itself."""
+        """a - b; sets `cancels` if a term with a read is subtracted from itself."""
         self.cancels |= any(reads and (reads, power) in b for reads, power in a)
         return _sum(a, _negated(b))
 

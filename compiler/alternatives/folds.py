@@ -55,8 +55,8 @@ class Fold:
 
 
 def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fold]:
-    """The permitted folds in a compute of one result, outer ones first; in a reduction, only those by its combiner.
-    max(max(a, b), c) is a fold of three terms, and inside it one of two."""
+    """The permitted folds in a compute of one result, outer ones first; in a reduction, only those by its combiner. An
+    operation on a literal is none. max(max(a, b), c) is a fold of three terms, and inside it one of two."""
     if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
         return
     block, (result,), inner_nodes = node.block, node.results, set[int]()

@@ -38,10 +38,10 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %Y = te.compute "Y" [m = 256, d = 64, reduce n = 256] combine [add] (%W[m, n], %V[n, d]) { mulf }
 
     Exponents are differences from their maximum: exponentials are at most 1, and their sum is at least 1. So no
-    quotient
-    overflows, nor a sum that did not before. Each term of a result is rounded as often as before: N times in the
-    product and the sum, and once by the division. It applies to f32 and f64, not under `strict`. Source: the softmax of
-    Milakov and Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
+    quotient overflows, nor a sum that did not before. Each term of a result is rounded as often as before: N times in
+    the product and the sum, and once by the division. It applies to f32 and f64, not under `strict`. Source: the
+    softmax of Milakov and Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is
+    cheap.
     """
     for node in graph.nodes:
         softmax = _normalised(node, graph) if conditions.policy != "strict" else None

@@ -46,8 +46,8 @@ def preferred(
 
 @dataclass(frozen=True)
 class RewrittenGraph:
-    """A rewritten graph. form: its canonical form with the user's names, None if no form was applied. applied: the
-    forms, in order.
+    """A rewritten graph. form: its canonical form, whose `names` map to those of the graph that was rewritten; None if
+    no form was applied. applied: the forms, in order.
 
     >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewrite_graph
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
@@ -64,7 +64,8 @@ class RewrittenGraph:
 
 
 def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> RewrittenGraph:
-    """Rewrite a graph to the form of the largest gain, repeatedly while a gain is above 1, and make it canonical.
+    """Rewrite a graph to the form of the largest gain, repeatedly while a gain is above 1, at most MOST times, and make
+    it canonical.
 
     Inputs and results keep their order, and inputs with canonical names `a0`, `a1` ... keep these, so that the names in
     `conditions` stay valid. A graph without such a form is returned as it is.

@@ -201,7 +201,8 @@ def _pays(fold: Fold, reduction: _Reduction, is_part: bool) -> bool:
 
 
 def _is_strided(block: Block, spatial: int) -> bool:
-    """Whether windows have a stride above 1: an index with a reduce axis has a spatial axis of a larger factor."""
+    """Whether windows have a stride above 1: an index with a reduce axis has a spatial axis of a factor above 1 in
+    size."""
     forms = [form for access in block.reads for form in access.index]
     windows = [form for form in forms if any(n >= spatial for n in form.variables())]
     return any(abs(form.coefficient(n) or 1) > 1 for form in windows for n in range(spatial))

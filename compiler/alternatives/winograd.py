@@ -36,7 +36,8 @@ BYTES_PER_CYCLE = 8.0
 
 
 def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
-    """Yield the Winograd form of a group around a convolution of constant weights; nothing under `strict`.
+    """Yield the Winograd form of a group around a convolution of constant weights; nothing for any other group and
+    under `strict`.
 
     If sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if those of the
     written form are. The guard of the form tests this; NaN fails it. `rounding` bounds the error of both forms.
@@ -78,8 +79,8 @@ def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _total(tensor: Tensor) -> Tensor:
-    """A tensor of one element: the sum of absolute values, by the second dimension first, since sums of rows are
-    fast."""
+    """A tensor of one element: the sum of absolute values, over all dimensions but the second first, since sums of rows
+    are fast."""
     first, count, *extents = tensor.shape
     axes = [te.reduce_axis(size, f"r{n}") for n, size in enumerate((first, *extents))]
     element = te.reduce_axis(count, "n")
