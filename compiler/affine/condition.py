@@ -19,17 +19,17 @@ class Condition:
     equal: bool = False
 
     def always(self, ranges: lin.Ranges) -> bool:
-        """Whether interval arithmetic proves the condition."""
+        """Whether interval arithmetic proves the condition for all values in `ranges`; False may mean undecided."""
         low, high = lin.bounds(self.form, ranges)
         return low == high == 0 if self.equal else low >= 0
 
     def never(self, ranges: lin.Ranges) -> bool:
-        """Whether interval arithmetic refutes the condition."""
+        """Whether interval arithmetic refutes the condition for all values in `ranges`; False may mean undecided."""
         low, high = lin.bounds(self.form, ranges)
         return high < 0 or (self.equal and low > 0)
 
     def substitute(self, values: Mapping[int, Linear], ranges: lin.Ranges) -> Condition:
-        """Substitute forms for variables; `ranges` are the ranges of the variables in the new forms."""
+        """Substitute forms for variables, by number; `ranges` are the ranges of the variables in the new condition."""
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
     def tightened(self, ranges: lin.Ranges) -> Condition:
@@ -45,7 +45,7 @@ class Condition:
 
 
 def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
-    """Translate the constraints of a set to conditions, dimension i replaced by dims[i]."""
+    """Translate each constraint of a set to a condition, dimension i replaced by dims[i], a form over `ranges`."""
     forms = []
     for constraint in guard.constraints:
         form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)

@@ -14,7 +14,7 @@ _MAX_OPERATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Escape:
-    """A point of the box at which an expression leaves [0, size)."""
+    """A point of the box at which an expression leaves [0, size), and the expression's value at this point."""
 
     point: tuple[int, ...]
     value: int

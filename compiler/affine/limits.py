@@ -1,7 +1,8 @@
 """Limits of sizes and indices: every value that native code computes from them fits a signed 64-bit integer.
 
 Extents, the bytes of a tensor or buffer, and every intermediate value of an index expression are below 2^63; so is the
-offset of an element in bytes. Each `bad_` function returns a sentence that names the violation, or an empty text.
+offset of an element in bytes. Each `bad_` function returns a sentence that names the violation, with `what` as its
+subject, or an empty text.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def bad_extent(what: str, extent: int) -> str:
 
 
 def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
-    """A sentence if an array of positive extents has 2^63 bytes or more, else empty."""
+    """A sentence if an array of positive extents has 2^63 bytes or more, else empty; the extents are not checked."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
 

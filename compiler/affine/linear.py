@@ -148,7 +148,7 @@ def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
 
 
 def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:
-    """Translate an expression, dimension i replaced by dims[i]; `ranges` are the ranges of the variables in `dims`."""
+    """Translate an expression to a form, dimension i replaced by dims[i]; `ranges` are those of variables in `dims`."""
     match expr:
         case AffineConstantExpr(value):
             return constant(value)
@@ -241,7 +241,7 @@ def evaluate(form: Linear, values: Mapping[int, int]) -> int:
 
 
 def bounds(form: Linear, ranges: Ranges) -> Range:
-    """An inclusive interval that contains every value of a form; tight if each variable occurs once."""
+    """An inclusive interval that contains every value of a form; tight if each variable occurs once, and no mod."""
     low = high = form.constant
     for atom, factor in form.terms:
         smallest, largest = _atom_bounds(atom, ranges)
@@ -320,7 +320,7 @@ def _common(a: int, b: int) -> int:
 
 
 def joined(form: Linear) -> Linear:
-    """Rewrite `a*d*(f floordiv d) + a*(f mod d)` to `a*f`, as in the offset of fused dimensions."""
+    """Rewrite each `a*d*(f floordiv d) + a*(f mod d)` to `a*f`, as in the offset of fused dimensions."""
     for atom, factor in form.terms:
         if not isinstance(atom, Quotient) or atom.is_mod:
             continue

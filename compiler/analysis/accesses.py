@@ -14,7 +14,7 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 @dataclass(frozen=True)
 class LowAccess:
-    """A load or store of a buffer; `type` is that of the element or of the vector of neighbouring elements."""
+    """A load or store; `type` is that of the element or vector of neighbouring elements, `mask` that of its lanes."""
 
     op: Operation
     buffer: SSAValue
@@ -34,7 +34,7 @@ class LowAccess:
         return self.op.operands[0 if self.mask is None else -1]
 
     def with_stored(self, value: SSAValue) -> Operation:
-        """A copy of the store that writes another value."""
+        """A detached copy of the store that writes another value."""
         new = self.op.clone()
         new.operands[0 if self.mask is None else len(new.operands) - 1] = value
         return new

@@ -54,7 +54,7 @@ def _rounded(size: int, alignment: int) -> int:
 
 
 def _best_fit(occupied: Sequence[tuple[int, int]], length: int) -> int:
-    """The start of the smallest gap of `length` between (offset, size) intervals in order; without one, their end."""
+    """The start of the smallest gap of `length` or more between sorted (offset, size) pairs; without one, their end."""
     end = 0
     best_gap: tuple[int, int] | None = None
     for offset, size in occupied:

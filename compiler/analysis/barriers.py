@@ -29,7 +29,7 @@ Point = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier, printed as the dependence of `second` on `first` that requires it; `points` is None if undecided."""
+    """A barrier, printed as the dependence of `second` on `first` that needs it, at `points`, None if isl gave none."""
 
     first: Statement
     second: Statement
@@ -79,7 +79,7 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Find a data race in a stage: two blocks access an element from different threads, one of them writes; or None."""
+    """Find a race in a stage: two blocks touch an element in two threads, one writes; None if isl excludes all."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)

@@ -89,7 +89,7 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:
-    """The interval of a dimension that an index reaches: the whole dimension for None, an index loaded from memory."""
+    """The interval of a dimension that an index reaches, cut to the extent; all of it for None, a loaded index."""
     low, high = (0, extent - 1) if form is None else lin.bounds(form, ranges)
     return max(0, low), min(extent - 1, high)
 

@@ -14,8 +14,7 @@ Instance = tuple[Statement, Use]
 
 
 def covered(program: Program, buffer: str, depth: int, reader: str | None = None) -> bool:
-    """Whether each read or update of an element of a buffer follows a write or init of it in the same iteration of the
-    outer loops.
+    """Whether each read or update of an element follows a write or init of it in the same iteration of the outer loops.
 
     The outer loops are the first `depth` around the blocks that touch the buffer. With `reader`, only the uses of that
     block are checked. False also if isl does not decide within its budget.

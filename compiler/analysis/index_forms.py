@@ -23,7 +23,7 @@ class Forms:
         self._by_value: dict[SSAValue, Linear] = {}
 
     def of(self, value: SSAValue) -> Linear:
-        """The form of an index value."""
+        """The form of an index value; a value that is no constant, sum, difference or multiple is a variable."""
         form = self._by_value.get(value)
         if form is None:
             form = self._by_value[value] = self._form(value)
@@ -63,7 +63,7 @@ class Ranges:
         self._by_value: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
-        """The range of an index value."""
+        """The range of an index value; ANY if unknown, and for a value of another type."""
         if value not in self._by_value:
             self.state(value, self._argument(value) if isinstance(value, BlockArgument) else self._result(value))
         return self._by_value[value]

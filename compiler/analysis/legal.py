@@ -104,7 +104,7 @@ Fault = Violation | str
 
 
 def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Fault | None:
-    """The first fault of the program `after`, or None if it is legal.
+    """The first fault of the program `after`, or None if it is legal; a query that isl does not decide is a fault.
 
     With `before`, the order of dependent instances and the inits are compared with that program; `step` relates the
     instances of both, by default as the same. Concurrent loops are checked in any case.
@@ -267,7 +267,7 @@ class _Pair:
     step: Step
 
     def keeps_order(self) -> bool:
-        """Whether the order is surely the same: the same common loops, then the same textual order. Asks no query."""
+        """Whether, without isl, the order is surely the same: the same common loops, then the same textual order."""
         (s, t), (u, v) = self.old, self.new
         depth = s.common(t)
         common = s.loops[:depth]

@@ -33,7 +33,7 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
 
 
 def _contiguous(program: Program, block: Block, axis: int) -> int:
-    """Number of accesses with stride one along an axis, less the number with strides other than -1, 0 and 1."""
+    """Accesses with stride 1 along an axis, less those of strides other than -1, 0 and 1; an axis of size 1 is last."""
     if block.axes[axis].size == 1:
         return -len(block.reads) - len(block.writes)
     steps = [step(program, access, axis) for access in (*block.reads, *block.writes)]

@@ -44,7 +44,7 @@ _Row = dict[int, list[_Entry]]
 
 
 class Overlaps:
-    """Index of accesses, first by the terms of their indices, then by the constants."""
+    """Index of the accesses to one buffer, first by the terms of their indices, then by the constants."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms

@@ -41,8 +41,9 @@ def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None
 
     Two axes are the same row axis if one block writes a dimension along the first and another reads it along the
     second, or if both read a dimension of one argument along them. An axis that is reduced or read otherwise (a window,
-    a diagonal, one element) is no row axis. A block belongs to the rows if it streams and has each row axis once, all
-    readers of its temporaries belong to them, and no other block passes its values on to them.
+    a diagonal, one element) is no row axis; one of extent 1 is one only if all are. A block belongs to the rows if it
+    streams and has each row axis once, all readers of its temporaries belong to them, and no other block passes its
+    values on to them. None also if the anchor does not stream.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> B = te.nn.sum(A, axis=1, keepdims=True, name="B")

@@ -42,14 +42,14 @@ def mapping(variables: Iterable[str], results: Iterable[str], constraints: Itera
 
 
 def union_set(text: str = "") -> isl.UnionSet:
-    """Parse a union set in isl's syntax without braces, empty by default."""
+    """Parse a set in isl's syntax without braces, parts of one space, as a union set; "" is the empty set."""
     import islpy as isl
 
     return _set(text).to_union_set() if text else isl.UnionSet("{ }", context())
 
 
 def union_map(text: str = "") -> isl.UnionMap:
-    """Parse a union map in isl's syntax without braces, empty by default."""
+    """Parse a map of one part in isl's syntax without braces as a union map; "" is the empty map."""
     import islpy as isl
 
     return _map(text).to_union_map() if text else isl.UnionMap("{ }", context())
@@ -109,7 +109,7 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The lexicographically smallest point of a set, or any one if it is unbounded; None if empty. Raises Undecided."""
+    """The lexicographically smallest point of a set, some point if it is unbounded; None if empty. Raises Undecided."""
     # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
     return limited(lambda: _sample(text))
 

@@ -30,7 +30,7 @@ def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str
 
 
 class SharedElement:
-    """Instances of two statements that touch one element; loops that must agree, such as `equal`, share a variable."""
+    """Instances of two statements that touch one element; loops in `equal`, or that must agree, share a variable."""
 
     def __init__(
         self, program: Program, s: Statement, t: Statement, use: Use, later: Use, equal: Sequence[int] = ()
@@ -59,7 +59,7 @@ class SharedElement:
         return list(constraints)
 
     def points(self, point: Sequence[int] | None) -> Points | None:
-        """Map the result of `solve` to its two instances; None if there is no solution or isl gave up.
+        """Map the result of `solve` to its two instances; None if there is no solution or isl did not decide.
 
         Variables (z0, y1), with left loops {0: z0} and right loops {0: z0, 1: y1}: (3, 5) -> ({0: 3}, {0: 3, 1: 5}).
         """
@@ -69,7 +69,7 @@ class SharedElement:
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """Find a solution under further constraints and variables; None if there is none, () if isl gives up."""
+        """Find values of all variables under further constraints; None if there are none, () if isl does not decide."""
         # T[x0] and T[y1] of two loops with extent 8, no further constraint:
         #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:

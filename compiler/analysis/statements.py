@@ -177,7 +177,7 @@ class Statements(Mapping[Key, Statement]):
 
 
 def statements(program: Program) -> Statements:
-    """All statements of a program."""
+    """All statements of a program by key, in its order; they are computed on first use."""
     return Statements(program)
 
 

@@ -26,7 +26,7 @@ from compiler.support.errors import LoweringError, ScheduleError, refused_by
 
 
 def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
-    """The perfect nest from a loop inward, and its block. Raises Misfit for another nest."""
+    """The loops of the perfect nest from a loop inward, and its block. Raises Misfit for another nest or a gather."""
     loops = [program.loops[loop]]
     while True:
         if len(loops[-1].body) != 1:
@@ -43,7 +43,7 @@ def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
 def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
     """Match a nest with an intrinsic, and weaken the guard of its block so that the nest runs whole.
 
-    Raises Misfit if the nest does not match, or if the instances that are added are harmful.
+    Raises Misfit if the nest does not match or is in a vectorized loop, or if the added instances are harmful.
     """
     loops, block = loops_under(program, loop)
     for around in program.enclosing(loop):
@@ -54,7 +54,7 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
 
 
 def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNest:
-    """Describe a perfect nest in the form in which intrinsics are declared, without its guard."""
+    """Describe a perfect nest for `fit`, its accesses over loops; the guard of its block is ignored."""
 
     def reference(access: Access) -> Reference:
         buffer = program.buffers[access.buffer]
@@ -126,7 +126,7 @@ def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) ->
 
 
 def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
-    """A sentence that says why the instances added by a weakened guard are wrong; empty if they are harmless."""
+    """A sentence that says why the instances added by a weakened guard are, or may be, wrong; empty if harmless."""
     try:
         return limited(lambda: _harm_of(before, after, label, intrinsic))
     except (Undecided, Unknown):

@@ -101,7 +101,7 @@ for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:
-    """Return the intrinsic of a name. Raises ScheduleError for an unknown name; the message lists names.
+    """Return the intrinsic of a name. Raises ScheduleError for an unknown name; the message lists its family's names.
 
     >>> strata.intrinsics.find("dot.f32.bf16x2").mnemonic
     'vdpbf16ps'

@@ -103,7 +103,7 @@ def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
 
 
 def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
-    """Return the assignments of loops to axes of the same extents, the nest's order first. Raises Misfit."""
+    """Return each map of axis labels to loops of the same extents, the nest's order first. Raises Misfit for none."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
     orders = [

@@ -46,9 +46,10 @@ class Intrinsic:
         for j = 16 { for k = 4 { C[j] += extend(A[k]) * extend(B[4*j + k]) } }
 
     Without a `combiner` the target is set: to the single read, or to zero. features: alternatives, each a set of LLVM
-    features or the oldest GPU architecture. llvm: the name in LLVM. form: `dot` on vector registers, `tile` on AMX
-    tiles, `interleave` by shuffles, `matrix` and `sum` by a warp. exact: False if rounding differs from the nest's;
-    then policy strict refuses it. narrow: whether it drops digits of its operands; then only policy fast takes it.
+    features or the oldest GPU architecture. mnemonic: its name in assembly. llvm: its name in LLVM. product: the op
+    that multiplies, "" for none. form: `dot` on vector registers, `tile` on AMX tiles, `interleave` by shuffles,
+    `matrix` and `sum` by a warp. exact: False if rounding differs from the nest's; then policy strict refuses it.
+    narrow: whether it drops digits of its operands; then only policy fast takes it.
 
     >>> dot = strata.intrinsics.find("dot.f32.bf16x2")
     >>> [(axis.label, axis.extent) for axis in dot.axes], dot.form, dot.features

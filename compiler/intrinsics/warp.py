@@ -27,7 +27,10 @@ _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
 
 
 def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
-    """Yield the MMA of an operand kind such as f16, with `depth` iterations of k, and the loads of its fragments."""
+    """Yield the MMA of an operand kind such as f16, with `depth` iterations of k, and the loads of its fragments.
+
+    element: the dtype of a and b in memory. arch: the oldest GPU architecture with this MMA, such as sm_80.
+    """
     needed, k = ((arch,),), NestAxis("k", depth)
     widened = "" if element == F32 else "arith.extf"
     a = NestOperand(element, (("i", depth), ("k", 1)), widened, "a")
@@ -65,7 +68,7 @@ def _tile_transfer(
 
 
 def _sum(combiner: str) -> Intrinsic:
-    """Declare the reduction of 32 numbers, one of each thread of a warp, by butterfly shuffles."""
+    """Declare the reduction of 32 f32 numbers, one of each thread of a warp, by butterfly shuffles."""
     parts, total = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",

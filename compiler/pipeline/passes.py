@@ -75,7 +75,8 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 
 def steps(text: str) -> list[PipelineStep]:
-    """Parse a pipeline to passes like `parse_passes`, each with its part of the text.
+    """Parse a pipeline to passes like `parse_passes`, each with its part of the text. The text of each pass of a named
+    pipeline is the pipeline's name.
 
     >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']
@@ -107,7 +108,8 @@ def _context() -> Context:
 
 
 def nested_steps(text: str) -> list[PipelineStep]:
-    """Parse `builtin.module(a,func.func(b{x=1}))`, the syntax of mlir-opt, to passes; all run on the module."""
+    """Parse `builtin.module(a,func.func(b{x=1}))`, mlir-opt's syntax, to passes; all run on the module. Raises
+    InputError."""
     stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))
     if anchor is None or anchor[1] not in ("builtin.module", "any"):

@@ -47,7 +47,7 @@ def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
 
 
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
-    """Raise TargetError for arguments of a build that are not strings."""
+    """Raise TargetError for arguments of a build that are not strings; `name` may also be None."""
     for what, value in (("target", target), ("policy", policy), ("arch", arch)):
         validation.text(what, value, TargetError)
     if name is not None:
@@ -76,7 +76,7 @@ def level_of(module: ModuleOp) -> str:
 
 def module_of(x: object) -> ModuleOp:
     """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
-    Raises InputError for other objects; ParseError and VerifyException for text."""
+    The module is not copied. Raises InputError for other objects; ParseError and VerifyException for text."""
     x = import_model(x)
     if isinstance(x, Imported):
         return x.function.module

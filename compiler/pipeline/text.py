@@ -49,7 +49,7 @@ class Substring:
 
     @property
     def span(self) -> Span:
-        """The source location of the substring."""
+        """The source location of the substring, whose text is registered as `<passes>` for messages."""
         spans.remember(SOURCE, self.source)
         return spans.inside(SOURCE, self.source, self.start, self.end)
 

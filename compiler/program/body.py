@@ -93,7 +93,7 @@ def constant(value: FloatAttr | IntegerAttr) -> Scalar:
 
 
 def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
-    """Translate a body to the expressions that it yields; axis n has the label labels[n]."""
+    """Translate a body to the expressions that it yields: argument n is read n, the axis labels[n] is axis n."""
     values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
     for op in block.ops:
         if isinstance(op, loop.YieldOp | te.YieldOp):
@@ -146,7 +146,7 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
 
 
 def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
-    """Substitute expressions for reads, by position, and forms for axes, by number; all else stays."""
+    """Substitute expressions for reads, by position, and forms over axes for axes, by number; all else stays."""
     forms = axes or {}
 
     def leaf(node: Scalar) -> Scalar | None:
@@ -179,12 +179,12 @@ def _mapped(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
 
 
 def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
-    """The reads and axis values in some expressions, each once."""
+    """The reads and axis values in some expressions, each once, in no particular order."""
     return [node for node in reached(nodes) if not isinstance(node, Apply)]
 
 
 def reached(nodes: Sequence[Scalar]) -> list[Scalar]:
-    """The subexpressions of some expressions, these included, each once."""
+    """The subexpressions of some expressions, these included, each once, in no particular order."""
     seen: dict[int, Scalar] = {}
     stack = list(nodes)
     while stack:

@@ -13,7 +13,8 @@ _SPELLED = re.compile(r"(?!(_\d+)+\Z)[A-Za-z_][\w.$]*", re.ASCII)
 def spelled(name: str) -> str:
     """Spell a text as a name of the IR: letters, digits, `_`, `.`, `$`, no reserved word. A valid name stays.
 
-    Other characters become `_`; a number gets an `n` in front, since xDSL cuts `_7` off the end of a value's name.
+    Other characters become `_`. A number gets an `n` in front, since xDSL cuts `_7` off the end of a value's name; a
+    reserved word and any other invalid start get a `_`. An empty text is spelled `value`.
     """
     if _SPELLED.fullmatch(name) and name not in RESERVED:
         return name
@@ -24,7 +25,7 @@ def spelled(name: str) -> str:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Spell different texts as different names; a text that is a valid name stays."""
+    """Spell each text as a name, different texts as different names; a text that is a valid name stays."""
     valid = [name for name in names if spelled(name) == name]
     unique = Names(valid)
     chosen = {name: name for name in valid}

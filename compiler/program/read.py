@@ -28,7 +28,7 @@ from compiler.support.errors import InputError
 def read(function: FuncOp) -> Program:
     """Translate a loop function to a program. A label or name that occurs twice gets a number.
 
-    Raises InputError for an op that is not of the loop level, and an argument that is not a memref.
+    Raises InputError for a declaration, an op that is not of the loop level, and an argument that is not a memref.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))

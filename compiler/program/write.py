@@ -63,14 +63,16 @@ def update(function: FuncOp, program: Program) -> None:
 
 
 def replace_body(function: FuncOp, body: Region) -> None:
-    """Replace the body of a function by one block. The former body is erased, or its cycles would stay in memory."""
+    """Replace a function's body by one block, and its type by one without results. Erase the former body, whose
+    reference cycles would keep it in memory."""
     function.detach_region(function.body).erase()
     function.add_region(body)
     function.properties["function_type"] = FunctionType.from_lists(body.block.arg_types, [])
 
 
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
-    """Replace the nests of a loop function at positions of the program's body by those in `nests`; other ops stay."""
+    """Replace nests of a loop function, which is `write(program)`, by those in `nests`, by position in the program's
+    body; other ops stay."""
     block = function.body.block
     constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
     ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]

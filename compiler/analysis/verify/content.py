@@ -57,7 +57,7 @@ class Content:
         )
 
     def join(self, added: Content) -> None:
-        """Add the content that other instances find."""
+        """Add the content that other instances find, in place."""
         for name, points in added.final.items():
             join(self.final, name, points)
         for name, points in added.partial.items():
@@ -67,7 +67,7 @@ class Content:
         self.unknown = self.unknown.union(added.unknown)
 
     def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
-        """The instances that do not find the finished element to which `expected` maps them; None if all do."""
+        """Instances of one kind that do not find the finished element to which `expected` maps them; None if all do."""
         # expected { R[e] -> V[e] : 0 <= e < 4 }, final { R[e] -> V[e] : e < 3 }: R[3] lacks its element
         elements = self.final.get(buffer)
         wrong = (expected if elements is None else expected.subtract(elements)).domain()

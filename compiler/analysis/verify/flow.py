@@ -328,7 +328,7 @@ class Flow(Spaces):
         raise Refuted(f"a contribution to '{name}' occurs twice, by {spaces or 'its block'}")
 
     def _finish(self, content: Content, name: str, points: isl.UnionMap) -> None:
-        """Turn complete contributions into finished values; the others stay partial."""
+        """Add contributions to the content, as finished values if complete, else as partial ones. Raises Refuted."""
         # { Y[i] -> K[i, k] : 0 <= k <= 7 } of a sum over k < 8 is { Y[i] -> V[i] }; with 0 <= k <= 6 it is partial.
         points = points.coalesce()
         elements = points.apply_range(self.to_values(name))

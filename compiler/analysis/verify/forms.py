@@ -15,7 +15,7 @@ from compiler.program import body
 
 
 def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Condition | None:
-    """Translate a comparison of index expressions over axes to a condition on loops; None for anything else."""
+    """Translate an eq or sge of expressions of axes, which have the forms `axes`, to a condition; None for others."""
     if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
         return None
     predicate = dict(node.properties)["predicate"]
@@ -26,7 +26,7 @@ def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -
 
 
 def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Linear | None:
-    """Translate an index expression over axes to a form over loops; None for an expression that is not affine."""
+    """Translate an expression of axes, which have the forms `axes`, to a form over loops; None if it is not affine."""
     if isinstance(node, body.Index):
         return axes[node.axis]
     if isinstance(node, body.Read):

@@ -91,7 +91,7 @@ def _verify(scheduled: Program, original: Program) -> None:
 
 
 def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
-    """Check that a block computes the element that its origin names, at the index that it names."""
+    """Raise Refuted or Unknown unless a block computes the element that its origin names, at the index it names."""
     block, source = flow.statements[key].block, origin.block
     if (block.table is None) != (source.table is None):
         raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")
@@ -143,7 +143,7 @@ def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
 
 
 def _check_result(flow: Flow, buffer: Buffer) -> None:
-    """Check that each element of a result has its value after the program, when an instance R[e] reads it."""
+    """Raise Refuted or Unknown unless each element of a result has its value at the end, read by an instance R[e]."""
     # C of shape [4]: R[e0], which reads { R[e0] -> M[e0] : 0 <= e0 < 4 }, must find { R[e0] -> V[e0] : 0 <= e0 < 4 }.
     name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
     inside = " and ".join(f"0 <= e{d} < {size}" for d, size in enumerate(buffer.shape)) or "true"

@@ -161,7 +161,7 @@ class Spaces:
         return statement.uses[len(statement.uses) - len(statement.block.writes) :]
 
     def origin(self, key: Key) -> Origin | None:
-        """The origin of a statement's block; None if it has none in the original."""
+        """The origin of a statement's block; None for an init, and for a block without a valid origin."""
         statement = self.statements[key]
         block = statement.block
         if statement.is_init or block.origin is None or block.origin[0] not in self._blocks:

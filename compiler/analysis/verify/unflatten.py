@@ -27,7 +27,7 @@ MOST = 1 << 18
 
 
 def unfused(program: Program) -> Program:
-    """Split each loop that forms divide by a divisor of its extent.
+    """Split each loop that forms divide by a divisor of its extent, unless that would move the init of a block.
 
     b = 6 { S(b floordiv 3, b mod 3) }  ->  b = 2 { b' = 3 { S(b, b') } }
     """

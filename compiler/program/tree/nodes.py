@@ -87,7 +87,9 @@ class Block:
     """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
 
     With a `table` the block is a gather: `reads` are the reads of the index, and its body is read number len(reads),
-    the table's. `location` is the location of the op it comes from; equality ignores it.
+    the table's. `read_types` are the types of the values read. `accumulate`: a reduction adds to its targets without an
+    init. `origin`: the te result, and the index in it, that the block's write computes. `location` is the location of
+    the op that the block comes from; equality ignores it.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> block = Schedule(te.function("f", [A], te.nn.sum(A, axis=1, name="B"))).program.blocks["B"]
@@ -210,7 +212,7 @@ class Alloc:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A buffer that no block writes; the program has its elements."""
+    """A buffer that no block writes, and its elements, which are part of the program."""
 
     buffer: Buffer
     value: DenseAttr
@@ -235,6 +237,8 @@ Key: TypeAlias = int | str | tuple[str]
 @dataclass(frozen=True, eq=False)
 class Nest:
     """Lookup tables of a node and the nodes in it; places are relative to it. `is_full`: each loop contains a block.
+
+    `loops` and `ranges`, which are inclusive, are by the number of the loop, `blocks` by label, `allocs` by buffer.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> (outer,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.body

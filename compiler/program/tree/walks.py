@@ -94,7 +94,10 @@ def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> Block:
-    """Substitute forms for loops in a block's bindings and guard; conditions that always hold are dropped."""
+    """Substitute forms for loops, by number, in a block's bindings and guard; conditions that always hold are dropped.
+
+    `ranges` are those of the loops in the new forms. A block that uses none of these loops is returned as it is.
+    """
     if not block.loops & values.keys():
         return block
     guard = [c.substitute(values, ranges) for c in block.guard]
@@ -108,7 +111,7 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
 def rebind(
     nodes: Iterable[Node], values: Mapping[int, Linear], ranges: lin.Ranges, guards: Sequence[Condition] = ()
 ) -> tuple[Node, ...]:
-    """Substitute forms for loops in the blocks of nodes, and add conditions over the new loops to their guards."""
+    """Substitute forms for loops in the blocks of nodes, and add `guards`, over the new loops, to all their guards."""
 
     def change(block: Block) -> Block:
         block = rebound(block, values, ranges)
@@ -148,11 +151,11 @@ def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ra
 
 
 def index_at(index: Sequence[Linear], values: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, ...]:
-    """Substitute forms for axes in an index."""
+    """Substitute forms for axes in an index; `ranges` are those of the axes in the new forms."""
     return tuple(lin.substitute(form, values, ranges) for form in index)
 
 
 def access_at(access: Access, values: Mapping[int, Linear], ranges: lin.Ranges) -> Access:
-    """Substitute forms for axes in an access."""
+    """Substitute forms for axes in an access; `ranges` are those of the axes in the new forms."""
     where = tuple(condition.substitute(values, ranges) for condition in access.where)
     return replace(access, index=index_at(access.index, values, ranges), where=where)
