@@ -62,7 +62,8 @@ class RunFacts:
     @property
     def seconds_left(self) -> float | None:
         """The remaining seconds of the run: to its limit, or to its last trial at the mean time of a trial if that is
-        less. None without a limit and before ENOUGH trials. 6 new trials of 10 in 12 s: (10 - 6) * 12 / 6 = 8 s."""
+        less. None if both are unknown: without a limit of seconds, and without one of trials or before ENOUGH new
+        trials. 6 new trials of 10 in 12 s: (10 - 6) * 12 / 6 = 8 s."""
         p = self.progress
         guesses = [] if p.limit is None else [max(0.0, p.limit - p.seconds)]
         new = p.trials - p.earlier
@@ -188,7 +189,8 @@ class RunFacts:
 
 
 def ceiling_share(task: RunSubject, outcome: Outcome) -> float | None:
-    """The share of the ceiling that an outcome reached, above 1 after a disturbed probe; None for a cost of 0."""
+    """The share of the ceiling that an outcome reached, above 1 after a disturbed probe; None if the cost is 0 or the
+    program has no ceiling."""
     if outcome.cost <= 0:
         return None
     program = task.schedule.program

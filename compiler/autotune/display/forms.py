@@ -11,7 +11,8 @@ from compiler.support.text import counted
 
 @dataclass(frozen=True)
 class GroupForm:
-    """A group, its chosen form, and the times of its other forms inside the program, relative to the chosen one's."""
+    """A group, its chosen form, and the times of its other forms inside the program by name, relative to the chosen
+    one's (above 1: slower)."""
 
     name: str
     form: str
@@ -32,7 +33,7 @@ class ProgramForm(GroupForm):
 
 def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
     """Make the GroupForm of a form by the last comparison that timed it; None if it was never timed. `timed` are the
-    records of all forms of the group, the oldest first."""
+    records of all forms of the group, the oldest first; `kind` is the class of the result."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:
@@ -41,7 +42,8 @@ def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm]
 
 
 def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
-    """The last chosen forms of a program and its groups; `timed` are all records of forms, the oldest first."""
+    """The last chosen forms of a program and its groups, without those that were never timed; `timed` are all records
+    of forms, the oldest first."""
     by_group: dict[str, list[Record]] = {}
     for record in timed:
         if record.name == program or record.name.startswith(f"{program}."):

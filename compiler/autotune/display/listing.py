@@ -42,7 +42,8 @@ WHY = {
 
 
 def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
-    """List the size of the space, then some sketches: their choices, with the options and the steps that read them.
+    """List the size of the space, then the sketches `numbers`: their choices, with the options and the steps that read
+    them.
 
     4 sketches, 456 candidates
     sketch 0 (270 candidates): C: gebp ab
@@ -68,14 +69,16 @@ def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
 
 
 def script(space: SketchSpace, place: Selection) -> str:
-    """The script of a sketch, or of a candidate with its decisions. Raises InputError if it is not in the space."""
+    """The script of a sketch with open choices, or of a candidate with its decisions. Raises InputError for a number or
+    positions that the space does not have."""
     number, positions = place
     sketch = _sketch(space, number)
     return str(sketch.script) if positions is None else sketch.text(candidate(space, number, positions)[1])
 
 
 def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Candidate:
-    """A candidate of the space. Raises InputError for a number or positions that it does not have."""
+    """The candidate of a sketch's number and the positions of its choices. Raises InputError for those that the space
+    does not have."""
     sizes = _sketch(space, number).sizes
     if len(positions) != len(sizes):
         raise InputError(f"sketch {number} has {counted(len(sizes), 'choice')}, not {len(positions)}")
@@ -86,7 +89,8 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 
 def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
-    """List random candidates, drawn uniformly over sketches: their decisions, and whether they are feasible.
+    """List `count` random candidates of the sketches `numbers`, each sketch as likely: their decisions, and whether
+    they are feasible.
 
     0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 
@@ -121,7 +125,8 @@ def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
 
 
 def _sketch(space: SketchSpace, number: int) -> Sketch:
-    """A sketch, canonical names replaced by the program's. Raises InputError for an unknown number."""
+    """The sketch of a number, canonical names in its script replaced by the program's. Raises InputError for an unknown
+    number."""
     if not 0 <= number < len(space.sketches):
         raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
     sketch = space.sketches[number]

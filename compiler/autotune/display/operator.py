@@ -54,8 +54,8 @@ def _kind(block: Block) -> str:
 
 
 def _windows(block: Block) -> list[int]:
-    """The reduce axes of a window: those in an index together with a spatial axis. With several reads, only those that
-    are also an index alone, as in a filter.
+    """The positions of the reduce axes of a window, ascending: those in an index together with a spatial axis. With
+    several reads, only those that are also an index alone, as in a filter.
 
     y[i] += x[i + r] * w[r]: r is in i + r with the spatial i, and alone in w's index, so [r].
     """

@@ -24,7 +24,7 @@ class RunSubject(Protocol):
 
     @property
     def schedule(self) -> Schedule:
-        """The unscheduled loops of the program."""
+        """The unscheduled loops of the program. Raises InputError for a whole program with groups."""
 
     @property
     def groups(self) -> Sequence[RunSubject]:
@@ -35,10 +35,10 @@ class RunSubject(Protocol):
         """The chosen forms of the program and its groups that were timed inside the program."""
 
     def group(self, name: str) -> RunSubject:
-        """The task of a group, by its name in the program or as a task."""
+        """The task of a group, by the group's name `group_3` or the task's `layer.group_3`."""
 
     def script(self, record: Record) -> str:
-        """The script of a record, canonical names replaced by the program's."""
+        """The script of a record, canonical names replaced by the program's; unchanged if it does not parse."""
 
     def with_user_names(self, text: str) -> str:
         """Replace canonical names in a text, such as a failure reason, by the program's names."""

@@ -54,7 +54,8 @@ class RunView:
         return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
-        """The RunFacts of a progress, for the program or the group that it belongs to."""
+        """The RunFacts of a progress, for the group or the program that the progress is of; not for that of a whole
+        program."""
         return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
@@ -201,7 +202,8 @@ def with_view(task: RunSubject, options: TuningOptions) -> Iterator[TuningOption
 
 
 def _stream(options: TuningOptions) -> TextIO | None:
-    """The stream on which a run is shown; None to show nothing."""
+    """The stream on which a run is shown: stderr or stdout, whichever is a terminal, else stdout if `show` is True;
+    None to show nothing."""
     if options.show is False or (options.show is None and options.callbacks):
         return None
     terminals = (stream for stream in (sys.stderr, sys.stdout) if stream is not None and stream.isatty())

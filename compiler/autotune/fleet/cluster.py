@@ -39,8 +39,9 @@ class JobLost(Exception):
 
 @dataclass(eq=False)
 class Member:
-    """A worker of the scheduler. facts: None until it has reported them. refusal: why it gets no jobs; None while it is
-    trusted. strikes: its faults. meeting: the call that requests its facts."""
+    """A worker of the scheduler. facts: None until it has reported them. resources: the amounts of its dask resources,
+    by name. refusal: why it gets no jobs; None while it is trusted. strikes: the number of its faults. meeting: the
+    future of the request for its facts."""
 
     address: str
     resources: dict[str, float]
@@ -57,8 +58,8 @@ class Member:
 
 @dataclass(eq=False)
 class FleetJob:
-    """A job in flight. `allowed_workers`: the workers that may run it, and the jobs that it waits for, by their dask
-    keys."""
+    """A job in flight. `allowed_workers` maps the dask key of the job, and of each job that it waits for, to the
+    workers that may run it."""
 
     future: DaskFuture
     allowed_workers: dict[str, Sequence[Member]]
@@ -179,7 +180,8 @@ class Cluster:
             member.meeting = self.begin(self._meet(member))
 
     async def _meet(self, member: Member) -> None:
-        """Request the facts of a worker, and trust it if its versions are those of this process."""
+        """Request the facts of a worker, up to STRIKES times, and trust it if its versions are those of this process.
+        Else set its refusal."""
         if not {BUILD, TIME} & member.resources.keys():
             return self._decline(
                 member, "it has neither of the resources build and time: start it with `strata worker`"
@@ -263,7 +265,8 @@ class Cluster:
 
 
 def checked(address: str) -> str:
-    """Return an address such as `tcp://host:8786`. Raises InputError where dask is missing, or for a malformed one."""
+    """Return the address of a scheduler, such as `tcp://host:8786`, as is. Raises InputError where dask is missing, or
+    for a malformed address."""
     try:
         from distributed.comm import get_address_host_port
         from distributed.comm.addressing import parse_address
@@ -282,8 +285,8 @@ def checked(address: str) -> str:
 
 
 def machines_of(address: str, patience: float) -> list[Machine]:
-    """The different machine models of a scheduler's timing workers, sorted by name. Raises what `Cluster` does, and
-    TargetError if no worker joins within `patience`."""
+    """The different machine models of a scheduler's trusted workers that time candidates, sorted by name; empty if none
+    of the trusted ones does. Raises what `Cluster` does, and TargetError if no worker joins within `patience`."""
     deadline = time.monotonic() + patience
     with closing(Cluster(address, patience)) as cluster:
         while cluster.awaits_facts or not cluster.trusted:

@@ -21,7 +21,7 @@ BUILDERS = 0
 @dataclass(frozen=True)
 class Answer:
     """The result of a job. value: of the function, or the reason for which the worker can do no job of the subject.
-    worker: its address. builder: that of the worker that built the timed candidate."""
+    worker: its address. builder: the address of the worker that built the timed candidate; empty for other jobs."""
 
     worker: str
     value: Any

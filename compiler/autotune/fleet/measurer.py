@@ -18,7 +18,8 @@ from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine, machine_facts
 
 LOSSES = 8
-"""The lost jobs of one candidate after which the candidate is blamed, with the outcome `crash`."""
+"""The maximum number of lost jobs of one candidate: one more, and the outcome is `crash`. Also the number of tries of a
+comparison."""
 PAUSE = 0.05
 """Seconds between two polls for a free worker."""
 
@@ -71,12 +72,14 @@ class Fleet:
         return _outcomes({future: position for position, future in enumerate(begun)})
 
     def calibrate(self, script: str, cost: float) -> None:
-        """Set the best cost of the subject; lower ones must be confirmed by a second worker. `script` is not used."""
+        """Set the best cost of the subject, unless it is lower already; a lower one must be confirmed by a second
+        worker. `script` is not used."""
         assert self._subject is not None
         self._judge.record_cost(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """Time a few scripts in turns on one worker, and return their outcomes; a lost job goes to another worker."""
+        """Time a few scripts in turns on one worker, and return their outcomes in order. A lost job is repeated, up to
+        LOSSES tries; then TargetError is raised."""
         assert self._subject is not None
         return self.cluster.begin(self._compared(self._subject, scripts, rounds)).result()
 
@@ -174,7 +177,8 @@ class Fleet:
     # --- workers ----------------------------------------------------------------------------------------------------
 
     async def _crew(self, avoided: Collection[str] = ()) -> _Crew:
-        """Wait for the trusted workers that may build and time, without those `avoided` unless there are no others."""
+        """Wait for the trusted workers that may build and time, without the addresses `avoided` unless there are no
+        others. Raises TargetError after `patience` seconds without any."""
         begun = time.monotonic()
         while True:
             builders = [member for member in self.cluster.trusted if BUILD in member.resources]

@@ -39,13 +39,13 @@ class WorkerProcesses:
         return outcome_of(reply)
 
     def time(self, subject: Subject, built: Built) -> Outcome:
-        """Check a candidate and time it."""
+        """Check a candidate and time it; a failure is an Outcome."""
         with self._timing, host_lock.timing():
             ((_, outcome),) = self._turned_to(subject).run([built])
         return outcome
 
     def compare(self, subject: Subject, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """Time candidates in turns."""
+        """Time candidates in turns, each once a round, and return their outcomes in order."""
         with self._timing, host_lock.timing():
             return self._turned_to(subject).compare(candidates, rounds)
 

@@ -46,7 +46,7 @@ class Built:
 
 
 BuildScript: TypeAlias = Callable[[str], Built | Outcome]
-"""A function that builds the candidate of a script."""
+"""A function that builds the candidate of a script; returns Built, or the outcome of a failure."""
 
 
 def cpu_building(subject: Subject) -> BuildScript:
@@ -63,7 +63,8 @@ class BuilderSetup:
     """The setup of a builder process.
 
     A job is the text of a script; its reply is Built or an Outcome. A job may also be a ReferenceJob, which is exempt
-    from the limit of memory. building: makes the function that builds the scripts of a subject.
+    from the limit of memory; its reply is None, Refused or Unable. building: makes the function that builds the scripts
+    of a subject.
     """
 
     subject: Subject
@@ -114,7 +115,8 @@ def _artefact(subject: Subject, script: str, compile: Compile) -> TargetArtefact
 
 
 def _proved(subject: Subject, script: str) -> Schedule | Outcome:
-    """Apply a script and prove the result as a whole; if that fails, judge step by step to name the illegal one."""
+    """Apply a script and prove the result as a whole; if that fails, judge step by step to name the illegal one: the
+    Outcome is `refused`, or `unproved` if each step is legal."""
     schedule = apply_script(subject, script, judged=False)
     verdict = None if isinstance(schedule, Outcome) else schedule.verify()
     if verdict:

@@ -38,7 +38,7 @@ SAMPLE = simt.BlockSample(blocks=3, steps=40_000)
 PATIENCE = 2.0
 """The factor on the build limit for GPU builders, which simulate as well."""
 HELD = 4
-"""The maximum number of smaller programs whose references are cached."""
+"""The maximum number of smaller programs whose references are cached; a further one clears the cache."""
 
 
 class GpuBuilder:

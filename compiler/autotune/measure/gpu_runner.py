@@ -24,8 +24,8 @@ from compiler.targets.gpus import KernelArrays
 @dataclass(frozen=True)
 class GpuRunnerSetup:
     """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome. `path` is the file of the
-    reference. An access outside of the device's memory, or a kernel that does not terminate, ends the process; a new
-    one starts."""
+    reference. `memory_bytes` is no limit in effect. An access outside of the device's memory, or a kernel that does not
+    terminate, ends the process; a new one starts."""
 
     subject: Subject
     limits: Limits
@@ -46,7 +46,8 @@ class GpuRunner:
         self._arrays: dict[str, KernelArrays] = {}
 
     def __call__(self, job: RunnerJob) -> Outcome:
-        """Check an artefact, then time it (MeasureJob) or take one sample (SampleJob)."""
+        """Check an artefact, then time it (MeasureJob) or take one sample (SampleJob, which checks a kernel the first
+        time only). A failure is an Outcome."""
         artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel
         try:

@@ -41,8 +41,8 @@ def builders_of(
     environment: Mapping[str, str] | None = None,
     files: Sequence[int] = (),
 ) -> WorkerPool:
-    """Start `count` builders of a subject, by default one a core. They inherit the open `files`, and `environment` is
-    added to theirs."""
+    """Start `count` builders of a subject, by default one a core. They inherit the open file descriptors `files`, and
+    `environment` is added to theirs."""
     builders = BUILDERS[target_named(subject.target).family]
     setup, seconds = builder_of(subject, limits), builders.patience * limits.build_seconds
     environment = {**worker_environment(1), **(environment or {})}
@@ -106,7 +106,8 @@ class LocalExecutor(EstimatingExecutor):
         self.timer.switch_subject(subject)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """Build scripts as `Executor.build` does; the first batch of a subject also computes its reference."""
+        """Build scripts: yield the position of each with Built or the outcome of its failure, as they finish. The first
+        batch of a subject also computes its reference."""
         job = self.timer.reference_job
         reference_jobs = [] if job is None else [job]
         for number, reply in self.builders.map([*reference_jobs, *scripts]):

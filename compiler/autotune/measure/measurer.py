@@ -26,7 +26,7 @@ class Executor(Protocol):
     argument sequence. Nothing is built during timing on one machine."""
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """Build scripts: yield the position of each with its artefact or the outcome of its failure, as they finish."""
+        """Build scripts: yield the position of each with Built or the outcome of its failure, as they finish."""
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """Time candidates one after the other: yield the position of each with its outcome, in order."""
@@ -84,7 +84,7 @@ class Measurer:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the workers."""
+        """Sentences about the workers: none, since they are of this machine."""
         return []
 
     def switch_subject(self, subject: Subject) -> None:
@@ -124,7 +124,8 @@ class Measurer:
             self._executor.calibrate(build, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """Time a few scripts in turns, A B C A B C ..., one sample of each a round, and return their outcomes."""
+        """Time a few scripts in turns, A B C A B C ..., one sample of each a round, and return their outcomes in order,
+        failed builds included."""
         built: dict[int, Built] = {}
         outcomes = dict(self._built(scripts, built))
         positions = sorted(built)

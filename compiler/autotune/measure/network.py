@@ -25,7 +25,7 @@ from compiler.types.machines import Machine
 PASSED = 2
 """The bytes read between two reads of the same copy of a constant, in sizes of the last-level cache."""
 MOST_BYTES = 256 << 20
-"""The upper limit of these bytes, and of all copies of constants together."""
+"""The upper limit of the bytes read between two reads of a copy, and of all copies of constants together."""
 COPIES = 64
 """The maximum number of copies of constants; if they have too few bytes, other memory is read as well."""
 CALLS = 15
@@ -35,9 +35,9 @@ CALLS = 15
 class NetworkCall(ArrangedCall):
     """A call of a kernel whose operands are placed as in a network.
 
-    constants, inputs: positions in `arrays`. Each call reads the next of at most `most` copies of the constants. If the
-    copies are too small to evict each other, other memory is read before the call. Then the inputs are written, unless
-    together they exceed the last-level cache. `refresh` fills the copies.
+    arrays: the inputs and outputs of a call. constants, inputs: positions in `arrays`. Each call reads the next of at
+    most `most` copies of the constants. If the copies are too small to evict each other, other memory is read before
+    the call. Then the inputs are written, unless together they exceed the last-level cache. `refresh` fills the copies.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ def _copies(size: int, passing: int, most: int = COPIES) -> int:
 
 
 def _slices(memory: int, size: int) -> list[Array]:
-    """Views of `size` bytes each that cover a block of `memory` bytes; one empty view if `size` is not positive."""
+    """Views of `size` bytes each that cover a block of `memory` bytes; one empty view if `size` is below 8. The last
+    view may be shorter."""
     words = _memory(memory // 8)
     step = max(size, 0) // 8
     return [words[start : start + step] for start in range(0, len(words), step)] if step else [words[:0]]
@@ -126,15 +127,15 @@ def native_call(kernel: Kernel, arrays: Sequence[Array]) -> Call:
 
 
 def random_call(kernel: Kernel) -> tuple[Call, list[Array]]:
-    """The native call of a kernel on random inputs of a fixed seed, and its arrays."""
+    """The native call of a kernel on random inputs of a fixed seed, and its arrays: inputs, then outputs."""
     random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [new_array(a) for a in kernel.arguments[inputs:]]
     return native_call(kernel, arrays), arrays
 
 
 def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
-    """Random constants by name, of a fixed seed. Weights with several dimensions are divided by the square root of the
-    elements a result sums, so that the scale of values is the same in all layers."""
+    """Random constants by name, of a fixed seed. Floating-point weights with several dimensions are divided by the
+    square root of the elements a result sums, so that the scale of values is the same in all layers."""
     random = np.random.default_rng(0)
     arrays = {argument.name: draw(argument, random) for argument in arguments}
     for array in arrays.values():
@@ -144,7 +145,7 @@ def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
 
 
 def empty_like(array: Array) -> Array:
-    """A new array of the shape and dtype of another, aligned to SLOT_ALIGNMENT."""
+    """A new uninitialised array of the shape and dtype of `array`, aligned to SLOT_ALIGNMENT bytes."""
     return new_array(Argument("", array.shape, array.dtype, alignment=SLOT_ALIGNMENT))
 
 

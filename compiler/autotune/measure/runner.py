@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 CHECKED = 2
 """The number of sets of inputs on which a candidate is checked."""
 REPROBES = 2
-"""The number of times that a candidate with a rate above the ceiling is timed again."""
+"""The maximum number of times that a candidate with a rate above the ceiling is timed again."""
 HELD = 32
 """The maximum number of candidates that stay loaded while they take turns."""
 HELD_BYTES = 1 << 30
-"""The maximum number of bytes in copies of their constants."""
+"""The maximum number of bytes in the copies of constants of candidates that stay loaded."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RunnerSetup:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory that a candidate may map."""
+        """The bytes that a candidate may map beyond the size of the process at its start."""
         return self.limits.memory_bytes
 
     def start(self) -> Runner:
@@ -191,7 +191,8 @@ class Runner:
         return _outcome(samples)
 
     def _is_credible(self, samples: Samples) -> bool:
-        """Whether the rate of samples taken beside the ceiling is not above it; else a probe was disturbed."""
+        """Whether the rate of samples taken beside the ceiling is not above it; else a probe was disturbed. True if the
+        program's work is unknown."""
         work, cost = self._reference.work, median(sample.cost for sample in samples.selected)
         return work is None or cost <= 0 or plausible_share(work / cost) is not None
 
@@ -224,7 +225,8 @@ class Runner:
         return self._clocks[yardstick.number]
 
     def _check(self, artefact: Unit) -> _Checked | Outcome:
-        """Run a candidate on CHECKED random sets of inputs; a result that differs from the reference is an Outcome."""
+        """Run a candidate on CHECKED random sets of inputs, and return it loaded; or an Outcome if a result is wrong by
+        the reference."""
         calls = self._bound(artefact)
         inputs, outs = self._inputs, self._outs
         seconds = 0.0

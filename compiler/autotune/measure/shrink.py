@@ -10,12 +10,13 @@ from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Block, Loop, Node, Program
 
 FEWEST = 2
-"""The iterations of the outermost loop over a shortened reduce axis."""
+"""The full iterations of the outermost loop over a shortened reduce axis."""
 
 
 def shorter_extents(program: Program, original: Program) -> dict[str, dict[int, int]]:
-    """Shorter extents for the reduce axes of a scheduled program, by block label and axis position. The length of the
-    partial last tile stays the same.
+    """Shorter extents for the reduce axes of a scheduled program, by block label and axis position; axes that would not
+    be shorter are left out, and so are blocks with other axes than in `original`. The length of the partial last tile
+    stays the same.
 
     k = 100 split into 7 tiles of 16: the extent FEWEST * 16 + 100 % 16 = 36 is 3 tiles, the last of 4 iterations.
     """

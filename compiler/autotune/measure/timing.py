@@ -66,7 +66,7 @@ class YardstickProbe:
         return self._taken > LONGEST
 
     def probe(self, seconds: float) -> ProbeReading:
-        """Measure the rate: the known cost over the current seconds of a call."""
+        """Measure the rate, the known cost over the current seconds of a call, for about `seconds`, at most LONGEST."""
         calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
         sampled = sample_undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
         self._taken = sampled.sample.present
@@ -106,7 +106,8 @@ class Clock:
     between: Callable[[], object] = bool
 
     def samples(self, call: Call, seconds: float) -> Samples:
-        """Sample a call whose first execution took `seconds`, until the median is precise enough or time is spent."""
+        """Sample a call whose first execution took `seconds`, until the median is precise enough or `sampling.seconds`
+        are spent."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
         samples: list[TimedSample] = []
@@ -118,8 +119,9 @@ class Clock:
         return select_samples(samples, self.sampling.min_samples)
 
     def calls(self, call: Call, seconds: float) -> int:
-        """The number of calls of a sample: `min_seconds` over the time of a call. If the first call was short, a second
-        one with warm caches is timed, its `arrange` included, since that is repeated with each call."""
+        """The number of calls of a sample: `min_seconds` over the time of a call, rounded up. If the first call took
+        less than `min_seconds`, a second one with warm caches is timed, its `arrange` included, since that is repeated
+        with each call."""
         once = seconds if seconds >= self.sampling.min_seconds else max(time_calls(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
@@ -144,7 +146,7 @@ class Clock:
 
 
 def taken(call: Call, calls: int = 1, threads: int = 1) -> Sample:
-    """Time `calls` calls, without the `arrange` of an ArrangedCall."""
+    """Time `calls` calls together, without the `arrange` of an ArrangedCall."""
     if isinstance(call, ArrangedCall):
         return time_each_call(call.arrange, calls, threads)
     return time_calls(call, calls, threads)

@@ -23,7 +23,8 @@ LEAST, MOST = 7, 50
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Seconds of one run of a whole program and of each of its calls; `is_clean` if its thread was not preempted."""
+    """Seconds of one run of a whole program and of each of its calls, in order; `is_clean` if its thread was not
+    preempted."""
 
     whole: float
     calls: Array
@@ -63,17 +64,17 @@ class TurnTimes:
 
     @cached_property
     def ratio(self) -> float:
-        """The time of the second over that of the first: the median over the rounds, since a slow moment slows both."""
+        """The time `tuned` over `default`: the median over the rounds, since a slow moment slows both."""
         return self.outcome(self.tuned).cost
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The median time of the first, and that time multiplied by the ratio for the second."""
+        """The median time of `default`, and for `tuned` that time multiplied by the ratio."""
         first = median(self.default)
         return first, first * self.ratio
 
     def outcome(self, seconds: tuple[float, ...]) -> Outcome:
-        """The outcome with the times of one of the two; its cost is relative to the first, whose cost is 1."""
+        """The outcome with the times `seconds`, one of the two; its cost is relative to `default`, whose cost is 1."""
         return Outcome(MEASURED, seconds, tuple(1 / beside for beside in self.default))
 
 
@@ -93,7 +94,8 @@ class Turns:
         return TurnTimes(default, tuned)
 
     def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
-        """The summed times of the calls at some positions; `tuned` are those in the second program, if they differ."""
+        """The summed times of the calls at the positions `calls`; `tuned` are those in the second program, if they
+        differ."""
         return TurnTimes(_together(self.default, calls), _together(self.tuned, calls if tuned is None else tuned))
 
 

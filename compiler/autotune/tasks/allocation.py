@@ -20,7 +20,7 @@ PRIOR = (0.3, 0.15)
 OWN = 0.3
 """The pseudo-count with which the ratio over all tasks enters the ratio of one task, in units of its promises."""
 FAILING = 3
-"""The number of turns after which a task without any measured candidate gets no more."""
+"""The number of turns after which a task without a measured candidate gets no more turns."""
 NOTHING = 1e-4
 """The minimum share of the program's time that a batch must be expected to save."""
 
@@ -57,7 +57,8 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
 
 
 def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Pick the first of the tasks with the fewest turns: round robin. None if no task is ready."""
+    """Pick the first of the tasks with the fewest turns: round robin. None if no task is ready. `every` and `timed` are
+    not used."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 

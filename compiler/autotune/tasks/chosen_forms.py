@@ -70,7 +70,8 @@ class ChosenForms:
 
     def compare(self, options: TuningOptions) -> bool:
         """Time the untimed forms of the program, then those of its groups in the chosen form, and take the fastest.
-        Return False if interrupted."""
+        Stop at SHARE of the run's seconds; forms chosen before then stay. Return False if the user interrupted it, else
+        True."""
         from compiler.autotune.tasks.forms import SHARE
 
         progress, begun = Progress(self.name, options.trials, options.seconds), perf_counter()
@@ -136,7 +137,7 @@ class ChosenForms:
         return FormedProgram(ProfiledProgram(kernel, len(calls)), calls, guarded)
 
     def default(self, part: Schedulable) -> Scheduled:
-        """The default schedule of a part, memoized by its key."""
+        """The schedule of a part without a record: by the rules, else as written; memoized by the part's key."""
         if part.key not in self._defaults:
             self._defaults[part.key] = source_of(part)
         return self._defaults[part.key]

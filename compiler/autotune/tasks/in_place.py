@@ -52,7 +52,8 @@ class ComparisonSetup:
         return [position for position, called in enumerate(self.calls) if called == group]
 
     def is_undecided(self, groups: Mapping[str, TuningProblem], database: Database) -> bool:
-        """Whether the best record of a group was not compared inside the program yet."""
+        """Whether a group has a best record that was not compared inside the program yet. `groups` are the tasks by
+        name."""
         return any(
             (best := database.best(group.key)) is not None
             and best.script not in {r.script for r in database.records(replace(group.key, whole=self.whole))}
@@ -88,8 +89,8 @@ class _Finalist:
 
 @dataclass(frozen=True)
 class InPlaceComparison:
-    """The comparison of default and record of some groups by one run of the tuner. left: the remaining seconds of the
-    run. say: receives the phases as text."""
+    """The comparison of default and record of some groups by one run of the tuner. groups: the tasks by name. run: the
+    identity of the tuner's run. left: returns the remaining seconds of the run. say: receives the phases as text."""
 
     finals: ComparisonSetup
     groups: Mapping[str, TuningProblem]
@@ -99,7 +100,8 @@ class InPlaceComparison:
     say: Callable[[str], None]
 
     def measure(self) -> Iterator[InPlace]:
-        """Time the groups inside the program, record the choices, and yield the times; nothing without any record.
+        """Time the groups inside the program, record the choices, and yield the times; nothing without a record that
+        still applies.
 
         Yields twice: first once the groups are timed and their choices are on disk, then once the program with all the
         chosen schedules is timed as a whole. If that is slower than the default, the default is chosen for all groups.
@@ -141,7 +143,7 @@ class InPlaceComparison:
         return records, {name: source for name, source in sources.items() if source.origin == "record"}
 
     def _turns(self, plain: Runnable, sources: Mapping[str, Scheduled], parts: int) -> Turns:
-        """Run the default program and one by `sources` in turns, in 1/`parts` of the seconds left."""
+        """Run the default program and one by `sources` in turns, in 1/`parts` of the seconds left, at most SECONDS."""
         scheduled = self.finals.built(sources)
         self.say("timing groups inside the program")
         return run_in_turns(plain, scheduled, min(SECONDS, self.left() / parts))

@@ -25,7 +25,7 @@ from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles
 
 SHORT = 4
-"""The trials of a task's first turn, which measures its share of the program's time."""
+"""The maximum trials of a task's first turn, which measures its share of the program's time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class WeightedTask:
 def tune_together(
     tasks: Sequence[WeightedTask], options: TuningOptions, finals: ComparisonSetup | None = None
 ) -> dict[str, Record]:
-    """Tune tasks that share one budget, and return their best records by task name.
+    """Tune tasks that share one budget, and return their best records by task name; tasks without one are left out.
 
     Each task has a short turn first, the largest tasks first; then `options.allocation` picks the tasks of turns, until
     the budget is spent or no task promises a gain. At the end the groups of `finals` are compared inside the program.
@@ -126,7 +126,8 @@ class _Tasks:
         }
 
     def begin(self, name: str) -> None:
-        """Prepare a task, and begin a short turn of it if it has no measurement."""
+        """Prepare a task, and begin a short turn of it if it has no measurement. While too many turns are in flight,
+        end the earliest."""
         self.current = run = self.runs[name]
         run.prepare()
         is_new = self.seconds(name) is None
@@ -159,7 +160,8 @@ class _Tasks:
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 
     def fly(self, timed: bool) -> bool:
-        """Begin turns up to the limit of batches in flight; return whether one is in flight."""
+        """Begin turns up to the limit of batches in flight; return whether one is in flight. timed: whether seconds are
+        limited, for the allocation rule."""
         while len(self.flying) < self.workers.batches:
             chosen = self.allocation(self.ready, self.accounts, timed)
             if chosen is None:
@@ -204,7 +206,8 @@ class _Tasks:
             remaining -= together
 
     def reserve_comparison(self) -> None:
-        """Reserve seconds for the comparison at the end, by the mean build time of the best candidates so far."""
+        """Reserve seconds for the comparison at the end, by the mean build time of the best candidates so far; none
+        without a limit of seconds or a comparison."""
         limit = self.options.seconds
         if self.finals is None or limit is None:
             return

@@ -69,7 +69,8 @@ class TaskState:
         return 0.0 if self.seconds is None else self.weight * self.seconds
 
     def add(self, turn: Turn) -> None:
-        """Add a finished turn to the sums and means; gains count from the second turn with a measurement on."""
+        """Add a finished turn to the sums and means. Its gain counts only if the task had a measurement when the turn
+        began."""
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained
