@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure workloads or models; return 1 for a wrong result or none, 130 after an interruption, else 0."""
+    """Measure workloads or models, or list the workloads with `--list`; return 1 for a wrong result or without any
+    result, 130 after an interruption, else 0. Raises InputError if nothing is named."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads
@@ -71,8 +72,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
-    """Measure ONNX models beside onnxruntime; return 1 for a wrong result. Raises InputError if workloads are named
-    too."""
+    """Measure ONNX models beside onnxruntime; return 1 for a wrong result, else 0. Raises InputError if workloads are
+    named, too."""
     from statistics import median
 
     from compiler.cli.race import race

@@ -69,7 +69,7 @@ def error_argument(parser: argparse._ActionsContainer) -> None:
 
 def parse_file(options: argparse.Namespace) -> ModuleOp | Imported:
     """Read the program of the argument `file`: the verified module of an MLIR file or workload, or an ONNX model.
-    Raises InputError."""
+    Raises InputError or ParseError."""
     model = model_of(options.file, options.shape)
     if model is not None:
         return model
@@ -101,7 +101,8 @@ def build_kernel(
 
 
 def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_function: Callable[..., Built]) -> Built:
-    """Call `build` or `build_unit` with the command's threads, policy and function. Raises InputError."""
+    """Return the result of `build` or `build_unit` for the command's threads, policy and function. Raises InputError
+    for a program that does not verify."""
     try:
         return build_function(module, threads=options.threads, policy=options.policy, name=options.function)
     except VerifyException as error:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Steps:
-    """The current step of a check, printed every PROGRESS_SECONDS, and its time limit in seconds."""
+    """The current step of a check, printed to stderr every PROGRESS_SECONDS, and the check's time limit in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.step, self.reported_at = seconds, "", 0.0

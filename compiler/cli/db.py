@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from compiler.schedule import Schedule
 
 HASH_DIGITS = 12
-"""The displayed digits of a program's hash; a unique prefix selects it."""
+"""The number of displayed digits of a program's hash."""
 BEST = "best"
 MODES = ("script", "steps", "json", "python", "llvm", "asm")
 
@@ -214,7 +214,8 @@ def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
 
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
-    """Print the timed forms of groups, then the best script of each group below a comment with its name and time."""
+    """Print the timed forms of groups, then the best script of each group below a comment with the group's name, and
+    the best time or the reason why another record was chosen."""
     from compiler.autotune.display.forms import chosen_forms, sentences
 
     for sentence_of_forms in sentences(chosen_forms(options.task, database.forms())):
@@ -230,14 +231,16 @@ def _print_groups(database: Database, tasks: list[Summary], options: argparse.Na
 
 
 def _selected_records(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
-    """The selected record; in JSON mode, without `--record ID`, the best record of each selected task."""
+    """The selected record; in JSON mode, without `--record ID`, the best record of each selected task, without tasks
+    that have none. Raises InputError if there is no record."""
     if options.mode != "json" or options.record != BEST:
         return [_selected_record(database, options)]
     return [_best_of(database, task) for task in tasks if task.best is not None or len(tasks) == 1]
 
 
 def _record_text(record: Record, options: argparse.Namespace) -> str:
-    """The text of a record in the selected mode, such as assembly. Raises InputError for a record without a script."""
+    """The text of a record in the selected mode, such as assembly. Raises InputError for the record of a form, which
+    has no script, except in JSON mode."""
     if record.form and options.mode != "json":
         reason = f"is the time of the form {record.form}, and has no script"
         raise InputError(f"record {record.id} of {options.file} {reason}")
@@ -336,7 +339,7 @@ def _best_of(database: Database, task: Summary) -> Record:
 
 
 def _choice(database: Database, task: Summary, record: Record) -> str:
-    """The reason why a record was chosen instead of the best one by trials; empty for the best."""
+    """The reason why a record was chosen instead of the best one by trials; empty if their scripts are equal."""
     best = database.best(task.key)
     if best is None or best.script == record.script:
         return ""
@@ -380,7 +383,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _replay_record(record: Record, options: argparse.Namespace) -> Schedule:
-    """Apply the script of a record to its program. Raises InputError for a script that does not apply."""
+    """Apply the script of a record to its program, and return the schedule. Raises InputError for a script that does
+    not apply."""
     from compiler.database.replay import replay
 
     try:

@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the example files to the folder; return 0. Raises InputError if it has other files with their names."""
+    """Write the example files that the folder lacks; return 0. Raises InputError, and writes none, if the folder has a
+    file of the same name with other contents."""
     from compiler.examples import FILES, path
 
     folder = to_path(options.folder)

@@ -59,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the code of a program or of the group `--group` and its cost, or the work of each group; return 0."""
+    """Print the code and the cost of a program or of its group `--group`; of a program with groups, without `--group`,
+    print the work of each. Return 0."""
     workload = program.workload(options.program, options.scale)
     try:
         selected = _program(options, workload)

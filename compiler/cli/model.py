@@ -19,7 +19,8 @@ Shapes: TypeAlias = "Sequence[tuple[str, int | tuple[int, ...]]]"
 
 
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
-    """Parse a name with the extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
+    """Parse a name with the extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`, of at
+    least two dimensions. Raises ArgumentTypeError."""
     name, equals, value = text.rpartition("=")
     parts = value.split(",")
     if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):
@@ -34,8 +35,8 @@ def shape_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def model_of(name: str, shapes: Shapes) -> Imported | None:
-    """Import an ONNX file with the given extents and shapes; None for any other name. Raises InputError, also for
-    shapes without an ONNX file."""
+    """Import the ONNX file `name` with extents and shapes; None for any other name. Raises InputError for a model that
+    cannot be imported, a name that is bound twice, and shapes without an ONNX file."""
     from compiler.pipeline import from_onnx, is_model
 
     if not is_model(name):
@@ -49,7 +50,8 @@ def model_of(name: str, shapes: Shapes) -> Imported | None:
 
 
 def expected(name: str, inputs: Sequence[Array]) -> list[Any]:
-    """The outputs of the model in an ONNX file, computed by ONNX's reference evaluator."""
+    """Compute the outputs of the ONNX file `name` by ONNX's reference evaluator; `inputs` are those of the graph in
+    order, without initializers."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 

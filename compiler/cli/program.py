@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def workload(name: str, scaled: Fraction) -> Workload | None:
-    """Find a workload by name, with its extents times `scaled`; None for a file or - (which refuse a scale).
-    Raises InputError."""
+    """Find a workload by name, with its extents times `scaled`; None for a file or -. Raises InputError for an unknown
+    name, and for a file with a scale."""
     if name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists():
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
@@ -49,7 +49,8 @@ def module(name: str, shapes: Shapes = ()) -> ModuleOp:
 
 
 def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
-    """The program of the arguments: a workload's function, a model, or a file's module. Raises like `module`."""
+    """The program of the arguments: a workload's function, a model, or a file's module. Raises InputError, ParseError
+    or VerifyException."""
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     if benchmark is not None:
         return benchmark.function()
@@ -57,8 +58,8 @@ def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 
 def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
-    """The groups of a te program in the forms of `build`; None for a single group, or below te. Raises
-    VerifyException."""
+    """Partition a te program into groups, in the forms that `build` uses under a policy and a rounding error; None for
+    a single group, or below te. Raises VerifyException."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition
@@ -98,8 +99,8 @@ def task(
     machine: Machine | None = None,
     error: float | None = None,
 ) -> SearchTask:
-    """The tuning task of the program, or of its `--group`, for a machine (None: this). Raises InputError,
-    TargetError."""
+    """Make the tuning task of the program, or of its `--group`, for a machine (None: this). `error`: the rounding error
+    up to which laws apply. Raises InputError or TargetError."""
     from compiler.autotune.task import SearchTask
 
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
@@ -127,7 +128,7 @@ def task(
 
 
 def _module_with(module: ModuleOp, function: str | None) -> ModuleOp:
-    """Move one function to a module of its own; without a name, return the module as it is."""
+    """Move the function of a name out of `module`, and return a new module with it; None returns `module` itself."""
     if function is None:
         return module
     from xdsl.dialects.builtin import ModuleOp

@@ -19,13 +19,13 @@ from compiler.targets.cpu import Kernel
 TOLERANCE = 1e-3
 """The largest error of a right result, relative to the largest magnitude of the expected elements."""
 SAMPLE = 0.02
-"""The approximate duration in seconds of one round of a contender: it makes as many calls as fit."""
+"""The approximate duration in seconds of one round of a contender, of as many calls as fit, at least one."""
 
 
 @dataclass(frozen=True)
 class RaceResult:
-    """The result of a contender: the mean seconds of a call in each round, and its relative error against ONNX's
-    reference evaluator."""
+    """The result of a contender: the mean seconds of a call in each round, and its largest error against ONNX's
+    reference evaluator, relative to the largest magnitude of the output."""
 
     name: str
     seconds: tuple[float, ...]
@@ -38,7 +38,9 @@ class RaceResult:
 
 
 def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[RaceResult]:
-    """Time the kernel of a model, and onnxruntime if it is installed, in turns on the same random inputs."""
+    """Time the kernel of a model and, if it is installed, onnxruntime on the ONNX file with `threads` threads,
+    alternately on the same random inputs; return their results in this order. Raises InputError if onnxruntime refuses
+    the model."""
     inputs = random_inputs(kernel, seed)
     steps: dict[str, Callable[[], Any]] = {"strata": lambda: kernel(*inputs)}
     if find_spec("onnxruntime") is not None:

@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Repeat the search of a log and print its best script; return 0. Raises InputError at the first difference."""
+    """Repeat the search of a log and print its best script, if any; return 0. Raises InputError at the first
+    difference, and for a program of several groups."""
     from compiler.autotune.search import replay
     from compiler.graph.user_names import script_with_user_names
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.kernel import Interface, Timing
 
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
-"""The largest error of a result, relative to the largest element; 0 for integers."""
+"""The largest error of a result by dtype, relative to the largest element; 0 for other dtypes."""
 NOT_COMPARED = "difference: not compared, since the file is below the te level"
 
 
@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result."""
+    """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result, else
+    0. Results of a program below te are not compared."""
     from compiler.driver import build_unit
     from compiler.pipeline import level_of, module_of
 
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
-    """Draw random arrays for the inputs of a kernel, in order."""
+    """Draw random arrays for the inputs of a kernel, in order, as `draw` does for each shape and dtype."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
 
 def _time_in_process(file: str, code: NativeCode, seed: int, calls: int) -> Timing:
     """Time a low-level program in a separate process, since its accesses are not proved to be in bounds. Raises
-    TargetError if the process dies."""
+    TargetError, which names `file`, if the process dies, and the error of a program that does not load."""
     with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
         ((_, answer),) = pool.map([partial(_time_code, code, seed, calls)])
     if isinstance(answer, Death):

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def positions(text: str) -> tuple[int, ...]:
     """Parse the decisions of a sketch's choices, `P,P,P`: positions, from 0, in the lists of their options; an empty
-    text is no choices."""
+    text is (). Raises ArgumentTypeError."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise ArgumentTypeError(f"'{text}' is not a list of positions such as 0,2,1")
@@ -43,7 +43,8 @@ def positions(text: str) -> tuple[int, ...]:
 
 
 def selection(text: str) -> Selection:
-    """Parse a sketch `N` or a candidate `N:P,P,P` to the sketch's number and the decisions, None for a sketch."""
+    """Parse a sketch `N` or a candidate `N:P,P,P` to the sketch's number, from 0, and the decisions, None for a sketch.
+    Raises ArgumentTypeError."""
     number, colon, decisions = text.partition(":")
     return natural(number), positions(decisions) if colon else None
 
@@ -101,7 +102,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _with_defaults(task: SearchTask, selection: Selection) -> Selection:
-    """A selection with the rules' default decisions if it has none."""
+    """Return a selection with the rules' default decisions if it has none; unchanged if its sketch has no defaults."""
     number, decisions = selection
     if decisions is None and number < len(task.space.defaults):
         return number, task.space.sketches[number].recorded_positions

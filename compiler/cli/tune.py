@@ -145,7 +145,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: RunView) -> Tun
 
 
 def _write_json(file: str | None, document: Mapping[str, object]) -> None:
-    """Print data as JSON for `-`, else write it to the file."""
+    """Print data as JSON for `-`, write it to any other file, and do nothing for None."""
     text = json.dumps(document, indent=1)
     if file == "-":
         print(text)
@@ -169,7 +169,8 @@ def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
-    """The log files for `--log`: one for each group and one for the turns, or one for a program that is one group."""
+    """The log files for `--log`: one for each group and one for the turns, or one for a program that is one group;
+    empty without `--log`."""
     from compiler.autotune.tasks.scheduler import log_of
 
     if log is None:
@@ -244,7 +245,8 @@ def _print(facts: RunFacts, database: str | None, names: Sequence[str]) -> None:
 
 
 def _command(facts: RunFacts, path: Path) -> list[str]:
-    """The words of the shortest command that prints the best script."""
+    """The words of the shortest command that prints the best script: without `--record` if the database has no other
+    task and its best record has the same script."""
     from compiler.database import Database
 
     assert facts.record is not None
