@@ -48,9 +48,9 @@ from compiler.targets.target import AnyKernel, Target
 from compiler.types.machines import host
 
 UNUSED = "its record is not used"
-"""The prefix of the verdict of a group whose record was refused; the reason follows."""
+"""The clause, in the verdict of a group, that its record was refused; the reason follows."""
 STAYS = "its record is not faster inside the program"
-"""The suffix of the verdict of a tuned group that keeps its default schedule."""
+"""The last clause of the verdict of a tuned group that keeps its default schedule."""
 
 
 @overload
@@ -276,8 +276,8 @@ def build_scheduled(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """Compile a program under schedules; `sources` are these by the names of its parts, missing ones are as written.
-    Raises ScheduleError for a script that does not apply."""
+    """Compile a program under the schedules `sources`, by the names of its parts; missing ones are as written.
+    `profiled` counts the ticks of each call. Raises ScheduleError for a script that does not apply."""
     words, plan = ("sources", program.laws, sorted(sources.items())), partial(program.plan, sources)
     return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
 
@@ -299,8 +299,8 @@ def _digest(database: Path) -> str:
 
 
 def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
-    """The schedule of one part: by its record if that is usable, else the rules' preferred one if that is usable, else
-    as written. The verdict includes why a record is not used."""
+    """The schedule of one part: by its record if that may be used, else the rules' preferred one if that may be used,
+    else as written. The verdict includes why a record is not used."""
     refusal = STAYS if record is not None and record.default else ""
     if record is not None and not record.default:
         try:
@@ -338,7 +338,8 @@ def _changes(schedule: Schedule) -> str:
 def _by_rules(
     module: ModuleOp, target: Target, threads: int | None, policy: str, constants: object, arch: str
 ) -> AnyKernel:
-    """Compile a module under the schedule that a target's rules prefer, in the default order if that is not proved."""
+    """Compile a module under the schedule that a target's rules prefer; if that is not proved, in the default order of
+    loops. Raises for a function that calls groups, and for threads or constants that the target does not take."""
     target.check(threads, constants)
     here = target.local_device()
     if is_main(find_function(module)):

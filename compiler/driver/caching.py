@@ -30,8 +30,9 @@ from compiler.types.machines import host
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """The input of a build. x: the caller's program. module: its verified module. name: of the function to build.
-    constants: arrays by the names of inputs. words: more of the cache's key, such as the origin of schedules."""
+    """The input of a build. x: the caller's program. module: its verified module. name: of the function to build; None
+    for the only one. constants: arrays by the names of inputs. words: more of the cache's key, such as the origin of
+    schedules."""
 
     x: object
     module: ModuleOp
@@ -43,7 +44,8 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class _Elements:
-    """A constant of a cached program. digest: of the source module's constant with its bytes, else "" and `data`."""
+    """A constant of a cached program. digest: of the constant of the source module with the same bytes; "" without one,
+    and then `data` has the bytes."""
 
     name: str
     element: Attribute
@@ -68,7 +70,7 @@ class _Program:
 
 def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel:
     """The kernel of a request, from the cache, or by its recipe and then cached. The texts of a cached kernel are made
-    by the recipe when first requested. Raises what the recipe does, and InputError as `checked_arrays` does."""
+    by the recipe when first requested. Raises what the recipe does, and InputError for constants that do not fit."""
     with paused():
         words = _words(request) if entries.is_enabled() else ()
     cached = entries.get(_Program, words)
@@ -123,7 +125,8 @@ def _words(request: BuildRequest) -> Sequence[object]:
 
 
 def _arrays(request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
-    """The arrays of constants by name: checked ones of arguments, and inner ones. Raises what `checked_arrays` does."""
+    """The arrays of constants by name: the caller's and the program's for its arguments, checked, and those inside the
+    program; none without a signature. Raises InputError for constants that are no inputs, or do not fit."""
     if signature is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in signature.arguments}

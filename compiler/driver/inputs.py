@@ -39,8 +39,9 @@ def signature_of(program: Program | Main) -> Signature:
 
 
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
-    """A copy of a loop-level module with inputs marked constant; `names` are the names of inputs in its source `x`.
-    Raises InputError for a name that is no input, or an input that is written."""
+    """A copy of a loop-level module with further inputs marked constant; `names` are their names in its source `x`, and
+    `name` picks one of several functions. Raises InputError for a name that is no input, or an input that is
+    written."""
     module = module.clone()
     function = find_function(module, name)
     program = read(function)
@@ -94,6 +95,7 @@ def renamed_constants(x: object, program: Program | Signature, constants: Mappin
 
 
 def checked_arrays(program: Signature, constants: Mapping[str, object]) -> dict[str, Array]:
-    """The constants as contiguous, aligned arrays, copied if needed. Raises InputError for a wrong shape or dtype."""
+    """The constants among the arguments as contiguous, aligned arrays, copied if needed, by name; constants of other
+    names are dropped. Raises InputError for a wrong shape or dtype."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

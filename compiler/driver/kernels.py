@@ -64,7 +64,8 @@ def build_as_written(
     constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
 ) -> Any:
-    """Compile a program as `compiler.build` does, te programs as written; see there for arguments and errors."""
+    """Compile a program at any level to a kernel, te programs with all loops as written. The arguments and the errors
+    are those of `compiler.build`, without a choice of schedules."""
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
@@ -118,7 +119,7 @@ def build_planned(
     and on `words`, such as the mode of choosing schedules and a digest of their records. Words are texts, numbers, and
     lists, tuples and dataclasses of these. The cache adds to the key: the module's text, the function, the names of
     constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of schedules are cached with
-    the kernel; `Facts.cached` is true for a cached kernel. `profiled` is as in `BuildSettings`.
+    the kernel; `Facts.cached` is true for a cached kernel. `profiled` counts the ticks of each call of a group.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.relu(A, name="B"))

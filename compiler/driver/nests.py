@@ -96,7 +96,8 @@ def nest_recipe(
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
-    """The loops of a module, of a te program in the default order; `fold` first evaluates computes of constants."""
+    """Lower a copy of a te module to loops in the default order, with `fold` after evaluating computes of constants;
+    return a module at another level itself."""
     if level_of(module) != "te":
         return module
     loops = module.clone()
@@ -120,7 +121,8 @@ def load_unit(
     cached: bool,
 ) -> Kernel:
     """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
-    names of those that the program states. start: of the build, on perf_counter. Raises as `NativeCode.load` does."""
+    names of those that the program states. start: of the build, on perf_counter. Raises TargetError if no library here
+    has a function that the unit calls, or if the system refuses tile registers."""
     before, fixed = None, dict[int, Array]()
     if signature is not None:
         taken_arguments = [signature.arguments[n] for n in unit.takes]
@@ -150,7 +152,7 @@ def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> U
 
 
 def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, LevelText]:
-    """The texts of a module at a level and of its lowerings, by level, made on demand. `fresh` copies the module."""
+    """The texts of a module at `level` and at each lower level, by level, made on demand; `fresh` copies the module."""
     passes = passes_from(level, settings.policy)
 
     def after(count: int) -> ModuleOp:

@@ -25,9 +25,9 @@ from compiler.targets.cpu.facts import GroupFacts
 class BuildPlan:
     """The input of a compilation: a module of groups, or a module of one function at any level.
 
-    sources, hashes: schedules and canonical hashes of groups, by name; missing ones are as written and computed.
-    group: the facts of the one function, but for its seconds; without them the kernel lists no groups. tree: the
-    scheduled loops of the one function, with its arguments; None compiles it as written.
+    sources: the schedules of groups, by name; groups without one are compiled as written. hashes: the known canonical
+    hashes of groups, by name. group: the facts of the one function, but for its seconds; without them the kernel lists
+    no groups. tree: the scheduled loops of the one function, with its arguments; None compiles it as written.
 
     >>> A = te.placeholder((4,), name="A")
     >>> strata.driver.BuildPlan(te.function("f", [A], A).module).sources

@@ -31,8 +31,8 @@ class Recipe:
     """The deferred compilation of a program.
 
     signature: None for a program that cannot have constants. stated_constants: the constants whose elements the program
-    states, by name. compiled: compiles it. texts: makes its texts by level, most of them on demand. group: the facts of
-    the group, for a kernel of one group. allocate: allocates the memory of the constants.
+    states, by name. compiled: compiles the program. texts: makes its texts by level, most of them on demand. group: the
+    facts of the group, for a kernel of one group. allocate: allocates the memory of the constants, by bytes.
     """
 
     signature: Signature | None

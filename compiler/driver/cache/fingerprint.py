@@ -22,7 +22,7 @@ _BEGAN = time.time()
 
 def fingerprint() -> str | None:
     """A digest of the package's files, of the versions of its libraries, and of the files of plugins that take part in
-    scheduling. None if one cannot be read, or is younger than this process, which may run an older version of it."""
+    scheduling. None if a file cannot be read, or is younger than this process, which may run an older version of it."""
     functions = [part.value for kind in SCHEDULING for part in plugins.parts(kind).values()]
     package_digest = _of_package()
     plugin_digest = _of_functions(tuple(map(inspect.unwrap, functions))) if functions else ""
@@ -31,8 +31,8 @@ def fingerprint() -> str | None:
 
 @cache
 def _of_functions(functions: Sequence[object]) -> str | None:
-    """A digest of the files that define functions, and of all modules of their top-level packages; None if one cannot
-    be read or is younger than this process."""
+    """A digest of the files that define functions, and of all modules of their top-level packages; None if a file
+    cannot be read or is younger than this process."""
     digest, files = sha256(), set[Path]()
     try:
         for function in functions:

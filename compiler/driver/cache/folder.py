@@ -21,7 +21,8 @@ class CacheFolder:
 
 
 def cache_folder() -> CacheFolder:
-    """The folder STRATA_CACHE_DIR, else `strata` in $XDG_CACHE_HOME, else in ~/.cache; none if STRATA_CACHE is off."""
+    """The folder STRATA_CACHE_DIR, else `strata` in $XDG_CACHE_HOME, else in ~/.cache; none, with the reason, if
+    STRATA_CACHE is off or there is no home folder."""
     if os.environ.get(SWITCH, "").strip().lower() == "off":
         return CacheFolder(None, f"{SWITCH} is off")
     folder, caches = os.environ.get(FOLDER, ""), os.environ.get("XDG_CACHE_HOME", "")

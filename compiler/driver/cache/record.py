@@ -23,7 +23,7 @@ from compiler.types.elements import DTYPES
 
 Kind = TypeVar("Kind")
 _LENGTH = 8
-"""The bytes of the length of the JSON."""
+"""The number of bytes that hold the length of the JSON."""
 
 
 def to_bytes(value: object) -> bytes:

@@ -46,7 +46,7 @@ class CacheSummary:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the folder: its name, its size in bytes, and the time of its last use."""
+    """A file of the folder: its name, its size in bytes, and the time of its last use in seconds since the epoch."""
 
     name: str
     bytes: int
@@ -54,7 +54,7 @@ class _File:
 
 
 class Store:
-    """Entries in a folder, which the first one creates. Each is a magic, the digests of key and payload, the payload.
+    """Entries in a folder, created with the first entry. Each is a magic, the digests of key and payload, the payload.
 
     An entry is read only from a regular file with the right digests that only this user may write, without further hard
     links, in a folder that only this user may enter. Any other file is a miss, and the next entry of its name replaces
@@ -77,7 +77,8 @@ class Store:
             return None
 
     def put(self, key: str, payload: bytes) -> bool:
-        """Store a payload under a key; return False if it is larger than `most_bytes`, or for a system error."""
+        """Store a payload under a key and return True; False if the entry exceeds `most_bytes`, or for a system
+        error."""
         digest = sha256(key.encode())
         content = b"".join((_MAGIC, digest.digest(), sha256(payload).digest(), payload))
         if len(content) > self.most_bytes:
@@ -103,7 +104,8 @@ class Store:
         return CacheSummary(len(entries), sum(file.bytes for file in files))
 
     def clear(self) -> CacheSummary:
-        """Remove all entries, and return their summary. Raises OSError for a folder that is not private."""
+        """Remove all entries and partial files, and return the summary before. Raises OSError for a folder that is not
+        private."""
         before = self.summary()
         with self._folder() as folder:
             for file in list(_files(folder)):
@@ -118,7 +120,8 @@ class Store:
 
     @contextmanager
     def _folder(self) -> Iterator[int]:
-        """Open the folder. Raises OSError if it does not exist, or another user may enter it."""
+        """Open the folder in the context, as a descriptor. Raises OSError if the folder does not exist or belongs to
+        another user, or if another user may enter it."""
         folder = os.open(self.path, _FOLDER)
         try:
             status = os.fstat(folder)
@@ -132,7 +135,8 @@ class Store:
             os.close(folder)
 
     def _bound(self, folder: int) -> None:
-        """Remove the least recently used files beyond the limit, and abandoned partial files."""
+        """Remove abandoned partial files, and, from a folder beyond the limit, the least recently used files until 7/8
+        of the limit remain."""
         files = sorted(_files(folder), key=lambda file: file.used)
         remaining = total = sum(file.bytes for file in files)
         for file in files:

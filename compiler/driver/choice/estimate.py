@@ -49,7 +49,7 @@ def _reuses(block: Block) -> bool:
 
 
 def _strided(s: BlockView) -> int:
-    """The number of a block's accesses that are strided along its innermost loop."""
+    """The number of a block's accesses that are strided along its vectorized, else its innermost loop."""
     inner = s.vector or s.loops[-1]
     return sum(touch.stride(inner.number) == 2 and not _is_fused(touch, inner.number) for touch in s.touches)
 

@@ -25,8 +25,9 @@ EXPECTED = f"{AUTO}, {WRITTEN}, the path of a database, or a script: its text, i
 
 
 def schedule_mode(stated: object) -> ScheduleMode:
-    """Normalize the `schedule` argument; None is the environment's value, else AUTO. Raises InputError for an unknown
-    value and for a path without a file, ScheduleError for text that is no script."""
+    """Convert the `schedule` argument to AUTO, WRITTEN, the path of a database, or a script as IR; None is the value of
+    STRATA_SCHEDULE, else AUTO. Raises InputError for an unknown value and for a path without a file, ScheduleError for
+    text that is no script."""
     value = os.environ.get(VARIABLE) or AUTO if stated is None else stated
     if isinstance(value, Schedule):
         return script_of(value.script)

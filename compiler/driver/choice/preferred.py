@@ -55,7 +55,8 @@ def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | Non
 def with_predicted_choices(
     original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True
 ) -> Schedule:
-    """The schedule with the decisions that a forest prefers by MARGIN; `schedule` itself if it has them already."""
+    """A schedule of `original` with the decisions that a forest prefers by MARGIN to those of `schedule`; `schedule`
+    itself if it prefers none. Without `judged` the legality of the steps is not checked."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded_positions:

@@ -36,7 +36,8 @@ def judged_verdict(
 
 
 def result_difference(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
-    """A sentence about a difference between a schedule's results and its original's on random inputs; None if equal."""
+    """A sentence about the first output of a schedule that differs from its original's on random inputs by more than
+    the tolerance; None if all agree."""
     subject = Subject(str(original.module), original.name, policy, threads)
     case: ReferenceCase = reference(subject).cases[0]
     module = schedule.module.clone()

@@ -79,8 +79,8 @@ def build_program(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
-    """Compile a program by `assembled` and load its kernel. `constants` are contiguous arrays of the constant inputs,
-    of the inputs' types, by name. Raises what `assembled` does."""
+    """Compile a te module whose function calls groups, and load its kernel. `constants` are contiguous arrays of the
+    constant inputs, of the inputs' types, by name; the other arguments and the errors are those of `assembled`."""
     elements = read_tensors(find_function(module, name)).elements
     with Team() as team:
         assembled_program = assembled(module, sources, settings, team, tuple(constants), name, hashes)

@@ -91,7 +91,8 @@ class CallRewriter:
 
 
 def with_steps(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
-    """Main with new steps and the layout of its constants, without their elements and without unused temporaries."""
+    """Main with new steps and the layout of its constants, without their elements and without unused temporaries;
+    `constants` are the buffers of the constants by name."""
     used = {name for step in steps for name in (*step.reads, *step.writes)}
     used |= {main.bases[name] for name in used & main.bases.keys()}
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)
@@ -102,8 +103,9 @@ def with_steps(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer
 def fill_constants(
     block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
 ) -> Array:
-    """Allocate and fill a block of constants, and return it read-only. given: the arrays of the constants by name. The
-    preparations run in order; prepared buffers that main does not read are freed after this call."""
+    """Allocate and fill a block of constants, and return it as read-only bytes. given: the arrays of the constants by
+    name. The preparations run in order, each on `threads` threads; prepared buffers that main does not read are freed
+    after this call."""
     memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)
     for constant in block.constants:

@@ -48,8 +48,9 @@ def load_linked(
 ) -> Kernel:
     """Load a program as a kernel, and fill its block of constants.
 
-    arrays: of the constants, by name. start: of the build, on perf_counter. allocate: allocates the block. Raises
-    TargetError if no library here has a function that it calls, or if the system refuses tile registers.
+    arrays: of the constants, by name. start: of the build, on perf_counter. cached: whether the program is from the
+    cache. allocate: allocates the block. Raises TargetError if no library here has a function that the program calls,
+    or if the system refuses tile registers.
     """
     interface, machine = linked.interface, host()
     if linked.tiles and not missing_features(machine):

@@ -71,8 +71,8 @@ class _Slices:
         self._gone: set[int] = set()
 
     def join(self, number: int, call: BufferCall, parts: Sequence[Slot]) -> None:
-        """Make the parts of a concatenation slices or copies, and remove its step; nothing if no part can be a slice
-        and it is not within another one."""
+        """Make the parts of a concatenation, the call of step `number`, slices or copies, and remove the step. Keep it
+        if no part can be a slice and the parts are not all in another concatenation."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)
         pieces = [(call.inputs[part.input], part.start * width) for part in parts]
@@ -112,7 +112,7 @@ class _Slices:
         return None
 
     def _all_places(self, name: str) -> list[_Place]:
-        """The offsets at which a buffer is in others, as a slice or as copies."""
+        """The places of a buffer in other buffers, as a slice or as copies."""
         placed = [self._places[name]] if name in self._places else []
         return placed + self._copies.get(name, [])
 

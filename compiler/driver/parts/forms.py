@@ -116,7 +116,7 @@ def offered_forms(program: GroupedProgram, conditions: Conditions, laws: Sequenc
 
 
 def with_forms(program: GroupedProgram, conditions: Conditions, laws: Sequence[Law]) -> GroupedProgram:
-    """A program with each group in the form that an estimate prefers; the same object if all these are the written."""
+    """A program with each group in the form that an estimate prefers; the same object if all stay as written."""
     forms = offered_forms(program, conditions, laws)
     return forms.in_forms(forms.preferred)
 

@@ -194,7 +194,8 @@ def grouped_program(
 
 
 def input_positions(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
-    """The positions, ascending, of the inputs of a te program with some names. Raises InputError for an unknown one."""
+    """The positions, ascending, of those inputs of a te program whose names are in `constants`. Raises InputError for
+    the name of an output and for an unknown one."""
     names = _input_names(x, function)
     for name in constants:
         if name not in names:
@@ -205,7 +206,8 @@ def input_positions(x: object, function: FuncOp, constants: Sequence[str]) -> tu
 
 
 def te_module(x: object) -> ModuleOp | None:
-    """The module of a te program, in any form that `compiler.lower` accepts; None for anything else."""
+    """The module of a te program: a te function, a module, MLIR text or the path of a file; None for anything else.
+    Raises InputError for a file that cannot be read, ParseError for text that is no IR."""
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
         module = parse(read(x), str(x))
         return module if level_of(module) == "te" else None

@@ -309,7 +309,7 @@ class FormChoice:
         return next(form for form in reversed(timed) if form in self.forms.names)
 
     def is_undecided(self, database: Database) -> bool:
-        """Whether a database lacks a form's time."""
+        """Whether a database lacks the time of at least one form."""
         return not {record.form for record in database.forms(self.key)}.issuperset(self.forms.names)
 
 
@@ -320,7 +320,7 @@ def partition(
     canonical: bool = True,
     conditions: Conditions | None = None,
 ) -> Partition:
-    """The preferred partition of `alternatives`, with the same arguments."""
+    """The partition of a program with its groups in the preferred forms; the arguments are those of `alternatives`."""
     return alternatives(x, constants, in_groups, canonical, conditions).preferred
 
 

@@ -70,12 +70,14 @@ class ReferenceJob:
 
 
 def write_reference(subject: Subject, job: ReferenceJob) -> None:
-    """Compute and write the reference of a subject. Raises what `build` does, and InputError without outputs."""
+    """Compute the reference of a subject and write it, pickled, to the path of the job. Raises what `build` does, and
+    InputError for a program without outputs."""
     Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
 
 
 def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
-    """Compute SETS cases of a subject, the same for the same seed, on `threads` threads, by default on all cores."""
+    """Compute SETS cases of a subject, the same for the same seed, on `threads` threads, by default on all cores.
+    Raises InputError for a program without outputs."""
     oracle = Oracle(subject.module, subject.name, threads)
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]
@@ -108,7 +110,8 @@ class Results:
 
 
 def _relative_tolerance(exact: Array, error: float) -> float:
-    """The tolerance for an error, relative to the median magnitude of an output; 0 for integers and all-zero floats."""
+    """The tolerance for an error, relative to the median magnitude of an output's finite elements other than 0; 0 for
+    integers and for an output without such elements."""
     if not is_float(exact.dtype):
         return 0.0
     sizes = np.abs(exact[(exact != 0) & np.isfinite(exact)])
@@ -116,7 +119,8 @@ def _relative_tolerance(exact: Array, error: float) -> float:
 
 
 class Oracle:
-    """The unscheduled program, compiled in its float types and in float64; a program in float64, also in float32."""
+    """The unscheduled program, compiled under `strict` in its float types and in float64; one in float64 only, also in
+    float32. `threads` None is all cores. Raises InputError for a program without outputs."""
 
     def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
         module = module.clone()
@@ -139,7 +143,7 @@ class Oracle:
         return self._strict.arguments[: len(self._strict.arguments) - self._strict.outputs]
 
     def draw(self, random: np.random.Generator) -> list[Array]:
-        """Draw random inputs; constants have their own elements."""
+        """Draw random inputs; those whose elements the program states have these elements."""
         return [self._stated[n] if n in self._stated else draw(a, random) for n, a in enumerate(self.inputs)]
 
     def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
@@ -151,7 +155,8 @@ class Oracle:
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
-        """The results for inputs; `strict_outputs` are those in the program's float types, None to compute them."""
+        """The results for inputs; `strict_outputs` are those in the program's float types, None to compute them. The
+        error of a program in float64 is that in float32, by the ratio of their epsilons; 0 without floats."""
         native = strict_outputs or self.strict_results(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
@@ -243,7 +248,7 @@ def compile_strict(module: ModuleOp, name: str | None, threads: int | None = Non
 
 def _tile(schedule: Schedule, label: str) -> None:
     """Tile the two innermost spatial loops of a reduction whose last loop is spatial, by ROWS and COLUMNS, and make the
-    outermost loop parallel; leave other blocks unchanged, and those whose tiling is refused."""
+    outermost loop parallel; leave other blocks unchanged. A refused step ends the tiling of the block silently."""
     block = schedule.program.blocks[label]
     loops = schedule.get_loops(schedule.get_block(label))
     numbers = [loop.number for loop in schedule.program.enclosing(label)]

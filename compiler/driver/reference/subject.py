@@ -27,7 +27,7 @@ BYTES = 6
 class Subject:
     """A program to schedule, and the settings of compiling, running and checking it.
 
-    text: at the te or loop level. name: of the function, one of several.
+    text: at the te or loop level. name: of the function; None if it is the only one.
     policy: of floating point: strict, contract or fast.
     threads: of parallel loops; the runner gets as many cores.
     seed: of the random inputs.

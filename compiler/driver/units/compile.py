@@ -73,7 +73,8 @@ class LoweredCode:
 
 @dataclass(frozen=True)
 class LoweredUnit:
-    """A unit as LLVM IR. codes: the preparation, if there is one, and the function of each call. Others: see `Unit`."""
+    """A unit as LLVM IR. codes: the preparation, if there is one, and the function of each call. seconds: of lowering.
+    The other fields become those of the `Unit`."""
 
     codes: Sequence[LoweredCode]
     takes: tuple[int, ...]
@@ -88,11 +89,11 @@ class LoweredUnit:
         return tuple(code.text for code in self.codes)
 
     def compiled(self) -> Unit:
-        """Compile the texts to a unit. Raises TargetError if LLVM refuses one."""
+        """Compile the texts to a unit, for the host. Raises TargetError if LLVM refuses a text."""
         return self.with_objects(object_codes(self.texts, host()))
 
     def with_objects(self, codes: ObjectCodes) -> Unit:
-        """The unit with the machine code `codes` of its texts."""
+        """The unit with the machine code `codes` of `texts`, in their order; its seconds are those of both."""
         *before, call = [
             code.with_object(machine_code) for code, machine_code in zip(self.codes, codes.objects, strict=True)
         ]
@@ -101,7 +102,8 @@ class LoweredUnit:
 
 
 def compile_unit(job: CompileJob) -> Unit:
-    """Compile a unit of a program of groups. Raises what `lower_unit` does."""
+    """Compile a unit of a program of groups to machine code. Raises what `lower_unit` does, and TargetError if LLVM
+    refuses it."""
     return lower_unit(job).compiled()
 
 
@@ -187,14 +189,15 @@ def _replayed(job: CompileJob) -> Program:
 
 
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
-    """Lower a loop function to the low level, with its buffers planned; return a new module that contains it alone."""
+    """Lower a detached loop function to the low level, with its buffers planned; return the new module that owns it."""
     module = ModuleOp([function])
     to_code(module, "loop", policy)
     return module
 
 
 def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | None) -> LoweredCode:
-    """Lower a loop function of a unit to LLVM IR; `symbol` replaces the name of the unit in the function's symbol."""
+    """Lower a detached loop function of a unit to LLVM IR; `symbol` replaces the name of the unit in the function's
+    symbol. None keeps the name, and checks that callers with numpy arrays can pass the arguments."""
     module = lowered(function, policy)
     low = find_function(module)
     name = low.sym_name.data

@@ -57,15 +57,15 @@ class LlvmProcess:
         self._sent, self._waiting = deque[_Task](), deque[_Task]()
 
     def add(self, lowered: LoweredUnit, done: Callable[[Unit], object]) -> Future[Unit]:
-        """Queue a unit; return its future. `done` is called with the compiled unit."""
+        """Queue a unit; return its future. A later `add` or `wait` calls `done` with the compiled unit."""
         task = _Task(lowered, done)
         self._waiting.append(task)
         self.exchange(0.0)
         return task.future
 
     def wait(self) -> None:
-        """Wait for all units, doing queued ones in this process and freeing the garbage of lowering meanwhile. Raises
-        what LLVM's part does."""
+        """Wait for all units, compiling queued ones in this process and freeing the garbage of lowering meanwhile.
+        Raises TargetError if LLVM refuses a unit."""
         if self._sent:
             collect_young()
         while self._waiting or self._sent:
@@ -74,7 +74,8 @@ class LlvmProcess:
             self.exchange(0.0 if self._waiting else LOOK)
 
     def exchange(self, seconds: float) -> None:
-        """Receive the replies that arrive within `seconds`, and send queued units; a stopped process is ended."""
+        """Wait at most `seconds` for a reply, receive all that have arrived, and send queued units; kill a process that
+        a signal has stopped. Raises TargetError if LLVM refuses a unit."""
         if self._worker is not None and self._worker.is_stopped:
             self.end()
         self._send()

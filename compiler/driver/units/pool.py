@@ -76,7 +76,7 @@ def _keep(job: CompileJob, unit: Unit) -> None:
 
 
 def _kept(job: CompileJob) -> Unit | None:
-    """The cached unit of a job, under the job's name; None for a miss."""
+    """The cached unit of a job, under the job's name and with `seconds` 0; None for a miss."""
     unit = entries.get(Unit, [job.key])
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
@@ -119,7 +119,7 @@ class Team:
 
     @property
     def is_single(self) -> bool:
-        """Whether no other process takes whole calls, since there are fewer than HELPED cores."""
+        """Whether no other process takes whole calls, since the team may have fewer than HELPED processes."""
         return self._limit < HELPED
 
     def _pays(self, seconds: float) -> bool:
@@ -134,8 +134,9 @@ class Team:
         sizes: Sequence[int],
         done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> list[Result]:
-        """Make calls, which must pickle, the largest `sizes` first, and return their results in order. `done` receives
-        the position and the result of each call as it finishes. Raises what the calls do."""
+        """Make calls, which must pickle, the largest `sizes` first, and return their results in the order of `calls`.
+        `done` receives the position and the result of each call as it finishes, perhaps in another thread. Raises what
+        the calls do."""
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
             helper.works.put(work)
@@ -208,8 +209,8 @@ class _Work(Generic[Result]):
         self._done(position, result)
 
     def seconds_left(self) -> float:
-        """The estimated seconds of the calls not yet taken, by the seconds per size of finished ones. Sizes 4 done in 2
-        s, 3 and 1 left: 2 * (3 + 1) / 4 = 2 s."""
+        """The estimated seconds of the calls not yet taken, by the seconds per size of finished ones; LEAST a call if
+        none has finished. Sizes 4 done in 2 s, 3 and 1 left: 2 * (3 + 1) / 4 = 2 s."""
         if not self._finished:
             return LEAST * len(self._left)
         return self._seconds * sum(self._sizes[n] for n in list(self._left)) / self._finished

@@ -94,8 +94,8 @@ class NativeCode:
         fixed: FixedArguments = NO_FIXED_ARGUMENTS,
         facts: BuildFacts = UNKNOWN_FACTS,
     ) -> Kernel:
-        """Load the function as a kernel; `fixed` are the arguments that are the same in every call. Raises TargetError
-        if no library here has a function that it calls, or if the system refuses tile registers."""
+        """Load the function as a kernel with texts by level; `fixed` are the arguments that are the same in every call.
+        Raises TargetError if no library here has a function that it calls, or if the system refuses tile registers."""
         machine = host()
         if self.tiles and not missing_features(machine):
             permit_tiles()
