@@ -18,7 +18,7 @@ from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
-    """Replace buffers that a block accesses, also as a table, by those of the same shape in `names`."""
+    """Rename the buffers that a block accesses, its table included, by `names`, from old names to new ones."""
 
     def redirect(access: Access) -> Access:
         return replace(access, buffer=names.get(access.buffer, access.buffer))
@@ -50,7 +50,8 @@ def _before_reads(program: Program, block: str, buffer: str) -> int | str:
 def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
-    """Build a nest that copies each source to its target of shape `shape`; return its block's label and the nest."""
+    """Build a nest for the position of the node `place` that copies each source to its target of shape `shape`; return
+    its block's label and the nest."""
     reads = [source for source, _ in copies]
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]
@@ -76,11 +77,11 @@ def copy_block(
 
 
 def copy_loops(program: Program, block: Block, spans: Sequence[Interval], taken: set[str]) -> Node:
-    """Nest a copying block in loops over spans of its axes, one for each axis, with labels that are not taken."""
+    """Nest a copying block in a loop for each axis with a span of several elements; adds their labels to `taken`."""
     return nest_over(program, block, dict(enumerate(spans)), [axis.label for axis in block.axes], taken)
 
 
 def _location(program: Program, place: int | str) -> LocationAttr:
-    """The location of the first block at or inside a node."""
+    """The location of the first block at or inside a node; UNKNOWN_LOC without one."""
     node = program.blocks[place] if isinstance(place, str) else program.loops[place]
     return next((block.location for block in blocks_in(node)), UNKNOWN_LOC)

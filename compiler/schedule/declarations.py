@@ -71,7 +71,8 @@ def _parameter_faults(primitive: Primitive) -> Iterator[str]:
 
 
 def _result_faults(primitive: Primitive) -> Iterator[str]:
-    """Yield a sentence for results of an unknown kind, and for a consumed name that is no handle parameter."""
+    """Yield a sentence for results of an unknown kind, a list among several results, and a consumed name that is no
+    handle parameter."""
     kinds = {name: kind for name, kind in primitive.gives.items() if kind.removesuffix("*") not in TYPES}
     if kinds:
         name, kind = next(iter(kinds.items()))

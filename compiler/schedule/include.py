@@ -65,7 +65,7 @@ class IncludeOp(SchedOp):
 
     @classmethod
     def of(cls, recipe: str, sizes: DictionaryAttr, way: str, version: str = "") -> IncludeOp:
-        """Build the op without its block."""
+        """Build the op without its operand, the block; empty sizes, way and version are omitted."""
         properties = {
             "recipe": SymbolRefAttr(recipe),
             "sizes": sizes if sizes.data else None,
@@ -117,12 +117,12 @@ def size_attribute(size: object) -> Attribute:
 
 
 def sizes_attribute(sizes: Mapping[str, object]) -> DictionaryAttr:
-    """Encode a map from the names of choices to sizes. Raises ScheduleError."""
+    """Encode a map from the names of choices to sizes. Raises ScheduleError for a value that is no size."""
     return DictionaryAttr({name: size_attribute(size) for name, size in sizes.items()})
 
 
 def included(op: IncludeOp, block: str) -> str:
-    """Print an op as a call of `Schedule.include`; `block` is the variable of its block."""
+    """Print an op as a call of `Schedule.include`; `block` is the variable of its block. The version is left out."""
     sizes = {} if op.sizes is None else {name: plain_size(size) for name, size in op.sizes.data.items()}
     stated = ", {" + ", ".join(f'"{name}": {size}' for name, size in sizes.items()) + "}" if sizes else ""
     way = "" if op.way is None else f', way="{op.way.data}"'
@@ -141,7 +141,8 @@ def plain_size(size: Attribute) -> int | list[int]:
 
 
 def choice_names(ops: Sequence[Operation]) -> dict[Operation, str]:
-    """Map each choice among ops to a unique name: `location`, the name hint of its first result, or `size`."""
+    """Map each choice among ops to a unique name: `location`, the name hint of its first result, or `size`, with a
+    number if it is taken."""
     names: dict[Operation, str] = {}
     for op in ops:
         if not applies(op, *CHOICES):

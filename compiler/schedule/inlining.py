@@ -10,7 +10,8 @@ from compiler.schedule.plan import block_place, refuse
 
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:
-    """Map each axis to the dimension of a target that it indexes alone. Refuses if an axis longer than 1 has none."""
+    """Map each axis to the dimension of the target at position `target` that it indexes alone. Refuses an index that is
+    neither a constant nor an axis of its own, and an axis longer than 1 without a dimension."""
     dimensions: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
@@ -26,7 +27,7 @@ def inverse(block: Block, target: int = 0) -> dict[int, int]:
 
 
 def without_unused(block: Block) -> Block:
-    """Remove the reads that the body of a block does not use."""
+    """Remove the reads that the body of a block does not use; the same object if it uses all."""
     used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
     if len(used) == len(block.reads):
         return block

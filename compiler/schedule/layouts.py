@@ -20,7 +20,8 @@ def no_temporary(program: Program, buffer: str) -> str:
 
 
 def temporary(program: Program, block: str, name: str | None = None) -> Buffer:
-    """Find a temporary by its name or, without one, as the only target of a block. Raises ScheduleError."""
+    """Find a temporary by its name or, without one, as the only target of a block. Raises ScheduleError for an
+    argument, a constant or an unknown name, and for several targets."""
     name = name if name is not None else only_target(program.blocks[block])
     if name not in program.allocs:
         refuse(f"buffer '{name}'", no_temporary(program, name))

@@ -22,7 +22,7 @@ class ScheduleQueries(Protocol):
         """The scheduled program."""
 
     def handle_on(self, value: int | str) -> Handle | None:
-        """A handle on a loop or block that no step has consumed; None if the script has none."""
+        """The handle on a loop, by number, or a block, by label, that no step has consumed; None without one."""
 
     def call(self, primitive: Primitive, *args: object) -> list[Handle]:
         """Apply a primitive, and return its results."""
@@ -32,7 +32,8 @@ class ScheduleQueries(Protocol):
 
 
 def handles_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
-    """Replace names in the argument of a handle parameter by handles. Raises ScheduleError."""
+    """Replace names of blocks and loops in an argument by handles; other values stay. Raises ScheduleError if
+    unknown."""
     if kind.several and isinstance(value, tuple | list):
         return [_handle_of(s, kind, each) for each in value]
     return _handle_of(s, kind, value)
@@ -52,7 +53,8 @@ def block_named(s: ScheduleQueries, label: str) -> Handle:
 
 
 def loop_named(s: ScheduleQueries, name: str) -> Handle:
-    """The handle of the loop "C.k", the loop k around the block C; or of "k", if only one loop has that name.
+    """The handle of the loop "C.k", the loop k around the block C; or of "k", if only one loop has that name. Raises
+    ScheduleError for any other name.
 
     Labels have dots too: the block is the longest label before a dot around which there is such a loop.
     """
@@ -76,7 +78,8 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
 
 
 def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
-    """The handle of the loop with a label around a block. Raises ScheduleError if there is none."""
+    """The handle of the loop with a label around a block, by a new get_loops if needed. Raises ScheduleError if
+    none."""
     block_label = s.label(block)
     for loop in s.program.enclosing(block_label):
         if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:

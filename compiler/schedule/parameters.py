@@ -67,11 +67,11 @@ class Parameter:
         return replace(self, option=option)
 
     def definitions(self, name: str) -> dict[str, object]:
-        """The fields of the op, as irdl defines them."""
+        """Map the names of the op's fields that hold the parameter to their definitions by irdl."""
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:
-        """Encode an argument of the method as operands and properties. Raises ScheduleError."""
+        """Encode an argument of the method as operands and properties. Raises ScheduleError if it is invalid."""
         return Fields()
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
@@ -79,7 +79,7 @@ class Parameter:
         return None
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
-        """Print the argument as Python; None for the default."""
+        """Print the argument as Python; None for the default. `names` maps handles to variables."""
         return None
 
     def fault(self, op: SchedOp, name: str) -> str:
@@ -151,7 +151,8 @@ class AttributeParameter(Parameter):
     default: Value = None
 
     def such_that(self, test: Callable[[Value], bool], sentence: str) -> Self:
-        """The same kind with a further condition; `sentence` refuses a value that fails it."""
+        """The same kind with a further condition; `sentence`, with the value for its `{}`, refuses a value that fails
+        it."""
         return replace(self, tests=(*self.tests, (test, sentence)))
 
     def or_else(self, default: Value) -> Self:

@@ -23,7 +23,8 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 def moved_nest(
     program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
-    """Build the nest of a block that moves into `node`: loops over `spans` and all reduce axes; its guard is `when`."""
+    """Build the nest of a block that moves into `node`: loops over `spans` and all reduce axes; its guard is `when`.
+    Refuses another axis that is bound to loops elsewhere."""
     around = (*program.enclosing(node.number), node)
     used_labels = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)
@@ -41,6 +42,7 @@ def nest_over(
     program: Program, block: Block, spans: Mapping[int, Interval], labels: Sequence[str], taken: set[str]
 ) -> Node:
     """Nest a block in a new loop for each axis with a span of several elements; axes without a span keep their binding.
+    `labels` are those of the loops, by axis, with a number if in `taken`, which grows.
 
     Spans `i .. i + 2` and `0 .. 3` of axes of 8 and 4 elements:
         loop.for "x" = 3 { loop.for "y" = 4 { if i + x < 8: S(i + x, y) } }

@@ -15,7 +15,8 @@ from compiler.support.errors import ScheduleError
 
 @dataclass(frozen=True)
 class Plan(Step):
-    """A planned step, with the loops, blocks and parameters that it returns, and the decision of a choice.
+    """A planned step, with the loops, blocks and parameters that it returns, and the decision of a choice. Loops are
+    given by number or location, blocks by label ("" for none), parameters by value.
 
     >>> A = te.placeholder((64,), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
@@ -150,21 +151,22 @@ def no_gather(place: str, block: Block) -> None:
 
 
 def only_target(block: Block) -> str:
-    """The only target of a block. Raises ScheduleError if it has several."""
+    """The only target of a block. Raises ScheduleError if it has none or several."""
     if len(block.writes) != 1:
         refuse(block_place(block.label), f"it writes {len(block.targets)} buffers, not one")
     return block.writes[0].buffer
 
 
 def without_kind_around(program: Program, loop: int, kind: str, description: str, hint: str = "") -> None:
-    """Require that no loop around or inside a loop has a kind, which a refusal calls `description`."""
+    """Require that no loop around or inside a loop has a kind, which a refusal calls `description`; `hint` ends its
+    sentence."""
     for node in (*program.enclosing(loop), *loops_in(*program.loops[loop].body)):
         if node.kind == kind:
             refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {description} already{hint}")
 
 
 def with_kind(program: Program, loop: int, kind: str) -> Plan:
-    """Plan to give a serial loop a kind."""
+    """Plan to give a serial loop a kind. Refuses a loop of another kind."""
     node = program.loops[loop]
     if node.kind != "serial":
         refuse(loop_place(program, loop), f"it is {node.kind} already")

@@ -45,7 +45,8 @@ _EXAMPLE_HANDLES = {
 
 @dataclass(frozen=True)
 class Primitive:
-    """A declared primitive: `plan` maps a program and parameters to the planned step.
+    """A declared primitive: `plan` maps a program and parameters to the planned step. The other fields are the
+    arguments of `@primitive`.
 
     >>> split = strata.schedule.PRIMITIVES["split"]
     >>> split.pass_name, split.consumes, dict(split.gives)
@@ -125,7 +126,8 @@ class Primitive:
         return values
 
     def planned(self, state: State, op: SchedOp) -> Plan:
-        """Plan an op. Raises ScheduleError for a refusal."""
+        """Plan an op. Raises ScheduleError for a refusal, and if the plan returns more or fewer results than the op
+        has."""
         with refused_by(self.name):
             values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
             plan = self.plan(state.program, **values)
@@ -233,7 +235,7 @@ def primitive(
     results by kind: block, loop or param; `loop*` is any number of loops. `consumes` are the parameters whose handles
     are invalid afterwards. `check` verifies the op as a whole. With `placed_by`, the pass has an option `at`, a loop to
     which that primitive moves the resulting block. Parameters are in the order of the op's operands. The function is
-    returned unchanged.
+    returned unchanged. Raises InputError if another file has a primitive of that name.
 
     >>> unroll = strata.schedule.PRIMITIVES["unroll"]
     >>> unroll.syntax, list(unroll.parameters)

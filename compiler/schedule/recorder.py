@@ -129,7 +129,7 @@ class Recorder(Unpicklable):
         return self.fork()[0]
 
     def verify(self) -> Verdict:
-        """Prove or refute that the scheduled function computes the same as the original.
+        """Prove or refute that the scheduled function computes the same as the original; the verdict may be undecided.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> outer, inner = s.split("B.i0", [2, 4])
@@ -139,7 +139,7 @@ class Recorder(Unpicklable):
         return verify_schedule(self.program, self.unscheduled)
 
     def label(self, handle: Handle) -> str:
-        """The label of the block or loop of a handle.
+        """The label of the block or loop of a live handle. Raises ScheduleError for any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.label(s.get_block("B")), s.label(s.get_loops("B")[0])
@@ -151,7 +151,7 @@ class Recorder(Unpicklable):
         return self.program.loops[value].label if isinstance(value, int) else value
 
     def extent(self, loop: Handle) -> int:
-        """The extent of a loop.
+        """The extent of a loop, by its live handle. Raises ScheduleError for any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.extent(s.get_loops("B")[0])
@@ -165,7 +165,7 @@ class Recorder(Unpicklable):
         return self.program.loops[value].extent
 
     def value(self, parameter: Size) -> int:
-        """The integer of a parameter, or of a constant.
+        """The integer of a parameter, or of a constant. Raises ScheduleError for any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.sample_categorical([4, 8], decision=1))
@@ -179,7 +179,8 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program before a choice was decided; `choice` is its first result.
+        """The program before a choice was decided; `choice` is its first result. Raises ScheduleError for any other
+        value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> choice, decided = s.sample_categorical([4, 8], decision=1), s.program
@@ -193,7 +194,8 @@ class Recorder(Unpicklable):
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """The number of the loop, or the label of the block, of a handle that may be consumed.
+        """The number of the loop, the label of the block or the integer of the parameter of a handle, which may be
+        consumed; ROOT or INLINE for a location. Raises ScheduleError for any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.meaning(s.get_block("B")), s.meaning(s.get_loops("B")[0])
@@ -224,7 +226,8 @@ class Recorder(Unpicklable):
         return f"{shown} is not the handle of a block or loop of this schedule"
 
     def python(self, schedule: str = "s") -> str:
-        """The script as a Python function of a schedule, which records the same script.
+        """The script as a Python function of a schedule, which records the same script; `schedule` is its argument's
+        name.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.parallel("B.i0")
@@ -323,7 +326,7 @@ class Recorder(Unpicklable):
     def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
         """Apply a primitive to the arguments of its method, record its op, and return its results.
 
-        Raises ScheduleError.
+        Raises ScheduleError for invalid arguments and a refusal; then nothing is recorded.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> loops = s.call(strata.schedule.PRIMITIVES["split"], "B.i0", [2, 4])
@@ -355,7 +358,8 @@ class Recorder(Unpicklable):
         return primitive.planned
 
     def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Replace names in the arguments of a call by handles. Raises ScheduleError."""
+        """Replace names in the arguments of a call by handles. Raises ScheduleError for a name without a block or
+        loop."""
         with refused_by(primitive.name):
             return {
                 name: handles_of(self, kind, value) if isinstance(kind, HandleParameter) else value
@@ -401,7 +405,8 @@ class Recorder(Unpicklable):
         tiles: Sequence[Size] = (),
         order: Sequence[int] = (),
     ) -> None:
-        """Index a temporary through a map, or a Python function of its indices; or store it in blocks.
+        """Index a temporary through a map, or a Python function of its indices; or store it in blocks of the sizes
+        `tiles`, one for each dimension, with the resulting dimensions in `order`.
 
         >>> A = te.placeholder((8, 4), name="A")
         >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
@@ -435,7 +440,8 @@ class Recorder(Unpicklable):
         decision: int | None = None,
         name: str | None = None,
     ) -> Handle:
-        """Choose one of several integers, uniformly without probabilities. `name` is the name of the handle.
+        """Choose one of several integers, uniformly without probabilities. `decision` is the position of the chosen
+        integer, drawn if None; `name` is the name of the handle.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> loops = s.split("B.i0", [None, s.sample_categorical([4, 8], decision=1)])
@@ -448,7 +454,7 @@ class Recorder(Unpicklable):
         return chosen
 
     def multiple(self, size: Size, factor: int) -> Size:
-        """Multiply a parameter or a constant by an integer.
+        """Multiply a parameter or a constant by an integer: a handle for a parameter, an integer for a constant.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.multiple(s.sample_categorical([4, 8], decision=1), 2))
@@ -459,7 +465,7 @@ class Recorder(Unpicklable):
         return self.call(PRIMITIVES["multiple"], size, factor)[0]
 
     def product(self, *sizes: Size) -> Size:
-        """The product of parameters and constants.
+        """The product of parameters and constants: an integer if all are constants, else a handle.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.product(3, s.sample_categorical([4, 8], decision=1)))
@@ -491,7 +497,8 @@ def _checked_module(x: object, name: str | None) -> ModuleOp:
 
 
 def _loop_module(x: object) -> ModuleOp:
-    """The module of a caller's function; a te function is lowered without changes."""
+    """The module of a caller's function; a te function is lowered without changes. Raises ScheduleError for any other
+    value, and for te with large constants."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         reason = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
@@ -511,6 +518,7 @@ def _at(op: Operation, error: ScheduleError) -> ScheduleError:
 
 
 def _includer(schedule: Recorder, facts: Attribute | None = None) -> Includes:
-    """The interpreter of includes; imported by name, since the recipes' package imports this one."""
+    """The interpreter of includes for the machine of `facts`, the attribute MACHINE of a script; imported by name,
+    since the recipes' package imports this one."""
     includer: Includes = import_module(INCLUDER).Includer(schedule, facts)
     return includer

@@ -30,8 +30,8 @@ class Interval:
 def region(
     program: Program, buffer: str, blocks: Sequence[Block], outer: set[int], writes: bool | None
 ) -> list[Interval]:
-    """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed outer loops; the
-    whole buffer if there are none.
+    """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed loops `outer`, an
+    interval for each dimension; the whole buffer without any such access.
 
     A hull: exact for boxes; where two lower ends do not differ by a constant, the whole dimension.
     """
@@ -51,7 +51,8 @@ def region(
 
 
 def _clipped(span: Interval, size: int) -> Interval:
-    """Clip a span to its dimension: a constant one exactly; a moving one as long as it becomes the whole dimension."""
+    """Clip a span to its dimension: a constant one exactly; one that moves to the whole dimension if it is at least as
+    long."""
     if span.low.is_constant:
         low = max(span.low.constant, 0)
         high = min(span.low.constant + span.extent, size)
@@ -60,7 +61,8 @@ def _clipped(span: Interval, size: int) -> Interval:
 
 
 def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Interval:
-    """The values of an index for fixed outer loops: `2*i + j` for outer i and j in [0, 3) is 3 elements from `2*i`."""
+    """The values of an index for fixed outer loops: `2*i + j` for outer i and j in [0, 3) is 3 elements from `2*i`. All
+    `size` elements if that is undecided."""
     low, extra_low, extra_high = lin.constant(form.constant), 0, 0
     for atom, factor in form.terms:
         variables = lin.variables_of(atom)
@@ -204,7 +206,7 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:
-    """Replace the buffer of the allocation of the buffer `name`."""
+    """Replace the buffer of the allocation of the buffer `name`; accesses stay."""
     return program.replaced((name,), lambda _: [Alloc(buffer)])
 
 
@@ -222,7 +224,8 @@ def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
 
 
 def alloc_first(program: Program, name: str) -> Program:
-    """Move an allocation before the first use of its buffer, within the same body."""
+    """Move an allocation before the first use of its buffer, within the same body; no change if it is there already, or
+    for no temporary."""
     if name not in program.allocs:
         return program
     place = program.places[(name,)]

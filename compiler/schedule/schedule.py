@@ -18,7 +18,7 @@ from compiler.schedule.script import Script, script_of
 from compiler.support.text import similar_names
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
-"""Names that TVM has for primitives."""
+"""Map TVM's names of primitives to the names here."""
 ELSEWHERE = {
     "tile": "split each loop, then reorder: the pass tile does both",
     "blockize": "tensorize matches the loops of a block as they are",
@@ -111,7 +111,8 @@ for _name, _meant in ALIASES.items():
 
 
 def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
-    """Apply a script to a new schedule of a function, or of a Schedule's original. Raises ScheduleError.
+    """Apply a script to a new schedule of a function, or of a Schedule's original. Raises ScheduleError at the first
+    refusal.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

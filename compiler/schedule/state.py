@@ -40,7 +40,8 @@ class UnitLoop:
 class State:
     """The program and the script so far. By handle: `values`, its loop, block or integer; `names`, its label;
     `consumed`, the primitive that consumed it; `units`, an omitted loop; `decided`, the program before a choice (by its
-    first result). `handles` lists the handles on each loop and block."""
+    first result). `handles` lists the handles on each loop and block. `script` is the body of the script, `judged`
+    whether steps are checked for legality."""
 
     program: Program
     random: random.Random
@@ -197,7 +198,7 @@ class State:
 
     def loop(self, value: SSAValue, special: bool = False) -> int:
         """The number of the loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a consumed
-        handle."""
+        handle, one of another schedule and, without `special`, a location."""
         number = self._live(value, "loop")
         assert isinstance(number, int)
         if number < 0 and not special:
@@ -205,7 +206,8 @@ class State:
         return number
 
     def block(self, value: SSAValue) -> str:
-        """The label of the block of a handle. Raises ScheduleError for a consumed handle."""
+        """The label of the block of a handle. Raises ScheduleError for a handle of a loop, of another schedule, or
+        consumed."""
         label = self._live(value, "block")
         if not isinstance(label, str):
             raise ScheduleError("it takes the handle of a block, not of a loop")

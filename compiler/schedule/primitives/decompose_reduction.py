@@ -59,7 +59,8 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
 
 
 def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list[Condition]:
-    """Conditions of an init in `loops`: first iterations of reduce loops. Refuses loops of both kinds or no axis."""
+    """Conditions of an init in `loops`: first iterations of reduce loops. Refuses loops that bind axes of both kinds,
+    or none."""
     reduced, spatial = block.loops_of(True), block.loops_of(False)
     for node in loops:
         if node.extent > 1 and (node.number in reduced) == (node.number in spatial):

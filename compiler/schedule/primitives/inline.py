@@ -68,7 +68,8 @@ def inline(program: Program, block: str) -> Plan:
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:
-    """Require that no block writes a block's inputs until its last consumer has read, and that they live there."""
+    """Require that no block writes a block's inputs until its last consumer has read, and that these live where
+    consumers read."""
     order = [node.label for node in walk(program.body) if isinstance(node, Block)]
     top = {b: program.places[b].positions[0] for b in order}
     last = max(top[r.label] for r in readers)
@@ -100,7 +101,8 @@ def _before_both(program: Program, writer: Block, buffer: str, block: Block, rea
 def _absorbed(
     consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]], program: Program
 ) -> Block:
-    """Return the consumer with each read of a target replaced by the reads and the body of the dropped block."""
+    """Return the consumer with each read of a target replaced by the reads and the body of the dropped block.
+    `inverses` maps each target to its position and the dimension that each axis indexes."""
     reads: list[Access] = []
     types: list[Attribute] = []
     values: dict[int, body.Scalar] = {}
@@ -181,7 +183,8 @@ def _dividends(form: Linear) -> list[Linear]:
 def _inner_reads(
     dropped: Block, axes: dict[int, Linear], where: tuple[Condition, ...], ranges: lin.Ranges
 ) -> list[Access]:
-    """The reads of the dropped block at forms over the consumer's axes, under the conditions `where`."""
+    """The reads of the dropped block under the conditions `where`, with its axes replaced by `axes`, forms over the
+    consumer's axes."""
     inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
         moved_access = access_at(access, axes, ranges)

@@ -36,10 +36,8 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 
     Requires a block without reduction that reads one element of the producer's buffer for each of its instances,
     through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap and hold
-    nothing that it does not read. Refused
-    where a dependence would be reversed, as before the producer's reduction has ended, and for a gather from that
-    buffer.
-    Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
+    nothing that it does not read. Refused where a dependence would be reversed, as before the producer's reduction has
+    ended, and for a gather from that buffer. Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
     """
     if loop == ROOT:
         return Plan(program)
@@ -86,7 +84,8 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 def _consumed_axes(
     program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Interval], outer: set[int]
 ) -> dict[int, Interval]:
-    """Map the axes of the consumer to their spans in one iteration: one value if outer loops bind an axis."""
+    """Map the axes of the consumer to their spans in one iteration: one value if outer loops bind an axis. Refuses a
+    dimension of the index that is not an axis plus a constant."""
     by_axis: dict[int, Interval] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:
@@ -138,7 +137,8 @@ def _last_rounds(
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
-    """Shrink a buffer to the region `spans` and allocate it in the loop, if all its uses are inside; else no change."""
+    """Shrink a temporary to the region `spans` and allocate it in the loop, if all its uses are inside, none is a
+    gather from it, and each iteration writes what it reads; else no change."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}
     users = after.readers.get(buffer, []) + after.writers[buffer]

@@ -76,7 +76,7 @@ def _is_plain(program: Program, buffer: str) -> bool:
 
 def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int, int]:
     """Map each dimension of the buffer that the consumer reads to the axis that indexes it, without dimensions of
-    extent 1."""
+    extent 1. Refuses a consumer that does not read each element once."""
     place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(read.index):

@@ -36,9 +36,9 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
 
     The loop becomes spatial for the partial results, so it can run concurrently. It is the first axis of their buffer,
     also where the result has axes: C.rf[k.0, i]. `transform_layout` with `lambda k, i: (i, k)` makes vectors along the
-    loop contiguous. If the loop steps from part to part of the
-    reduce axes, the partial results reduce over one part each. Works for any combiner, joint ones too; floating-point
-    sums are reassociated, which a te reduction permits. Several targets have a buffer each.
+    loop contiguous. If the loop steps from part to part of the reduce axes, the partial results reduce over one part
+    each. Works for any combiner, joint ones too; floating-point sums are reassociated, which a te reduction permits.
+    Several targets have a buffer each.
 
     Requires a reduction with an implicit init, and a loop that binds reduce axes of it only.
     Elsewhere: TVM rfactor, Halide rfactor.

@@ -140,7 +140,8 @@ def _composed(parted: Plan, inner: Plan) -> dict[str, dict[int, Linear]]:
 
 
 def _padded(program: Program, node: Loop, extent: int) -> Program:
-    """Lengthen a loop to `extent`, extend the axes that it binds, and pad their temporaries. Raises ScheduleError."""
+    """Lengthen a loop to `extent`, extend the axes that it binds, and pad their temporaries. Raises ScheduleError if a
+    block or a buffer cannot be padded."""
     place = loop_place(program, node.number)
     grown = dict(program.ranges) | {node.number: (0, extent - 1)}
     buffers: dict[str, Buffer] = {}

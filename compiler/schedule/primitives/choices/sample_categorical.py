@@ -49,8 +49,8 @@ def sample_categorical(
       ->
         %v = sample_categorical [2, 4, 8] decision 1      // 4
 
-    The decision is the position of the chosen integer. Requires probabilities that sum to 1, and of a decision that it
-    is a position. Elsewhere: TVM sample_categorical.
+    The decision is the position of the chosen integer; without probabilities, all have the same. Requires probabilities
+    that sum to 1, and of a decision that it is a position. Elsewhere: TVM sample_categorical.
     """
     position = random.choices(range(len(candidates)), probabilities)[0] if decision is None else decision
     return Plan(program, params=(candidates[position],), decision=position)

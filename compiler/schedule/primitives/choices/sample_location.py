@@ -39,7 +39,8 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
 
 
 def locations(program: Program, label: str) -> list[int]:
-    """The loops at which a block can be computed, outermost first: those around all consumers, not around itself."""
+    """The loops at which a block can be computed, outermost first: those around all consumers, not around itself; []
+    without a consumer."""
     outer_loops = [
         [loop.number for loop in program.enclosing(reader.label)]
         for name in program.blocks[label].targets

@@ -9,7 +9,7 @@ from compiler.schedule.primitive import primitive
 
 BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
 SPELLINGS = {f"{what}Idx.{axis}": f"{what}_{axis}" for what in ("block", "thread") for axis in "xyz"}
-"""The same indices as kernels and TVM write them."""
+"""Map the indices as kernels and TVM write them to those of BINDINGS."""
 
 TOGETHER = "; what threads do together stands outside their loops: reorder and compute_at come before bind"
 
