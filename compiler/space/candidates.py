@@ -43,7 +43,8 @@ class Space(Protocol):
         """The number of options of each choice, a tuple a sketch."""
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
-        """The features of candidates of one sketch, whose positions are (n, choices); a space may defer some."""
+        """The features of candidates of one sketch, whose positions are (n, choices), in this order; a space may defer
+        some."""
 
     def script(self, candidate: Candidate) -> str:
         """A candidate's transform script, all decisions made."""
@@ -65,7 +66,7 @@ class Pool:
         return Pool(self.candidates + other.candidates, np.concatenate([self.values, other.values]))
 
     def subset(self, keep: Sequence[int] | NDArray[np.int64]) -> Pool:
-        """A pool of the candidates at some positions, with their features."""
+        """A pool of the candidates at the positions `keep`, with their features, in the order of `keep`."""
         return Pool(tuple(self.candidates[i] for i in keep), self.values[np.asarray(keep, dtype=np.int64)])
 
 
@@ -89,7 +90,7 @@ def candidate_count(sizes: Sequence[tuple[int, ...]]) -> int:
 
 
 def is_in_space(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
-    """Whether a space, whose sketches have choices with `sizes` options, has a candidate."""
+    """Whether a space has a candidate. `sizes`: for each sketch the number of options of each choice."""
     sketch, positions = candidate
     if not 0 <= sketch < len(sizes) or len(positions) != len(sizes[sketch]):
         return False
@@ -116,7 +117,8 @@ def distance(left: Candidate, right: Candidate) -> int | None:
 
 
 def filter_candidates(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
-    """Request the features of candidates, sketch by sketch; split these into feasible, refused and deferred ones."""
+    """Request the features of candidates, sketch by sketch, and split the candidates into feasible, refused and
+    deferred ones. Those of one sketch stay in order."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
         by_sketch[sketch].append(positions)

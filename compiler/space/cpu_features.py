@@ -42,7 +42,8 @@ MOST_INSTRUCTIONS = 1024
 
 @dataclass(frozen=True)
 class Touch:
-    """An access of a block, its index in terms of the loops; `weight` is the bytes of an element."""
+    """An access of a block, its index in terms of the loops; `shape` is the buffer's, `weight` the bytes of an
+    element."""
 
     buffer: str
     index: tuple[Linear, ...]
@@ -52,11 +53,12 @@ class Touch:
 
     @cached_property
     def loops(self) -> set[int]:
-        """The numbers of the loops that its index depends on."""
+        """The numbers of the loops that the index depends on."""
         return set().union(*(form.variables() for form in self.index))
 
     def bytes(self, free: set[int], ranges: lin.Ranges) -> Number:
-        """The bytes of its footprint while the loops in `free` run and all others are fixed."""
+        """The bytes of the footprint while the loops of the numbers `free` run and all others are fixed. ranges: of the
+        program's loops, by number."""
         # A[4 * i + j, k] of f32 and shape (64, 32), j in 0..3, k in 0..31: 4 * 4 * 32 = 512 for free j and k.
         size: Number = self.weight
         for form, extent in zip(self.index, self.shape, strict=True):
@@ -66,7 +68,8 @@ class Touch:
         return size
 
     def stride(self, loop: int) -> int:
-        """The class of its stride along a loop: 0 for none, 1 for one element, 2 for any other."""
+        """The class of the stride along the loop of a number: 0 if the index does not depend on it, 1 for one element,
+        2 for any other stride."""
         if loop not in self.loops:
             return 0
         step: Number = 0
@@ -94,7 +97,8 @@ class BlockView:
 
     @cached_property
     def tile(self) -> tuple[Loop, ...]:
-        """The innermost unrolled and vectorized loops."""
+        """The unrolled and vectorized loops innermost in the nest, outermost first; empty if the innermost loop is
+        neither."""
         innermost: list[Loop] = []
         for loop in reversed(self.loops):
             if loop.kind not in ("unrolled", "vectorized"):
@@ -130,7 +134,7 @@ class BlockView:
 
 
 def float_product(numbers: Iterable[Number]) -> Number:
-    """The product as a float, since work and traffic exceed 64 bits; traced if a factor is."""
+    """The product as a float, since work and traffic exceed 64 bits; traced if a factor is; 1.0 without factors."""
     total: Number = 1.0
     for number in numbers:
         total = total * (number / 1)
@@ -138,7 +142,7 @@ def float_product(numbers: Iterable[Number]) -> Number:
 
 
 class ProgramView:
-    """A program's statements, and the footprint of each loop, computed once."""
+    """A program's statements (BlockView by label), and the footprint of each loop, computed once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -153,7 +157,8 @@ class ProgramView:
         return [self.statements[block.label] for block in blocks_in(loop)]
 
     def touched(self, loop: Loop) -> dict[str, Number]:
-        """The footprint of one run of a loop, in bytes by buffer: of several accesses the largest one's."""
+        """The footprint of one run of a loop, all loops inside it included, in bytes by buffer: of several accesses the
+        largest."""
         sizes = self._touched.get(loop.number)
         if sizes is None:
             sizes = self._touched[loop.number] = {}
@@ -175,7 +180,8 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 @dataclass(frozen=True)
 class ExtractedFeatures:
-    """The features of a program; and for the reasons not to build it, REASONS from 1 on, 1 if it applies, else 0."""
+    """The features of a program; and for each reason not to build it, in the order of REASONS from 1 on, 1 if it
+    applies, else 0. The reasons `script` and LATER, which a space gives, are left out."""
 
     features: list[Number]
     infeasible: list[Number]
@@ -232,7 +238,7 @@ def _of_program(program: Program, statements: Sequence[BlockView], useful: float
 
 
 def float_sum(numbers: Iterable[Number]) -> Number:
-    """The sum as a float; traced if a summand is."""
+    """The sum as a float; traced if a summand is; 0.0 without summands."""
     total: Number = 0.0
     for number in numbers:
         total = total + number
@@ -302,8 +308,8 @@ def registers(s: BlockView) -> Number:
 
 
 def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
-    """The features of the loops outside the register tile, innermost first: the extent, whether it reduces, and the
-    footprint in units of L1 and of L2."""
+    """The features of the DEPTHS innermost loops outside the register tile, innermost first: the extent, whether it
+    reduces, and the footprint in units of L1 and of L2; 0 for missing loops."""
     reducing = s.block.loops_of(True)
     features: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:
@@ -319,7 +325,7 @@ WIDTH = PROGRAM + BLOCKS * BLOCK
 
 
 def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
-    """The bytes that a block's loops fetch from beyond a cache of some size.
+    """The bytes that a block's loops fetch from beyond a cache of `size` bytes.
 
     The footprint of the outermost loop that fits stays in the cache. A step of the loop around it fetches the buffers
     again that depend on that loop; a step of a loop further out fetches all of them again.

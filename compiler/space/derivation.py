@@ -25,8 +25,8 @@ from compiler.types.machines import Gpu, Machine
 
 @dataclass(frozen=True)
 class Derived:
-    """The sketches of a program, the preferred one first. `dropped`: alternatives that were refused, with the reason.
-    `unused`: a message for each plugin rule whose alternatives were all refused.
+    """The sketches of a program, the preferred one first, the program as written last. `dropped`: alternatives that
+    were refused, with the reason. `unused`: a message for each plugin rule whose alternatives were all refused.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -66,7 +66,8 @@ class Derivation:
 
 
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
-    """Derive the sketches of an unscheduled program by rules; the last sketch is the program as written.
+    """Derive the sketches of an unscheduled program by rules; the last sketch is the program as written. Sketches with
+    the same script are one. Raises InputError for a malformed result of a rule.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -137,7 +138,8 @@ IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
-    """Make all complete derivations from a draft, the preferred one first; refusals are added to `dropped`."""
+    """Make the complete derivations from a draft with at most one deviation, the preferred one first; refusals are
+    added to `dropped` as keys."""
     return _Follower(rules, dropped).all_from(draft)
 
 
@@ -158,12 +160,13 @@ class _Follower:
         return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
 
     def all_from(self, draft: Draft) -> list[Derivation]:
-        """Make all complete derivations from a draft, the preferred one first."""
+        """Make the complete derivations from a draft with at most one deviation, the preferred one first."""
         preferred, deviations = self.follow(Derivation(draft, unseen=draft.left))
         return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
-        """Complete a derivation by first alternatives. If `deviate`, also return a stage for each other alternative."""
+        """Complete a derivation by first alternatives. If `deviate`, also return an incomplete one for each other
+        alternative, else none."""
         deviations: list[Derivation] = []
         while stage.rule < len(self.rules):
             if not stage.unseen:
@@ -178,8 +181,8 @@ class _Follower:
         return stage, deviations
 
     def _ways(self, stage: Derivation, label: str, deviate: bool) -> list[Derivation]:
-        """The stages after a rule is applied to a block: one for each alternative, and one without the rule if it is
-        optional. Only the first one unless `deviate` is set."""
+        """The stages after a rule is applied to a block: one for each alternative that applies, and one without the
+        rule if it is optional; `stage` itself if none applies. Only the first one unless `deviate` is set."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
             _check(rule, alternative_fault(alternative))

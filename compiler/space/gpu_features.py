@@ -79,10 +79,10 @@ AHEAD = 0.05
 class KernelCost:
     """The cost of a kernel, a nest at the top of a program.
 
-    registers: of a thread. shared: bytes of a block. operations, products: outside and on tensor cores. rounds: cycles
-    of access to shared memory, of the grid. l2_bytes: bytes from L2. compulsory_bytes: the fewest bytes
-    from memory. barriers: of a block. tile: independent results of a thread. is_pipelined: whether operands are
-    prefetched.
+    blocks: of the grid. threads: of a block. registers: of a thread. shared: bytes of shared memory of a block.
+    operations, products: of the grid, floating-point, outside of and on tensor cores. rounds: cycles of access to
+    shared memory, of the grid. l2_bytes: bytes from L2. compulsory_bytes: the fewest bytes from memory. barriers: of a
+    block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
     """
 
     blocks: Number
@@ -187,7 +187,8 @@ def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
-    """Estimate the seconds of a scheduled program, to rank candidates where nothing can be measured."""
+    """Estimate the seconds of a scheduled program, the sum over its kernels, to rank candidates where nothing can be
+    measured."""
     view = ProgramView(program)
     return float(float_sum(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
@@ -284,7 +285,8 @@ def _bytes(touch: Touch, s: BlockView) -> Number:
 
 
 def _run(touch: Touch, thread: Loop) -> Number:
-    """The number of consecutive threads that read consecutive elements: 1 if scattered, a warp if all read the same."""
+    """The number of consecutive threads that read consecutive elements: 1 if scattered, WARP if all read the same,
+    UNSURE if the index is not linear in the thread."""
     if thread.number not in touch.loops:
         return WARP
     # The index t mod 16 of thread t in 0..31: runs of 16, since threads 16 to 31 read the same elements again.

@@ -57,7 +57,8 @@ class Includer:
         """Apply the steps of a recipe to a block of the schedule, and note them as an inclusion.
 
         A draft with the recipes' own sizes advances beside the schedule: recipes depend on earlier ones' decisions.
-        Raises ScheduleError where there is no such recipe, way or size, and for a step that is refused.
+        judged: whether the legality of the steps is checked. Raises ScheduleError where there is no such recipe, block,
+        way or size, and for a step that is refused.
         """
         if self.draft is None or self.schedule.length != self.length:
             self._begin()
@@ -89,7 +90,8 @@ class Includer:
 
 
 def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
-    """The machine and the threads by a script's facts; without facts this machine and 1. Raises ScheduleError."""
+    """The machine and the threads by a script's facts; without facts this machine and 1. Raises ScheduleError for facts
+    that recipes do not read or values out of range."""
     stated = dict(facts.data) if isinstance(facts, DictionaryAttr) else {}
     arch = stated.get(_ARCH)
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
@@ -126,7 +128,8 @@ def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
 
 
 def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
-    """The alternative of a recipe for a block, by its name or, without a name, the first. Raises ScheduleError."""
+    """The alternative of a recipe for a block, by its name, or the first if `way` is empty. Raises ScheduleError if the
+    recipe has none for the block, or none of that name."""
     names = []
     for alternative in rule(draft, label):
         if way in ("", alternative.name):
@@ -140,7 +143,8 @@ def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
 
 
 def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe: str) -> Iterator[Operation]:
-    """Copy a recipe's steps, with the decisions `sizes` by name of the choice. Raises ScheduleError for others."""
+    """Copy a recipe's steps, with the decisions `sizes` by name of the choice; other choices keep theirs. Raises
+    ScheduleError for a name that no choice has."""
     names = choice_names(ops)
     missing = [name for name in sizes if name not in names.values()]
     if missing:
@@ -207,7 +211,7 @@ def with_includes(
 
 
 def _used(ops: Sequence[Operation]) -> list[Operation]:
-    """The steps that change the schedule, or define handles that such steps use."""
+    """The steps that change the schedule, or define handles that such steps use, in order."""
     used: list[Operation] = []
     for op in reversed(ops):
         if not applies(op, *GIVERS) or any(result in step.operands for step in used for result in op.results):

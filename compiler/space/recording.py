@@ -40,7 +40,8 @@ class _Template(Schedule):
         return handles
 
     def value(self, parameter: Size) -> int:
-        """The integer of a parameter. Raises ScheduleError for an open choice, whose random value is no decision."""
+        """The integer of a parameter, a size or a handle of one. Raises ScheduleError for an open choice, whose random
+        value is no decision."""
         if isinstance(parameter, Handle) and any(parameter.owner is op for op in self.open):
             raise ScheduleError(f"a choice has no value while a template is written: {ONCE}", "value")
         return super().value(parameter)

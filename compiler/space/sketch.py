@@ -32,7 +32,8 @@ Positions = Sequence[int]
 
 @dataclass(frozen=True)
 class OpenChoice:
-    """An open choice: its position among the ops of the script, and its options, each the integers of its results."""
+    """An open choice: its position among the ops of the script, and its options, each the integers of its results.
+    name: `location` for a choice of a loop, else the name of its first result or empty."""
 
     position: int
     options: tuple[tuple[int, ...], ...]
@@ -40,7 +41,7 @@ class OpenChoice:
 
     @property
     def is_structural(self) -> bool:
-        """Whether it chooses a loop, and not numbers."""
+        """Whether the choice is of a loop, not of numbers."""
         return self.name == "location"
 
 
@@ -85,7 +86,8 @@ class Sketch:
         return list(_sequence(self.script).body.block.ops)
 
     def decided(self, positions: Positions) -> ModuleOp:
-        """The script with every choice decided, by positions in its options."""
+        """A copy of the script with every choice decided: by `positions`, each an index into the options of its
+        choice."""
         script = self.script.clone()
         ops = list(_sequence(script).body.block.ops)
         for choice, position in zip(self.choices, positions, strict=True):
@@ -103,7 +105,8 @@ class Sketch:
         return str(self.decided(positions))
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """Map positions (n, choices) to the integers that they choose (n, results), a column for each result."""
+        """Map positions (n, choices) to the integers that they choose (n, results), a column for each result of each
+        choice, in order."""
         columns = []
         for number, choice in enumerate(self.choices):
             table = np.asarray(choice.options, np.int64)
@@ -111,7 +114,8 @@ class Sketch:
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
     def traced_program(self, graph: TraceGraph, positions: Positions) -> Program:
-        """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards.
+        """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards,
+        which are added to `graph`.
 
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
         ScheduleError if a primitive of the script refuses its step.

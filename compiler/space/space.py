@@ -61,7 +61,8 @@ class SketchSpace:
 
     `defaults` are the decisions with which the sketches were recorded: of the preferred sketch, then the program as it
     is written, the baseline of the others. `estimated`: candidates are not measured but ranked by an estimate, one of
-    their features. `names`: maps canonical names to the user's; None without a canonical form.
+    their features. `names`: maps canonical names to the user's; None without a canonical form. `threads`: of the
+    program, for recipes in scripts with includes.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class SketchSpace:
         return self.sketches[number].text(positions)
 
     def short(self, candidate: Candidate) -> ModuleOp:
-        """A candidate's script with `sched.include` for the steps of recipes."""
+        """A candidate's script with `sched.include` for the steps of recipes, all decisions made."""
         number, positions = candidate
         sketch = self.sketches[number]
         return with_includes(sketch.decided(positions), sketch.inclusions, self.machine, self.threads)
@@ -119,7 +120,8 @@ class SketchSpace:
         return str(self.short(candidate))
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
-        """The features of candidates of one sketch, whose positions are (n, choices); some may be deferred."""
+        """The features of candidates of one sketch, whose positions are (n, choices), in this order. Of more than FEW
+        some may be deferred (reason LATER), by the limits FREE and PER."""
         traced = self._traced[sketch]
         self._asked += len(positions)
         values = np.zeros((len(positions), self._extractor.width), np.float32)
@@ -159,8 +161,8 @@ class SketchSpace:
         return not traced.structures or self.structures < FREE + self._asked // PER
 
     def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
-        """Trace the program of one candidate. Caches of analyses are cleared before and after: they may hold traced
-        numbers with another witness, whose guards would not be recorded again."""
+        """Trace the program of one candidate; without nodes if a step is refused. Caches of analyses are cleared before
+        and after: they may hold traced numbers with another witness, whose guards would not be recorded again."""
         graph = traced.graph
         graph.begin()
         statements.forget()

@@ -43,7 +43,7 @@ class Runs:
         self._apart: list[Structure] = []
 
     def add(self, structure: Structure) -> None:
-        """Add a run, whose guards and answers no other run has."""
+        """Add a run, whose guards and answers no other run has: to the tree, or to the list if it does not fit."""
         branches, answer = self._first, True
         for guard, next_answer in structure.guards:
             question = branches[answer]
@@ -83,7 +83,8 @@ class Runs:
     def _asked(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """Group rows by the runs outside the tree, as `sorted` does."""
+        """Group rows by the runs outside the tree, compared one by one: yield each valid structure with its rows, and
+        None with rows for which no run is valid."""
         for structure in self._apart:
             agree = np.ones(len(rows), np.bool_)
             for guard, answer in structure.guards:

@@ -43,7 +43,7 @@ def from_template(
     """Make the sketches of a program from a template; the last one is the program as written.
 
     Decisions of the template stay, its open choices stay open. At `sched.auto` the rules schedule that block, with a
-    sketch for each derivation, at most MOST. Raises ScheduleError for a step that does not apply, whatever its choices,
+    sketch for each derivation; of more than MOST in all, the first are kept. Raises ScheduleError for a refused step,
     and for an open choice that no step uses.
     """
     sequence = script_of(script)

@@ -71,7 +71,8 @@ class TraceGraph:
         self.guards, self._answered = [], {}
 
     def input(self, column: int, witness: int, low: int, high: int) -> Number:
-        """Make the number of an input column: the witness's value, and bounds of all candidates; an int if equal."""
+        """Make the number of an input column, from the witness's value and bounds over all candidates; an int if these
+        are equal."""
         if low == high:
             return low
         return Traced(self, self._number(TraceNode("input", (), column)), witness, low, high)
@@ -99,8 +100,8 @@ class TraceGraph:
         return of_witness
 
     def evaluate(self, nodes: Sequence[int], columns: Array, evaluated: dict[int, Array] | None = None) -> list[Array]:
-        """The arrays of nodes for candidates whose inputs are the columns of an array; `evaluated` caches arrays by
-        node.
+        """The arrays (n,) of nodes for n candidates, whose inputs are the columns of an array (n, columns); of a
+        constant a scalar array. `evaluated` caches arrays by node.
 
         An expression is evaluated for all candidates, even those whose own run does not reach it: such values mean
         nothing.
