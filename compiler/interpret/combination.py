@@ -23,20 +23,24 @@ SAMPLES = 48
 
 
 def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values], list[Value]]:
-    """The region of a joint combiner as a Python function from accumulators and added values to new accumulators."""
+    """The region of a joint combiner as a Python function from accumulators and added values to new accumulators.
+
+    `floats`, unless None, replaces the float dtypes of the region.
+    """
     body = Body(block, (), floats)
     return lambda accumulators, added: body([*accumulators, *added], ())
 
 
 def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = None) -> Value:
-    """The identity of result number `position` of a reduction, as a numpy scalar."""
+    """The identity of result number `position` of a reduction, as a numpy scalar of `dtype`."""
     if op.identities is not None:
         return stored(constant(op.identities.data[position], floats), dtype)
     return identity(op.combiners.data[position].data, dtype)
 
 
 def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spatial: int) -> list[Value]:
-    """Combine arrays over all dimensions after the first `spatial` ones, as a tree of neighbours, in order."""
+    """Combine arrays over all dimensions after the first `spatial` ones, as a tree of neighbours, in order; the results
+    have the first `spatial` dimensions."""
     flat = [np.reshape(v, (*v.shape[:spatial], -1)) for v in values]
     while flat[0].shape[-1] > 1:
         even = flat[0].shape[-1] // 2 * 2

@@ -24,7 +24,8 @@ def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
 
 
 def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
-    """Compile a condition to a Python function of `dims` dimensions, ints or arrays; None is always true."""
+    """Compile a condition to a Python function of `dims` dimensions, ints or arrays, to its truth; None is always
+    true."""
     constraints = condition.constraints if condition is not None else ()
     tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
     return _compiled(dims, " & ".join(tests) or "True")

@@ -128,7 +128,7 @@ _CMPF: Sequence[Function] = (
 
 
 def function(op: Operation, floats: DType | None = None) -> Function:
-    """The numpy function of a scalar op, from its operands to its result.
+    """The numpy function of a scalar op, from its operands to its result; `floats`, unless None, replaces float dtypes.
 
     Results that MLIR leaves undefined (division by zero, an oversized shift) are numpy's.
     Raises InputError for an op without one.
@@ -187,8 +187,11 @@ def identity(name: str, dtype: DType) -> Value:
 
 
 class Body:
-    """The body of a te.compute or loop.block as a function from the values of its inputs and axes to those it
-    yields."""
+    """The body of a te.compute or loop.block as a function from the values of its inputs and axes to those it yields.
+
+    axes: the labels of the axes, in the order of their values. floats: the dtype that replaces all float dtypes, or
+    None.
+    """
 
     def __init__(self, block: Block, axes: Sequence[str], floats: DType | None = None) -> None:
         slots: dict[SSAValue, int] = {argument: slot for slot, argument in enumerate(block.args)}

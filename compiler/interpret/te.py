@@ -169,7 +169,10 @@ def _read(
 
 
 def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
-    """Evaluate a te.gather: the table's element if all index values are in bounds, else the `else` value."""
+    """Evaluate a te.gather: the table's element if all index values are in bounds, else the `else` value.
+
+    Raises TeError for an affine index of the table that is out of bounds.
+    """
     table = tensors[op.table]
     axes = _index_arrays(tuple(slice(0, axis.size) for axis in op.axes))
     reads = zip(op.indices, op.reads, strict=True)

@@ -37,7 +37,7 @@ class TeToLoopPass(ModulePass):
         loop.for "m" { loop.for "k" { loop.block "C" [...] (%a = %A[m, k] ...) -> (%C[m]) { ... } } }
 
     In a function that calls others each tensor between calls becomes a buffer argument of the calls; a value that is
-    returned and that no call computes is copied. Raises LoweringError, see `compiler.dialects.levels`.
+    returned and that no call computes is copied. Raises LoweringError for an op that is not of the te level.
     """
 
     name = "te-to-loop"

@@ -96,7 +96,7 @@ def _values(function: FuncOp) -> list[SSAValue]:
 
 
 def has_constants(function: FuncOp) -> bool:
-    """Return whether a function at the te or loop level has constants, in its body or as arguments."""
+    """Return whether a function at the te or loop level has constants: ops in its body, or arguments with elements."""
     ops = function.body.block.ops if function.body.blocks else ()
     has_ops = any(isinstance(op, te.ConstantOp | loop.ConstantOp) for op in ops)
     return has_ops or "constant_values" in function.attributes

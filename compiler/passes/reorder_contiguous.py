@@ -23,8 +23,8 @@ class ReorderContiguousPass(ModulePass):
 
         m, l, k { C[m, l] += A[m, k] * B[k, l] }  ->  m, k, l { C[m, l] += A[m, k] * B[k, l] }
 
-    Touches only perfect nests of serial loops around one block that binds each of its axes to one loop and does
-    not read what it writes: their instances are independent but for the reduction, whose order is free.
+    Touches only perfect nests of serial loops around one unguarded block that binds each axis to one loop and does not
+    read what it writes: their instances are independent but for the reduction, whose order is free.
     """
 
     name = "reorder-contiguous"
@@ -38,7 +38,7 @@ class ReorderContiguousPass(ModulePass):
 
 
 def reorder_contiguous(program: Program) -> Program:
-    """Return a program whose nests have the loop along which most operands are contiguous innermost."""
+    """Return the program with nests reordered as by the pass; the same object if no nest changes."""
     nests = dict(_reordered_nests(program))
     return replace(program, body=tuple(nests.get(n, node) for n, node in enumerate(program.body))) if nests else program
 

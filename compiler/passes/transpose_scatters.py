@@ -74,7 +74,8 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Tile:
-    """Scatters of one stride (in elements) and one mask with neighbouring first elements, in the order of memory."""
+    """Scatters of one stride (in elements) and one mask with neighbouring first elements, in the order of memory.
+    `last` is the last of them in the block; `lanes` is the number of elements of each."""
 
     rows: tuple[_Row, ...]
     last: ScatterOp

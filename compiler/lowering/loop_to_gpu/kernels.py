@@ -42,7 +42,7 @@ class LaunchShape:
 
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
-    """Replace the body of a loop function by launches of kernels; return their gpu.module."""
+    """Replace the body of a loop function by launches of kernels; return their gpu.module. Raises LoweringError."""
     lowering = _KernelLowering(prepare_program(function), policy)
     kernels = lowering.run()
     replace_body(function, Region(lowering.host))

@@ -65,7 +65,7 @@ def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
 
 def deferred_conditions(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
     """Return the conditions of `guard` that a vectorized reduction need not test: the mask of its accumulator, outside
-    of the innermost loop, applies them. Neither the accumulator's index nor the conditions depend on that loop. None
+    of the innermost loop, applies them. Neither the accumulator's index nor the conditions depend on that loop. Empty
     for any other block."""
     if (
         not guard

@@ -54,7 +54,7 @@ class Scopes:
         return op.results[0]
 
     def run(self, op: Operation) -> None:
-        """Append an op without results to the innermost scope."""
+        """Append an op to the innermost scope, with the current location."""
         op.location = self.location
         self.stack[-1].block.add_op(op)
 
@@ -72,7 +72,7 @@ class Scopes:
 
     @contextmanager
     def region(self) -> Iterator[Block]:
-        """Open a region; ops are appended to it within the context."""
+        """Open a region of one block, without terminator; ops are appended to the block within the context."""
         body = Block()
         self.stack.append(InsertionScope(body))
         yield body
@@ -141,7 +141,7 @@ class Scopes:
         return value
 
     def level(self, form: Linear) -> int:
-        """Return the level of the innermost scope that binds a variable of a form."""
+        """Return the level of the innermost scope that binds a variable of a form; 0, the outermost, for a constant."""
         return max((self.home[v] for v in form.variables()), default=0)
 
     def _compare(self, form: Linear, predicate: str) -> SSAValue:

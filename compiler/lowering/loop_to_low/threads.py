@@ -24,7 +24,8 @@ from compiler.types.scopes import SCOPES
 
 
 def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
-    """Allocate a shared buffer of a block, or a local one of each thread. Raises LoweringError for scope global."""
+    """Allocate a shared buffer of a block, or each thread's part of a local or fragment buffer. Raises LoweringError
+    for scope global."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
     if space is None:

@@ -90,7 +90,7 @@ def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
 
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
-    """Emit the varying part of a form, without its constant, as an i64."""
+    """Emit the varying part of a form, without its constant, as an i64; return the operand, "" without terms."""
     roots = f.forms.values
     total = ""
     for atom, factor in form.terms:

@@ -34,7 +34,12 @@ class BufferLayout:
 
 
 class FunctionEmitter:
-    """The emitter of one function. `names` maps SSA values to registers or, for constants, literals."""
+    """The emitter of one function. `names` maps SSA values to registers or, for constants, literals.
+
+    lines: the instructions so far; allocas: those that precede them. alloca_bytes: the bytes of stack buffers.
+    alignments: known alignments of buffers, in bytes. externals: declarations, and functions that a module has once.
+    outlined: the texts of functions that run parts of this one. label: the current basic block.
+    """
 
     def __init__(self, function: FuncOp, handlers: Handlers) -> None:
         self.function = function

@@ -79,7 +79,7 @@ def fast_flags(op: Operation) -> str:
 
 
 def wrap_flags(op: Operation) -> str:
-    """Return the overflow flags of an integer op; index arithmetic has nsw: it never wraps."""
+    """Return the overflow flags of an integer op, each with a space after; index arithmetic has nsw: it never wraps."""
     flags = op.properties.get("overflowFlags")
     names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
     if isinstance(element_of(op.results[0].type), IndexType):

@@ -47,7 +47,7 @@ class Format:
     bias: int
 
     def pattern(self, value: float) -> int:
-        """Return the bits of a number, as a signed integer."""
+        """Return the bits of a number, rounded to the format, as a signed integer."""
         return int.from_bytes(self._packed(value), signed=True)
 
     def rounded(self, value: float) -> float:
@@ -86,7 +86,8 @@ class Constants:
         self._by_number: dict[tuple[Attribute, str], SSAValue] = {}
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
-        """Return a constant, or a vector of lanes of it (a broadcast: xDSL misreads the bits of floats in `dense`)."""
+        """Return a constant of the type `scalar`; with `lanes` a vector of it, as a broadcast, since xDSL misreads the
+        bits of floats in `dense`."""
         type = scalar if lanes is None else vector_type(scalar, lanes)
         key = (type, repr(value))
         if key not in self._by_number:

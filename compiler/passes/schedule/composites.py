@@ -15,6 +15,8 @@ class TilePass(SchedulingPass):
     """Split loops of a block by tile sizes and put the loops over tiles outside: `tile{block=C axes=m,l sizes=16,64}`.
 
     m { l { C } }  ->  m.0 { l.0 { m.1 = 16 { l.1 = 64 { C } } } }
+
+    A size above the extent of its loop is cut to the extent. Raises ScheduleError unless each axis has one size.
     """
 
     name = "tile"
@@ -50,7 +52,10 @@ class VectorizePass(SchedulingPass):
 
 @dataclass(frozen=True, kw_only=True)
 class BindThreadsPass(SchedulingPass):
-    """Bind loops of a block to the block and thread indices of a GPU: `bind-threads{block=C block-x=m thread-x=l}`."""
+    """Bind loops of a block to the block and thread indices of a GPU: `bind-threads{block=C block-x=m thread-x=l}`.
+
+    Raises ScheduleError if no loop is named.
+    """
 
     name = "bind-threads"
     block: str
