@@ -16,7 +16,7 @@ Functions: TypeAlias = Mapping[tuple[str, str], FunctionProto]
 
 
 def domain_of(name: str) -> str:
-    """Normalise a domain name: "" for "ai.onnx"."""
+    """Normalise a domain name: "" for "ai.onnx"; other names are unchanged."""
     return "" if name == "ai.onnx" else name
 
 

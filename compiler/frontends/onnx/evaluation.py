@@ -15,7 +15,7 @@ from compiler.frontends.onnx.table import Array, Refused
 MAX_BYTES = 1 << 31
 """The largest value that is folded, in bytes at 8 per element."""
 _GROWING = {"ConstantOfShape": 0, "Expand": 1}
-"""Operators with an input that holds the result's shape; the position of that input."""
+"""Map each operator with an input that holds the result's shape to the position of that input."""
 
 
 def evaluate(node: NodeProto, values: Sequence[Array | None], opsets: Mapping[str, int]) -> list[Any]:

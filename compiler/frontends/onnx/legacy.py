@@ -24,7 +24,7 @@ LEGACY = "strata.legacy"
 BROADCASTING = ["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "PRelu", "Pow", "Sub", "Xor"]
 """Operators whose second input is aligned with the first's dimensions at the attribute `axis`; PRelu's at axis 1."""
 LEGACY_BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Scan": 9, "Upsample": 10}
-"""The opset from which each operator is current; in earlier ones it is legacy."""
+"""Map each operator to the opset from which it is current; in earlier ones it is legacy."""
 LIMIT = float(np.finfo(np.float32).max)
 
 
@@ -85,8 +85,8 @@ def _is_legacy(node: NodeProto, version: int) -> bool:
 
 
 def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:
-    """Return a legacy node as a current one, with its inputs; attributes other than `mode` become inputs or are applied
-    to them. Raises Refused for Scan of opset 8."""
+    """Return a current node for a legacy one, and its inputs; attributes other than `mode` become inputs or are applied
+    to them. A node with a sequence as input only changes its domain. Raises Refused for Scan of opset 8."""
     current = NodeProto()
     current.CopyFrom(node)
     current.ClearField("domain")
@@ -102,7 +102,8 @@ def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[A
 
 
 def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Append dimensions of extent 1 to the second input, so that numpy broadcasts it from dimension `axis` on."""
+    """Return two inputs; the second has dimensions of extent 1 appended, so that numpy broadcasts it from dimension
+    `axis` on."""
     first, second = values
     rank, shape = len(shape_of(first)), shape_of(second)
     axis = attributes.get("axis") if node.op_type != "PRelu" or shape == (1,) else 1

@@ -41,8 +41,8 @@ def load(source: object) -> ModelProto:
 
 
 def _check(model: ModelProto, checked: ModelProto | str, what: str) -> None:
-    """Raise InputError for a model without graph or known opset, or if ONNX's checker rejects it; `checked`: it, or its
-    path for external data. `what`: the model in messages."""
+    """Raise InputError for a model without graph or known opset, or if ONNX's checker rejects it. `checked`: the model,
+    or its path if it may have external data. `what`: the model in messages."""
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(f"{what} is not a model of ONNX: it has no graph, or states no opset")
     for stated in model.opset_import:
@@ -82,7 +82,7 @@ def opsets_of(model: ModelProto) -> dict[str, int]:
 
 
 def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
-    """The inputs of a model without an initialiser."""
+    """The inputs of a model that have no initialiser, in order."""
     stored = {tensor.name for tensor in model.graph.initializer}
     return [value for value in model.graph.input if value.name not in stored]
 

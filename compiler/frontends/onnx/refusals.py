@@ -43,7 +43,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     TREES: ("ArrayFeatureExtractor", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier"),
     TRAINING: ("Adagrad", "Adam", "Momentum", "Gradient"),
 }
-"""The operators of each reason."""
+"""Map each reason to the operators that are refused for it."""
 REASON_OF = {name: reason for reason, names in REASONS.items() for name in names}
 WAY_OUT = "a plugin's `onnx_operator` or a function in the model's `functions` would do"
 UNWRITTEN = f"nobody has written its te form yet; {WAY_OUT}"

@@ -24,7 +24,8 @@ H = TypeVar("H", bound=Handler)
 
 
 class Refused(StrataError):
-    """A node without a te form, or without one for its attributes and inputs; the message is the reason."""
+    """The refusal of a node without a te form, or without one for its attributes and inputs; the message is the
+    reason."""
 
 
 HANDLERS: dict[tuple[str, str], Handler] = {}
@@ -61,7 +62,8 @@ def register_each(table: Mapping[str, Callable[..., Tensor]], make: Callable[[Ca
 
 
 def handler(function: Callable[..., Tensor], tensors: int = 1, **attributes: Any) -> Handler:
-    """Return a handler that calls a function with the first `tensors` inputs, then the attributes or their defaults."""
+    """Return a handler that calls a function with the first `tensors` inputs, then the attributes in the order of
+    `attributes`, a mapping from names to defaults."""
 
     def handler(node: Node) -> Tensor:
         inputs = [node.tensor(position) for position in range(tensors)]
@@ -111,7 +113,7 @@ class Node:
         return position < len(self.outputs) and self.outputs[position]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute or the default, a float rounded to f32 as in ONNX's files; note that it is read."""
+        """Return an attribute or the default, a float rounded to f32 as in ONNX's files, and add its name to `read`."""
         self.read.add(name)
         return self.attributes.get(name, float(np.float32(default)) if isinstance(default, float) else default)
 
@@ -128,7 +130,8 @@ class Node:
         return self.as_tensor(self.value(position))
 
     def optional(self, position: int) -> Tensor | None:
-        """Return the input at a position as a tensor; None if it is omitted."""
+        """Return the input at a position as a tensor; None if it is omitted. Raises Refused for a dtype that te
+        lacks."""
         return self.tensor(position) if self.has(position) else None
 
     def tensors(self) -> list[Tensor]:

@@ -54,7 +54,7 @@ GraphValue: TypeAlias = "Value | list[Any] | Unknown | None"
 
 @dataclass(frozen=True)
 class Problem:
-    """A node without a te form, and the reason."""
+    """A node without a te form, and the reason. `operator` is "output" or "initializer" for a value that has none."""
 
     operator: str
     domain: str
@@ -124,7 +124,8 @@ class Walk:
 
     def tensor(self, value: Value, hint: str) -> Tensor:
         """Return a value as a tensor, the same for the same array: a small array becomes a constant, others weights,
-        which are inputs. Raises Refused for an array without elements or of a dtype that te lacks."""
+        which are inputs. `hint` names an array without a name in the model. Raises Refused for an array without
+        elements or of a dtype that te lacks."""
         if isinstance(value, Tensor):
             return value
         array = np.asarray(value)
@@ -147,7 +148,8 @@ class Walk:
         return weight
 
     def _results(self, node: NodeProto, scope: Scope) -> Sequence[GraphValue]:
-        """Convert a node and return its outputs' values; for a refused one note a problem, and return stand-ins."""
+        """Convert a node and return its outputs' values. For a refused node record a problem, and return placeholders
+        or UNKNOWN."""
         values = [scope.find(name) if name else None for name in node.input]
         if any(value is UNKNOWN for value in values):
             self._note_unsupported(node, scope)
@@ -328,11 +330,11 @@ CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope],
     ("", "Loop"): Walk.loop,
     ("", "Scan"): Walk.scan,
 }
-"""The operators with subgraphs."""
+"""Map the domain and name of each operator with subgraphs to its conversion."""
 
 
 def own_operators() -> list[str]:
-    """Return the names of all operators with a handler of the compiler, each with its domain."""
+    """Return the qualified names of all operators with a handler of the compiler, such as `ai.onnx.ml.Scaler`."""
     return [onnx_name(name, domain) for domain, name in (*operators.HANDLERS, *CONTROL)]
 
 

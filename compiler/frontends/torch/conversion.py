@@ -57,7 +57,7 @@ def operator_name(node: fx.Node) -> str:
 
 
 def remove_assertions(graph: fx.Graph, of_values: bool = False) -> None:
-    """Remove assertions on dtypes and devices from a graph; with `of_values` those on values, too. Remove dead code."""
+    """Remove assertions on dtypes and devices, with `of_values` also on values, and dead code from a graph in place."""
     for node in reversed(graph.nodes):
         name = str(node.target)
         is_assertion = "aten._assert_tensor_metadata" in name or (of_values and "aten._assert_async" in name)
@@ -67,12 +67,14 @@ def remove_assertions(graph: fx.Graph, of_values: bool = False) -> None:
 
 
 def is_trivial(node: fx.Node) -> bool:
-    """Return whether a node computes nothing: it moves elements, is a constant, or selects one of several results."""
+    """Return whether a node computes nothing: it moves elements, is a constant, selects one of several results, or is
+    no call. Raises Unsupported for a call of an operator without a te form."""
     return node.op != "call_function" or node.target is operator.getitem or row_of(node).trivial
 
 
 def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
-    """Convert a node to te; `values` has the results of its arguments. Raises Unsupported, with the reason."""
+    """Convert a call or an attribute to te; `values` has the results of its arguments. Raises Unsupported, with the
+    reason and for a call the operator's name."""
     if node.op == "get_attr":
         return constant_of(node)
     if node.op != "call_function":
@@ -199,7 +201,8 @@ def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
 
 
 def refusal_of(node: fx.Node) -> str | None:
-    """Return the reason for which a node stays with torch; None for a node with a te form. It converts the node."""
+    """Return the reason for which a node stays with torch; None for a node with a te form. Found by a conversion of the
+    node alone, with placeholders as inputs."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             source = node.args[0]

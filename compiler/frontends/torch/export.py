@@ -25,10 +25,10 @@ _CONSTANT_KINDS = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TEN
 def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) -> Imported:
     """Import a module in inference mode, for the shapes and dtypes of example inputs, as a te function.
 
-    Parameters and buffers are inputs of the function under their names, and `constants` has their values: `build` and
-    `tune` take both. Results in lists and mappings are flattened; assertions on values are removed. Raises InputError
-    for a module that torch.export refuses, that writes to its inputs or buffers, or that has operators without a te
-    form, all of which are listed.
+    Used parameters and buffers are inputs of the function under their names, and `constants` has their values: `build`
+    and `tune` take both. Results in lists and mappings are flattened; assertions on values are removed. Raises
+    InputError for a module that torch.export refuses, that writes to its inputs or buffers, or that has operators
+    without a te form, all of which are listed.
 
     >>> import torch
     >>> imported = from_torch(torch.nn.Linear(3, 2), torch.ones(4, 3))

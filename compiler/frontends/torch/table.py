@@ -12,12 +12,12 @@ from compiler.te.tensor import Tensor
 Results: TypeAlias = "Tensor | tuple[Tensor | None, ...]"
 """The result of an operator: a tensor, or a tuple of several, in which None is a result without a te form."""
 Operator: TypeAlias = Callable[..., Results]
-"""Parameters: a Call, then the operator's arguments: tensors, numbers, lists of them."""
+"""A conversion to te. Parameters: a Call, then the operator's arguments: tensors, numbers, lists of them."""
 F = TypeVar("F", bound=Operator)
 
 
 class Unsupported(StrataError):
-    """An operator, or a form of it, without a te form; the message is the reason."""
+    """The refusal of an operator, or of its arguments, without a te form; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,6 @@ def operator(*names: str, trivial: bool = False) -> Callable[[F], F]:
 
 
 def check_default(name: str, value: Any, default: Any) -> None:
-    """Raise Unsupported unless an argument has its default value."""
+    """Raise Unsupported, with the argument's name, unless its value is the default."""
     if value != default:
         raise Unsupported(f"{name} is {value!r}; supported is {default!r}")

@@ -53,13 +53,15 @@ UNDECOMPOSED = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the decomposition of each operator for torch.export."""
+    """Map operators to their decompositions for torch.export: torch's, without those of UNDECOMPOSED, and ours of the
+    fast paths of encoder layers."""
     return _adjusted(core_aten_decompositions())
 
 
 @cache
 def captured_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the decomposition of each operator for torch.compile; its graphs have no composite operators any more."""
+    """Map operators to their decompositions for torch.compile: as in `decompositions`, but without those of composite
+    operators, which torch has already decomposed in its graphs."""
     return _adjusted(_core_aten_decompositions_post_autograd())
 
 
@@ -116,7 +118,8 @@ def _multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """Decompose torch's fast path of multi-head attention, without the weights; NotImplemented if they are needed."""
+    """Decompose torch's fast path of multi-head attention to plain operators; return the output, and an empty tensor
+    instead of the weights. NotImplemented if the weights are needed."""
     if need_weights:
         return NotImplemented
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)

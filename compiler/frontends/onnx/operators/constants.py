@@ -13,7 +13,8 @@ from compiler.types.elements import DTYPES
 
 @handles("EyeLike")
 def eye_like(node: Node) -> Array:
-    """A constant matrix of the input's shape, 1 where column - row is `k`, else 0; by default of the input's dtype."""
+    """A constant matrix of the input's shape, 1 where column - row is `k`, else 0; by default of the input's dtype.
+    Raises Refused for a dtype that te lacks."""
     x = node.value(0)
     rows, columns = shape_of(x)
     target_type = node.attribute("dtype")

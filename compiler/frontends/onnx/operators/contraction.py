@@ -53,7 +53,8 @@ def _number(value: float, dtype: str) -> float:
 
 @handles("Einsum")
 def einsum(node: Node) -> Tensor:
-    """Sum products of the inputs' elements over the labels that the result lacks, by an equation: `bij,bjk->bik`."""
+    """Sum products of the inputs' elements over the labels that the result lacks, by an equation: `bij,bjk->bik`;
+    extent 1 is broadcast. Raises Refused for labels that do not fit the shapes."""
     tensors = node.tensors()
     terms, output = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
     extents: dict[str, int] = {}
@@ -85,8 +86,8 @@ def einsum(node: Node) -> Tensor:
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """Parse an equation to the labels of each input and of the result; the dimensions of an ellipsis are labelled
-    "1", "0" from the left."""
+    """Parse an equation to the labels of each input and of the result, by default those that occur once, sorted; the
+    dimensions of an ellipsis are labelled "1", "0" from the left. Raises Refused for labels that do not fit `ranks`."""
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = [_labels(term, rank) for term, rank in zip(left.split(","), ranks, strict=True)]
     if arrow:

@@ -24,7 +24,8 @@ class Windows:
 
 
 def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool = False) -> Windows:
-    """Return a node's windows of shape `kernel` over an image, with `auto_pad` resolved to paddings. Raises Refused."""
+    """Return a node's windows of shape `kernel` over an image, with `auto_pad` resolved to paddings; `ceil` has no
+    effect. Raises Refused for an image of other than one to three dimensions and for negative padding."""
     geometry = _stated_windows(node, image, kernel)
     auto_pad = node.attribute("auto_pad", "NOTSET")
     if auto_pad not in ("VALID", "NOTSET"):
@@ -37,7 +38,8 @@ def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool 
 
 
 def _stated_windows(node: Node, image: Sequence[int], kernel: Sequence[int]) -> Windows:
-    """Return the windows by a node's attributes; paddings are 0 if absent or if `auto_pad` is set. Raises Refused."""
+    """Return the windows by a node's attributes; paddings are 0 if absent or if `auto_pad` is set. Raises Refused for
+    an image of other than one to three dimensions."""
     rank = len(image)
     if not 1 <= rank <= 3:
         raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")
@@ -84,7 +86,8 @@ def conv_transpose(node: Node) -> Tensor:
 
 
 def _transposed(node: Node, x: Tensor, w: Tensor, over: Windows, pads: Sequence[int], extra: Sequence[int]) -> Tensor:
-    """A transposed convolution with padding of any sign; negative padding surrounds the sums with zeros."""
+    """A transposed convolution with padding of any sign; negative padding surrounds the sums with zeros. `extra`: the
+    output padding of each dimension."""
     rank, groups = x.rank - 2, node.attribute("group", 1)
     operator = TRANSPOSED[rank]
     before, after = pads[:rank], pads[rank:]

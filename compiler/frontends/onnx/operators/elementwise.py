@@ -174,7 +174,8 @@ def identity(node: Node) -> list[Tensor]:
 
 @handles("Cast", "CastLike")
 def cast(node: Node) -> Value:
-    """Convert to the dtype `to`, for CastLike to the second input's; CastLike of a constant yields a constant."""
+    """Convert to the dtype `to`, for CastLike to the second input's; CastLike of a constant yields a constant. Raises
+    Refused for a dtype that te lacks."""
     if node.operator == "CastLike":
         target = node.tensor(1).dtype
         operand = node.value(0)

@@ -19,8 +19,9 @@ MAX_ROOTS = 1 << 22
 
 @handles("DFT")
 def dft(node: Node) -> Tensor:
-    """The discrete Fourier transform along an axis, or its inverse; one-sided to real numbers if inverse, else from
-    them. The last dimension has the real and the imaginary part, or the real part only. Raises Refused."""
+    """The discrete Fourier transform along an axis, or its inverse. The last dimension has the real and the imaginary
+    part, or the real part only. With `onesided` the spectrum has its first length // 2 + 1 elements, and the inverse
+    is real. Raises Refused for a last dimension above 2 or as the axis, and for a matrix above MAX_ROOTS."""
     x = check_float("DFT", node.tensor(0))
     axis = node.attribute("axis", 1) if node.opset < 20 else node.integers(2, "the axis")[0] if node.has(2) else -2
     axis, inverse = axis_of(node, axis, x.rank), bool(node.attribute("inverse", 0))

@@ -16,8 +16,8 @@ from compiler.types.elements import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:
-    """Return an input as indices into `extent` elements; constant negative ones are wrapped, and out of bounds Refused
-    is raised."""
+    """Return an input as indices into `extent` elements; if constant, negative ones are wrapped. Raises Refused for a
+    constant index out of bounds."""
     indices = node.value(position)
     if not isinstance(indices, Tensor):
         array = np.asarray(indices)
@@ -34,7 +34,8 @@ def _is_dynamic(node: Node) -> bool:
 
 @handles("Gather")
 def gather(node: Node) -> Tensor:
-    """The slices of x at indices along an axis; the indices' dimensions replace the axis."""
+    """The slices of x at indices along an axis; the indices' dimensions replace the axis. Raises Refused for a constant
+    index out of bounds."""
     x, indices = node.tensor(0), node.value(1)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     if not isinstance(indices, Tensor) and np.size(indices) == 1:

@@ -30,7 +30,7 @@ class Direction:
     reverse: bool
 
     def part(self, position: int) -> Tensor | None:
-        """This direction's slice of an input; None without that input."""
+        """This direction's slice of the input at a position, without the first dimension; None without that input."""
         if not self.node.has(position):
             return None
         value = self.node.value(position)
@@ -40,7 +40,7 @@ class Direction:
         return nn.reshape(part, value.shape[1:], name=part.name)
 
     def required(self, position: int) -> Tensor:
-        """This direction's slice of a required input. Raises Refused without that input."""
+        """This direction's slice of the input at a position, as `part`. Raises Refused without that input."""
         slice_tensor = self.part(position)
         if slice_tensor is None:
             raise Refused(f"input {position} is not given")

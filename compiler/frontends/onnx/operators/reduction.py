@@ -12,7 +12,8 @@ from compiler.types.elements import is_float
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:
-    """Return a handler of after(reduce(before(x))) over the node's axes, cast to x's dtype: integers are truncated."""
+    """Return a handler of after(reduce(before(x))) over the node's axes (default: all), cast to x's dtype: integers are
+    truncated. Without axes and with `noop_with_empty_axes` it is after(before(x))."""
 
     def handler(node: Node) -> Tensor:
         x, axes = node.tensor(0), node.integer_list("axes", 1)
@@ -82,7 +83,7 @@ register_each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _arg_reduction)
 
 @handles("CumSum", "CumProd")
 def scan(node: Node) -> Tensor:
-    """Prefix sums or products along an axis; with `reverse` suffix ones."""
+    """Prefix sums or products along an axis; with `reverse` those of suffixes, with `exclusive` without the element."""
     axis = 0 if node.tensor(0).rank == 1 else node.integers(1, "the axis")[0]
     operator = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     exclusive, reverse = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))

@@ -179,7 +179,8 @@ def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
 
 @handles("Pad")
 def pad(node: Node) -> Tensor:
-    """Pad the listed axes, by default all, with a constant value, or in another mode of nn.pad."""
+    """Pad the listed axes, by default all, with a constant value, or in another mode of nn.pad. Raises Refused for a
+    value that the model computes."""
     x = node.tensor(0)
     padding = node.integers(1, "the padding")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(x.rank))

@@ -34,7 +34,7 @@ def scaled_dot_product_attention(
 
 
 def _fold_batch(tensor: Tensor, name: str) -> Tensor:
-    """Fuse the leading dimensions of a tensor to one so that it has rank 4; return a tensor of rank 4 or less."""
+    """Fuse the leading dimensions of a tensor to one so that it has rank 4; return rank 4 and less unchanged."""
     return tensor if tensor.rank <= 4 else nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
 
 

@@ -36,7 +36,7 @@ def ones(call: Call, *arguments: object, **named: object) -> Tensor:
 
 @operator("arange.start_step", trivial=True)
 def arange(call: Call, start: float, end: float, step: float = 1, **named: object) -> Tensor:
-    """The vector start, start + step, ... below `end`."""
+    """The vector start, start + step, ... up to `end`, which is excluded."""
     calc_dtype = wide_dtype(call.dtype)
 
     def element(i: Index) -> Expr:

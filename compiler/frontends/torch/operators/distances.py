@@ -20,7 +20,7 @@ from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
 
 MAX_BOUNDS = 256
-"""The most bounds with which each number is compared in a search: with more, torch's binary search is faster."""
+"""The most bounds of a search, or bins of a histogram, each compared with each number: with more, torch is faster."""
 
 
 @operator("_cdist_forward")
@@ -68,7 +68,7 @@ def dist(call: Call, x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right: bool) -> Tensor:
     """Count for each element of x the values bound(index, k), k < count, below it, or with `right` those not above it;
-    NaN is above all. Raises Unsupported for more than MAX_BOUNDS."""
+    for a NaN the count is `count`. Raises Unsupported for more than MAX_BOUNDS values."""
     if count > MAX_BOUNDS:
         raise Unsupported(f"a search among {count} bounds; up to {MAX_BOUNDS} are compared")
     k = reduce_axis(count, "k")
@@ -142,7 +142,8 @@ def histogram_of_count(
 
 @operator("histc")
 def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """The number of elements in each of equal bins from min to max, or if these are equal, between x's extremes."""
+    """The number of elements in each of equal bins from min to max, or if these are equal, between x's extremes. Raises
+    Unsupported for integers and for more than MAX_BOUNDS bins."""
     if not is_float(x.dtype):
         raise Unsupported("a histogram of integers")
     edges = _edges(call, x, bins, None if min == max else (min, max), 1.0)
@@ -150,8 +151,8 @@ def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0
 
 
 def _edges(call: Call, x: Tensor, bins: int, limits: Sequence[float] | None, margin: float) -> Tensor:
-    """The edges of equal bins between limits, or x's extremes, computed from the nearer end as in torch's linspace;
-    equal ends are moved apart by a margin each."""
+    """The bins + 1 edges of equal bins between two limits (None: x's extremes), computed from the nearer end as in
+    torch's linspace; if the limits are equal, each is moved outwards by `margin`."""
     if limits is None:
         flat = flatten(x, f"{call.name}.flat")
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")

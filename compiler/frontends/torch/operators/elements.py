@@ -28,7 +28,8 @@ def wide_dtype(dtype: str) -> str:
 
 
 def read(operand: Operand, index: Indices, dtype: str) -> Expr:
-    """Read an operand at an index of a shape to which it broadcasts, and cast it to a dtype; a number is a constant."""
+    """Read an operand at an index of a shape to which it broadcasts, and cast it to a dtype; a number, or a tensor that
+    is filled with one, is a constant."""
     if not isinstance(operand, Tensor):
         return number(operand, dtype)
     value = literal(operand)
@@ -38,8 +39,8 @@ def read(operand: Operand, index: Indices, dtype: str) -> Expr:
 
 
 def number(value: object, dtype: str) -> Const:
-    """Convert a number to a constant of a dtype: floats truncate to integers, and round to 16 bits by way of f32.
-    Raises Unsupported for complex numbers, and for infinity and NaN as integers."""
+    """Convert a number to a constant of a dtype: floats truncate to integers, and round to 16 bits by way of f32; as
+    i1, all but 0 are true. Raises Unsupported for complex numbers, and for infinity and NaN as integers."""
     if not isinstance(value, int | float):
         raise Unsupported(f"{value!r} is not a real number")
     if dtype == "i1":
@@ -134,6 +135,6 @@ def dimension(axis: int, rank: int) -> int:
 
 
 def dimensions(axes: int | Sequence[int] | None, rank: int) -> list[int]:
-    """Return distinct dimensions, non-negative and sorted; all dimensions for None or an empty list."""
+    """Return distinct dimensions, non-negative and sorted; all dimensions for None or an empty list; [] for rank 0."""
     listed = [axes] if isinstance(axes, int) else list(axes or range(rank))
     return sorted({dimension(axis, rank) for axis in listed}) if rank else []

@@ -52,7 +52,8 @@ _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 @operator("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(call: Call, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """Sample images [N, C, (D,) H, W] at the normalised coordinates in a grid [N, (D,) H, W, 2 or 3]."""
+    """Sample images [N, C, (D,) H, W] at the coordinates, -1 to 1 for each extent, in a grid [N, (D,) H, W, 2 or 3].
+    mode: 0 linear, 1 nearest, 2 cubic. padding: 0 zeros, 1 border, 2 reflection."""
     return nn.grid_sample(x, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding], align_corners, name=call.name)
 
 
@@ -69,8 +70,9 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor | None, ...]:
-    """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, and None for results of gradients. Bag
-    b is indices[offsets[b] : offsets[b + 1]] without `padding_idx`. Raises Unsupported above MAX_BAG_ROWS."""
+    """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, times per_sample_weights, 0 for an
+    empty bag; and None for three results that gradients need. Bag b is indices[offsets[b] : offsets[b + 1]] without
+    `padding_idx`. Raises Unsupported above MAX_BAG_ROWS."""
     count, bags = indices.shape[0], call.shape[0]
     if count > MAX_BAG_ROWS:
         raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")

@@ -17,7 +17,7 @@ MAX_SCANNED = 4096
 
 
 def _register_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
-    """Register an operator for prefix sums or products along a dimension, `scan`; up to MAX_SCANNED elements."""
+    """Register an operator for `scan`, prefix sums or products along a dimension of up to MAX_SCANNED elements."""
 
     def convert(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
         if not x.rank:
@@ -48,13 +48,15 @@ def _topk(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tenso
 def topk(
     call: Call, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The k greatest or least elements along a dimension in sorted order, and their indices."""
+    """The k greatest or least elements along a dimension in sorted order, and their indices. Raises Unsupported for
+    more than MAX_SORTED elements along it."""
     return _topk(call, x, k, dim, largest)
 
 
 @operator("kthvalue")
 def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th least element along a dimension, and its index; NaN is greatest."""
+    """The k-th least element (k from 1) along a dimension, and its index; NaN is greatest. Raises Unsupported as
+    `topk`."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -71,7 +73,8 @@ def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
 
 @operator("median.dim")
 def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along a dimension and its index; NaN and its index for a row with NaNs."""
+    """The lower median along a dimension and its index; NaN and its index for a row with NaNs. Raises Unsupported as
+    `topk`."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -95,5 +98,5 @@ def median(call: Call, x: Tensor) -> Tensor:
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension, sorted stably, and their indices."""
+    """The elements along a dimension, sorted stably, and their indices. Raises Unsupported as `topk`."""
     return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

@@ -29,7 +29,8 @@ def _reduce(
     value: Callable[[Expr], Expr] = lambda v: v,
     label: str = "reduced",
 ) -> Tensor:
-    """Reduce value(element), computed in a dtype, over dimensions; `keep` keeps them with extent 1."""
+    """Reduce value(element), computed in a dtype, over dimensions, dropped or with `keep` kept with extent 1; for a
+    tensor without dimensions return value(x). `label` ends the tensor's name."""
     if not x.rank:
         return pointwise(Call(f"{call.name}.{label}", ((),), (dtype,), dtype), value, x)
     name = f"{call.name}.{label}"

@@ -56,7 +56,8 @@ class Writes:
 
 def _write(call: Call, x: Tensor, writes: Writes, reduce: str | None, include_self: bool = True) -> Tensor:
     """Compute x after writes that replace its elements (None), or are combined by `reduce` ("sum", "mean", "prod",
-    "amax", "amin"), with `include_self` also with x's element. Raises Unsupported for more than MAX_WRITES."""
+    "amax", "amin"), with `include_self` also with x's element; elements without a write are x's. Raises Unsupported for
+    more than MAX_WRITES candidates."""
     if writes.count > MAX_WRITES:
         raise Unsupported(f"a scatter of {writes.count} elements for each place; up to {MAX_WRITES} are compared")
     k = reduce_axis(writes.count, "k")
@@ -180,7 +181,8 @@ def scatter_add(call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor) 
 def scatter_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """x with source[i] combined by `reduce` at i with i[dim] replaced by index[i], or also with x (`include_self`)."""
+    """x with source[i] combined by `reduce` ("sum", "mean", "prod", "amax", "amin") at i with i[dim] replaced by
+    index[i], with `include_self` also with x's element there."""
     return _scatter(call, x, dim, index, source, reduce, include_self)
 
 
