@@ -113,6 +113,18 @@ def test_steps_stand_in_a_payload(payload: Path) -> None:
     assert expanded(payload) == "{\n  a\n  b\n}\n\nc\n{\n  d\n}\n// -----\n{\n  e\n}\n"
 
 
+@pytest.mark.parametrize("words", ["one T(i, j) U() s/a/b/g", "script T(i, j) U()"])
+def test_handles_stand_before_the_steps(payload: Path, words: str) -> None:
+    (payload.parent / FOLDER / "script.mlir").write_text("{\n  // STEPS\n}\n")
+    payload.write_text(f"// PAYLOAD: {words}\n  c\n")
+    handles = """  %t = sched.get_block %f "T"
+  %i, %j = sched.get_loops %t : !sched.loop, !sched.loop
+  %u = sched.get_block %f "U"
+"""
+    function = "" if words.startswith("script") else "func.func @f() { b b }\n"
+    assert expanded(payload) == f"{function}{{\n{handles}  c\n}}\n"
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [("two", "there is no payload 'two'"), ("one s/b/c/", "'one' does not have 'b'"), ("one g", "is not a name, '@'")],

@@ -7,11 +7,13 @@ is replaced by payloads/matmul.mlir in the file's folder or one above it: unchan
 and the first occurrence of a text replaced (every one: `s/A/B/g`), as by sed, but literally. A line that ends in a
 backslash continues in the next comment.
 
-    // PAYLOAD: loops_D_i
-      sched.unroll %i
+    // PAYLOAD: matmul @unrolled C(m, n, k) D()
+      sched.unroll %k
 
-is a payload with a line `// STEPS`, such as a script that begins with its handles: the lines below, up to an empty
-line, another payload or `// -----`, take the place of that line.
+is the payload with a script, payloads/script.mlir, which has a line `// STEPS`: the lines below, up to an empty line,
+another payload or `// -----`, take the place of that line. Before them `C(m, n, k)` stands for the handles of a block
+and of its loops: `%c = sched.get_block %f "C"` and `%m, %n, %k = sched.get_loops %c`. A script without another payload
+is `// PAYLOAD: script C(m, n, k)`.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ FOLDER = "payloads"
 """The name of the folders of payloads, which are no tests."""
 
 _LINE = re.compile(r"^// PAYLOAD:((?:.*\\\n//)*.*)\n?((?:(?!// -----|// PAYLOAD:).+\n?)*)", re.MULTILINE)
-_WORDS = re.compile(r"\s*(\w+)(?:\s+(@\w+))?((?:\s+s/[^/]+/[^/]*/g?)*)\s*")
+_WORDS = re.compile(r"\s*(\w+)(?:\s+(@\w+))?((?:\s+\w+\([^()/]*\))*)((?:\s+s/[^/]+/[^/]*/g?)*)\s*")
 _CHANGE = re.compile(r"s/([^/]+)/([^/]*)/(g?)")
+_HANDLES = re.compile(r"(\w+)\(([^()]*)\)")
 _STEPS = "  // STEPS\n"
 
 
@@ -49,19 +52,36 @@ def _payload(path: Path, words: str) -> str:
     parsed = _WORDS.fullmatch(words)
     if parsed is None:
         raise FileCheckError(
-            f"{path}: 'PAYLOAD:{words}' is not a name, '@' with another one for '@f', and changes s/A/B/"
+            f"{path}: 'PAYLOAD:{words}' is not a name, '@' with another one for '@f', blocks with their loops as "
+            "'C(m, n)', and changes s/A/B/"
         )
-    files = [folder / FOLDER / f"{parsed[1]}.mlir" for folder in path.resolve().parents]
-    file = next((file for file in files if file.exists()), None)
-    if file is None:
-        raise FileCheckError(f"{path}: there is no payload '{parsed[1]}'")
-    text = file.read_text(encoding="utf-8")
+    text = _read(path, parsed[1])
     name = [("@f", parsed[2], "")] if parsed[2] else []
-    for before, after, each in [*name, *_CHANGE.findall(parsed[3])]:
+    for before, after, each in [*name, *_CHANGE.findall(parsed[4])]:
         if before not in text:
             raise FileCheckError(f"{path}: payload '{parsed[1]}' does not have '{before}'")
         text = text.replace(before, after, -1 if each else 1)
-    return text
+    handles = "".join(_handles(*match) for match in _HANDLES.findall(parsed[3]))
+    if handles and _STEPS not in text:
+        text += _read(path, "script")
+    return text.replace(_STEPS, handles + _STEPS)
+
+
+def _read(path: Path, name: str) -> str:
+    files = [folder / FOLDER / f"{name}.mlir" for folder in path.resolve().parents]
+    file = next((file for file in files if file.exists()), None)
+    if file is None:
+        raise FileCheckError(f"{path}: there is no payload '{name}'")
+    return file.read_text(encoding="utf-8")
+
+
+def _handles(block: str, loops: str) -> str:
+    lines = f'  %{block.lower()} = sched.get_block %f "{block}"\n'
+    if loops:
+        names = loops.split(", ")
+        results, types = ", ".join(f"%{name}" for name in names), ", ".join(["!sched.loop"] * len(names))
+        lines += f"  {results} = sched.get_loops %{block.lower()} : {types}\n"
+    return lines
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ func.func @sum(%A: memref<12xf32>, %S: memref<f32>) attributes {outputs = 1 : i6
   func.return
 }
 
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
-  %k = sched.get_loops %s : !sched.loop
+// PAYLOAD: script S(k)
   %unit = sched.add_unit_loop %k
   %other = sched.add_unit_loop %unit

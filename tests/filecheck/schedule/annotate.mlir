@@ -8,8 +8,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: } attributes {hint = 4 : i64}
-// PAYLOAD: double @number
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @number D(i)
   sched.annotate %i "hint" = 4 : i64
 
 // -----
@@ -22,7 +21,6 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: } attributes {hint = "hot"}
-// PAYLOAD: double @word
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @word D(i)
   sched.annotate %i "hint" = 4 : i64
   sched.annotate %i "hint" = "hot"

@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A loop that has been split is gone.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   %d2 = sched.get_block %f "D"
   %j = sched.get_loops %d2 : !sched.loop
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop

@@ -4,6 +4,5 @@
 // CHECK-LABEL: transform.named_sequence @schedule(
 // CHECK-NEXT:  [[D:%\S+]] = sched.get_block [[F:%\S+]] "D"
 // CHECK-NEXT:  sched.auto [[D]]
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   sched.auto %d

@@ -7,8 +7,7 @@
 // CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @grid
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @grid C(m, n, k)
   sched.bind %m to "block_x"
   sched.bind %n to "thread_x"
 
@@ -21,7 +20,6 @@
 // CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @virtual
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @virtual C(m, n, k)
   sched.bind %m to "vthread"
   sched.bind %n to "vthread"

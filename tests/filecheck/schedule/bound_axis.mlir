@@ -24,8 +24,5 @@ func.func @rows(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %i, %k = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: script T() D(i, k)
   sched.compute_at %t at %k

@@ -21,8 +21,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @whole
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @whole C(m, n, k)
   %copy = sched.cache_read %c "B" in "shared"
 
 // -----
@@ -46,8 +45,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @at_a_loop
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @at_a_loop C(m, n, k)
   %copy = sched.cache_read %c "A" in "local"
   sched.compute_at %copy at %m
 
@@ -77,7 +75,6 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @written_in_a_loop
-// PAYLOAD: loops_T_D_pq
+// PAYLOAD: producer_consumer @written_in_a_loop T() D(p, q)
   sched.compute_at %t at %p
   %copy = sched.cache_read %d "T" in "local"

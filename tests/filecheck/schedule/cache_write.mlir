@@ -21,8 +21,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @whole
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @whole C(m, n, k)
   %copy = sched.cache_write %c in "local"
 
 // -----
@@ -50,8 +49,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @at_a_loop
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @at_a_loop C(m, n, k)
   %m0, %m1 = sched.split %m by [-1, 3] : !sched.loop, !sched.loop
   %copy = sched.cache_write %c in "local"
   sched.reverse_compute_at %copy at %m0
@@ -63,8 +61,5 @@
 // CHECK: -> (%V.local[m] : memref<4xf32>, %I.local[m] : memref<4xi64>)
 // CHECK: loop.block "V.local" [ax0 = 4 at %ax0]
 // CHECK-NEXT: (%v.local = %V.local[ax0] : memref<4xf32>, %i.local = %I.local[ax0] : memref<4xi64>) -> (%V[ax0] : memref<4xf32>, %I[ax0] : memref<4xi64>)
-// PAYLOAD: argmax @argmax
-// PAYLOAD: script
-  %s = sched.get_block %f "M"
-  %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
-  %c = sched.cache_write %s in "local"
+// PAYLOAD: argmax @argmax M(i, k)
+  %c = sched.cache_write %m in "local"

@@ -1,11 +1,9 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // Its targets have one shape.
-// PAYLOAD: double s/%D: memref<10xf32>/%D: memref<10xf32>, %E: memref<2x10xf32>/ s/outputs = 1/outputs = 2/ \
+// PAYLOAD: double D() s/%D: memref<10xf32>/%D: memref<10xf32>, %E: memref<2x10xf32>/ s/outputs = 1/outputs = 2/ \
 //   s/(%D[i] : memref<10xf32>)/(%D[i] : memref<10xf32>, %E[0, i] : memref<2x10xf32>)/ \
 //   s/yield %0 : f32/yield %0, %0 : f32, f32/
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
   // expected-error@below {{cache_write: block 'D': its targets have different shapes}}
   %copy = sched.cache_write %d in "local"
 
@@ -30,7 +28,6 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   // expected-error@below {{cache_write: block 'D': block 'E' uses 'D' before it}}
   %copy = sched.cache_write %d in "local"

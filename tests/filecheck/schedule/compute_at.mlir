@@ -15,8 +15,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @halo
-// PAYLOAD: loops_T_h_S_i
+// PAYLOAD: stencil @halo T(h) S(i)
   sched.compute_at %t at %i
 
 // -----
@@ -38,8 +37,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @whole_row
-// PAYLOAD: loops_T_mn_D_pq
+// PAYLOAD: producer_consumer @whole_row T(m, n) D(p, q)
   sched.compute_at %t at %p
 
 // -----
@@ -65,8 +63,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @tile
-// PAYLOAD: loops_T_D_pq
+// PAYLOAD: producer_consumer @tile T() D(p, q)
   %p0, %p1 = sched.split %p by [-1, 4] : !sched.loop, !sched.loop
   sched.compute_at %t at %p0
 
@@ -89,11 +86,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul_doubled @reduction
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %d = sched.get_block %f "D"
-  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: matmul_doubled @reduction C() D(m, n)
   sched.compute_at %c at %n
 
 // -----
@@ -105,11 +98,7 @@
 // CHECK-DAG: loop.alloc "U" : memref<3xf32>
 // CHECK: loop.for {{.*}} = 3 {
 // CHECK-NEXT: loop.block "T"
-// PAYLOAD: two_targets_8 @two
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: two_targets_8 @two T() D(i)
   sched.compute_at %t at %i
 
 // -----
@@ -147,9 +136,6 @@ func.func @twice(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs =
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: script T() D(m, n)
   sched.compute_at %t at %m
   sched.compute_at %t at %n

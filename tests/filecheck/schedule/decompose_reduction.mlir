@@ -13,8 +13,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: row_sums @before_the_reduction
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums @before_the_reduction S(i, k)
   %init = sched.decompose_reduction %s at %k
 
 // -----
@@ -34,8 +33,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: row_sums @outermost
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums @outermost S(i, k)
   %init = sched.decompose_reduction %s at %i
 
 // -----
@@ -51,10 +49,7 @@
 // CHECK-NEXT:     loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: sum @product s/[add]/[mul]/
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
-  %k = sched.get_loops %s : !sched.loop
+// PAYLOAD: sum @product S(k) s/[add]/[mul]/
   %init = sched.decompose_reduction %s at %k
 
 // -----
@@ -72,8 +67,7 @@
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.for "n" [[N:%\S+]] = 8 {
 // CHECK-NEXT:         loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 5 at [[K0]] * 3 + [[K1]]] where ([[K0]] * -3 - [[K1]] + 4 >= 0) combine [max] accumulate
-// PAYLOAD: matmul @first_round s/6x4/6x5/g s/4x8/5x8/g s/= 4/= 5/g s/[add]/[max]/
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @first_round C(m, n, k) s/6x4/6x5/g s/4x8/5x8/g s/= 4/= 5/g s/[add]/[max]/
   %k0, %k1 = sched.split %k by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %k0, %m, %k1, %n
   %init = sched.decompose_reduction %c at %n

@@ -1,16 +1,14 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It has an init.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   // expected-error@below {{decompose_reduction: block 'D': it has no implicit init}}
   %init = sched.decompose_reduction %d at %i
 
 // -----
 
 // The init is implicit.
-// PAYLOAD: row_sums
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums S(i, k)
   %init = sched.decompose_reduction %s at %k
   // expected-error@below {{decompose_reduction: block 'S': it has no implicit init}}
   %again = sched.decompose_reduction %s at %i
@@ -18,19 +16,14 @@
 // -----
 
 // The loop is around it.
-// PAYLOAD: matmul_doubled
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %d = sched.get_block %f "D"
-  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: matmul_doubled C() D(m, n)
   // expected-error@below {{decompose_reduction: loop 'm': it is not around block 'C'}}
   %init = sched.decompose_reduction %c at %m
 
 // -----
 
 // The first round of a loop that is over rows as well is not the first round of each row.
-// PAYLOAD: matmul_mkn
-// PAYLOAD: loops_C_mkn
+// PAYLOAD: matmul_mkn C(m, k, n)
   %mk = sched.fuse %m, %k
   // expected-error@below {{decompose_reduction: loop 'm_k': it binds spatial and reduce axes alike of block 'C', whose init would run again}}
   %init = sched.decompose_reduction %c at %n
@@ -55,9 +48,7 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attr
   func.return
 }
 
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %m, %k, %again, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: script C(m, k, again, n)
   // expected-error@below {{decompose_reduction: loop 'again': it binds no axis of block 'C', whose init would run again}}
   %init = sched.decompose_reduction %c at %n
 
@@ -82,8 +73,6 @@ func.func @f(%A: memref<4x10xf32>, %D: memref<4xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %i, %k = sched.get_loops %t : !sched.loop, !sched.loop
+// PAYLOAD: script T(i, k)
   // expected-error@below {{decompose_reduction: block 'T': 'T' does not live there; lift_alloc first}}
   %init = sched.decompose_reduction %t at %i

@@ -15,8 +15,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @two_parts
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 @two_parts T(i) D(j)
   %both = sched.merge %i, %j
   %x, %y = sched.distribute %both after %t
 
@@ -39,8 +38,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @inside
-// PAYLOAD: loops_T_mn_D_pq
+// PAYLOAD: producer_consumer @inside T(m, n) D(p, q)
   %r = sched.merge %m, %p
   %s = sched.merge %n, %q
   %x, %y = sched.distribute %s after %t

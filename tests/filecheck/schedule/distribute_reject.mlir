@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A dependence would be reversed: the last use of a value that is overwritten.
-// PAYLOAD: shared_element
-// PAYLOAD: loops_T_i
+// PAYLOAD: shared_element T(i)
   // expected-error@below {{distribute: T[1] overwrites T[0] before D[0] has read it}}
   %x, %y = sched.distribute %i after %t
 
@@ -26,30 +25,27 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-// PAYLOAD: loops_T_i
+// PAYLOAD: script T(i)
   // expected-error@below {{distribute: loop 'i': buffer 'T' lives in one iteration and is used by both parts; lift_alloc first}}
   %x, %y = sched.distribute %i after %t
 
 // -----
 
 // Something stands after the block.
-// PAYLOAD: producer_consumer_fused
-// PAYLOAD: loops_D_i
+// PAYLOAD: producer_consumer_fused D(i)
   // expected-error@below {{distribute: loop 'i': nothing stands after block 'D'}}
   %x, %y = sched.distribute %i after %d
 
 // -----
 
 // The loop is around the block.
-// PAYLOAD: producer_consumer_10
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 T(i) D(j)
   // expected-error@below {{distribute: loop 'i': it is not around block 'D'}}
   %x, %y = sched.distribute %i after %d
 
 // -----
 
 // The loop is serial.
-// PAYLOAD: producer_consumer_fused s/%i = 10/%i = 10 parallel/
-// PAYLOAD: loops_T_i
+// PAYLOAD: producer_consumer_fused T(i) s/%i = 10/%i = 10 parallel/
   // expected-error@below {{distribute: loop 'i': it is parallel already, not serial}}
   %x, %y = sched.distribute %i after %t

@@ -15,10 +15,6 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @two_halves
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: stencil @two_halves T() S(i)
   sched.compute_at %t at %i
   sched.double_buffer %t

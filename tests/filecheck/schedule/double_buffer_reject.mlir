@@ -1,17 +1,13 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The buffer is a temporary.
-// PAYLOAD: producer_consumer
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: producer_consumer D()
   // expected-error@below {{double_buffer: block 'D': 'D' is an argument, not a temporary}}
   sched.double_buffer %d
 
 // -----
 
 // It lives in one iteration.
-// PAYLOAD: producer_consumer
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer T()
   // expected-error@below {{double_buffer: block 'T': 'T' lives outside all loops, not in one iteration}}
   sched.double_buffer %t

@@ -28,9 +28,7 @@ func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attrib
   func.return
 }
 
-// PAYLOAD: script
-  %y = sched.get_block %f "Y"
-  %z = sched.get_block %f "Z"
+// PAYLOAD: script Y() Z()
   %copy = sched.cache_read %y "T" in "shared"
   %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
   sched.compute_at %y at %i

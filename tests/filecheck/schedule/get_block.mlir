@@ -3,6 +3,5 @@
 // The block of that name.
 // CHECK-LABEL: func.func @named(
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 unrolled {
-// PAYLOAD: double_12 @named
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @named D(i)
   sched.unroll %i

@@ -4,8 +4,6 @@
 // CHECK-LABEL: func.func @consumers(
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D"
-// PAYLOAD: producer_consumer_12 @consumers
-// PAYLOAD: script
-  %b = sched.get_block %f "T"
-  %next = sched.get_consumers %b : !sched.block
+// PAYLOAD: producer_consumer_12 @consumers T()
+  %next = sched.get_consumers %t : !sched.block
   sched.reverse_inline %next

@@ -1,8 +1,6 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A block has as many consumers as there are results.
-// PAYLOAD: producer_consumer_12
-// PAYLOAD: script
-  %b = sched.get_block %f "T"
+// PAYLOAD: producer_consumer_12 T()
   // expected-error@below {{get_consumers: block 'T': it has 1 consumers, not 2}}
-  %x, %y = sched.get_consumers %b : !sched.block, !sched.block
+  %x, %y = sched.get_consumers %t : !sched.block, !sched.block

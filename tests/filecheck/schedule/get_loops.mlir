@@ -4,8 +4,7 @@
 // CHECK-LABEL: func.func @loops(
 // CHECK-NEXT: loop.for "i.0" [[O:%\S+]] = 3 {
 // CHECK-NEXT:   loop.for "i.1" [[I:%\S+]] = 4 unrolled {
-// PAYLOAD: double_12 @loops
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @loops D(i)
   %a, %b = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
   %o, %n = sched.get_loops %d : !sched.loop, !sched.loop
   sched.unroll %n

@@ -4,8 +4,6 @@
 // CHECK-LABEL: func.func @producers(
 // CHECK-NEXT: loop.for "j" [[J:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D"
-// PAYLOAD: producer_consumer_12 @producers
-// PAYLOAD: script
-  %b = sched.get_block %f "D"
-  %back = sched.get_producers %b : !sched.block
+// PAYLOAD: producer_consumer_12 @producers D()
+  %back = sched.get_producers %d : !sched.block
   sched.inline %back

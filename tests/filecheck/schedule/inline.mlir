@@ -5,9 +5,7 @@
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 8 {
 // CHECK-NEXT:   loop.block "S" [i = 8 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>, %a_1 = %A[i + 1] : memref<10xf32>, %a_2 = %A[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
-// PAYLOAD: stencil @stencil
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: stencil @stencil T()
   sched.inline %t
 
 // -----
@@ -44,9 +42,7 @@ func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %u = sched.get_block %f "U"
+// PAYLOAD: script T() U()
   sched.inline %t
   sched.inline %u
 
@@ -57,9 +53,7 @@ func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
 // CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] where (-i + 7 >= 0) else 0.0 : memref<8xf32>) -> (%D[i] : memref<10xf32>)
-// PAYLOAD: double_or_zero @condition
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: double_or_zero @condition T()
   sched.inline %t
 
 // -----
@@ -72,9 +66,5 @@ func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: arith.mulf
 // CHECK-NEXT: arith.addf
-// PAYLOAD: two_targets_8 @two
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: two_targets_8 @two T() D(i)
   sched.inline %t

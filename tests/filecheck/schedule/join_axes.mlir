@@ -6,8 +6,7 @@
 // CHECK-NEXT:   loop.for "k" [[K:%\S+]] = 4 {
 // CHECK-NEXT:     loop.block "C" [m_n = 48 at [[M_N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:         (%a = %A[m_n floordiv 8, k] : memref<6x4xf32>, %b = %B[k, m_n mod 8] : memref<4x8xf32>) -> (%C[m_n floordiv 8, m_n mod 8] : memref<6x8xf32>) origin "C"[m_n floordiv 8, m_n mod 8, k]
-// PAYLOAD: matmul @spatial
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @spatial C(m, n, k)
   %x = sched.fuse %m, %n
   sched.join_axes %c
 
@@ -33,6 +32,6 @@ func.func @index(%A: memref<24xi64>, %D: memref<4x6xi64>) attributes {outputs = 
   func.return
 }
 
-// PAYLOAD: loops_D_ij
+// PAYLOAD: script D(i, j)
   %x = sched.fuse %i, %j
   sched.join_axes %d

@@ -15,8 +15,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @to_a_loop
-// PAYLOAD: loops_T_D_pq
+// PAYLOAD: producer_consumer @to_a_loop T() D(p, q)
   sched.compute_at %t at %q
   sched.lift_alloc "T" to %p
 
@@ -37,7 +36,6 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @to_the_function
-// PAYLOAD: loops_T_D_pq
+// PAYLOAD: producer_consumer @to_the_function T() D(p, q)
   sched.compute_at %t at %q
   sched.lift_alloc "T"

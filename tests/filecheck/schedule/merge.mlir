@@ -13,8 +13,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @same_extent
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 @same_extent T(i) D(j)
   %x = sched.merge %i, %j
 
 // -----
@@ -32,8 +31,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @shifted
-// PAYLOAD: loops_T_h_S_i
+// PAYLOAD: stencil @shifted T(h) S(i)
   %x = sched.merge %h, %i shift 2
 
 // -----
@@ -53,8 +51,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @inner
-// PAYLOAD: loops_T_mn_D_pq
+// PAYLOAD: producer_consumer @inner T(m, n) D(p, q)
   %x = sched.merge %m, %p
   %y = sched.merge %n, %q
 
@@ -96,9 +93,5 @@ func.func @reductions(%A: memref<4x10xf32>, %D: memref<4xf32>, %E: memref<4xf32>
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
-  %i, %k = sched.get_loops %d : !sched.loop, !sched.loop
-  %e = sched.get_block %f "E"
-  %j, %l = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: script D(i, k) E(j, l)
   %x = sched.merge %i, %j

@@ -1,32 +1,28 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A consumer would read what has not been written.
-// PAYLOAD: stencil
-// PAYLOAD: loops_T_h_S_i
+// PAYLOAD: stencil T(h) S(i)
   // expected-error@below {{merge: S[0] reads T[2] before T[2] has been written}}
   %x = sched.merge %h, %i shift 1
 
 // -----
 
 // The consumer does not come first.
-// PAYLOAD: producer_consumer_10
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 T(i) D(j)
   // expected-error@below {{merge: loop 'i': it does not come after loop 'j'}}
   %x = sched.merge %j, %i
 
 // -----
 
 // A shift is not negative.
-// PAYLOAD: producer_consumer_10
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 T(i) D(j)
   // expected-error@below {{merge: loop 'j': the shift -1 is negative}}
   %x = sched.merge %i, %j shift -1
 
 // -----
 
 // The loops stand beside each other.
-// PAYLOAD: producer_consumer
-// PAYLOAD: loops_T_mn_D_pq
+// PAYLOAD: producer_consumer T(m, n) D(p, q)
   // expected-error@below {{merge: loop 'n': it does not stand beside loop 'm'}}
   %x = sched.merge %m, %q
 
@@ -58,16 +54,13 @@ func.func @f(%A: memref<4xf32>, %D: memref<4xf32>, %E: memref<4xf32>, %G: memref
   func.return
 }
 
-// PAYLOAD: loops_D_i
-  %g = sched.get_block %f "G"
-  %l = sched.get_loops %g : !sched.loop
+// PAYLOAD: script D(i) G(l)
   // expected-error@below {{merge: loop 'l': loop 'j' stands between it and loop 'i'}}
   %x = sched.merge %i, %l
 
 // -----
 
 // Both are serial.
-// PAYLOAD: producer_consumer_10 s/%j = 10/%j = 10 parallel/
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 T(i) D(j) s/%j = 10/%j = 10 parallel/
   // expected-error@below {{merge: loop 'j': it is parallel already, not serial}}
   %x = sched.merge %i, %j

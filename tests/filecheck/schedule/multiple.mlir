@@ -4,8 +4,7 @@
 // CHECK-LABEL: func.func @multiple(
 // CHECK-NEXT: loop.for "i.0" [[O:%\S+]] = 3 {
 // CHECK-NEXT:   loop.for "i.1" [[I:%\S+]] = 4 {
-// PAYLOAD: double_12 @multiple
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @multiple D(i)
   %v = sched.sample_categorical [1, 2] decision 1
   %w = sched.sample_categorical [1, 2] decision 1
   %n = sched.multiple %v by 2

@@ -23,9 +23,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @panels
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
+// PAYLOAD: matmul @panels C()
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0, 2]
 
 // -----
@@ -55,9 +53,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @exact
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
+// PAYLOAD: matmul @exact C()
   %p = sched.pack %c "A" tiles [2, 2]
 
 // -----
@@ -85,8 +81,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @at_a_loop
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @at_a_loop C(m, n, k)
   %n0, %n1 = sched.split %n by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %n0, %m, %k, %n1
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0, 2]

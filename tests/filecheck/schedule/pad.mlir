@@ -23,6 +23,5 @@ func.func @edges(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 :
   func.return
 }
 
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
+// PAYLOAD: script S()
   %p = sched.pad %s "A"

@@ -7,8 +7,7 @@
 // CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @marked
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @marked C(m, n, k)
   sched.parallel %m
 
 // -----
@@ -26,10 +25,6 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @private
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: producer_consumer_10 @private T() D(j)
   sched.compute_at %t at %j
   sched.parallel %j

@@ -33,10 +33,7 @@ func.func @chosen(%A: memref<6x8xf32>, %B: memref<8x4xf32>, %D: memref<6x8xf32>)
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: script D(m, n) T()
   %two = sched.sample_categorical [2, 4] probabilities [0.5, 0.5] decision 0
   %four = sched.sample_categorical [2, 4] probabilities [0.5, 0.5] decision 1
   %m0, %m1 = sched.split %m by [-1, %two] : !sched.loop, !sched.loop

@@ -14,8 +14,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: double @two_loops
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @two_loops D(i)
   %h, %r = sched.partition %i at 8
 
 // -----
@@ -34,8 +33,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: double @one_iteration
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @one_iteration D(i)
   %h, %r = sched.partition %i at 9
 
 // -----
@@ -56,6 +54,5 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: row_sums @reduction
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums @reduction S(i, k)
   %h, %r = sched.partition %k at 8

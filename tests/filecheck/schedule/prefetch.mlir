@@ -10,8 +10,7 @@
 // CHECK:              loop.yield
 // CHECK-NEXT:       }
 // CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64}}
-// PAYLOAD: matmul @ahead
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @ahead C(m, n, k)
   sched.prefetch %k "B" ahead 2
 
 // -----
@@ -26,8 +25,7 @@
 // CHECK:              loop.yield
 // CHECK-NEXT:       }
 // CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64, A = 1 : i64}}
-// PAYLOAD: matmul @two
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @two C(m, n, k)
   sched.prefetch %k "B" ahead 2
   sched.prefetch %k "A" ahead 1
 
@@ -43,7 +41,6 @@
 // CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64, A = [1 : i64, "m"]}}
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @over
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @over C(m, n, k)
   sched.prefetch %k "B" ahead 2
   sched.prefetch %m "A" ahead 1 over %k

@@ -7,8 +7,7 @@
 // CHECK-NEXT:     loop.for "n" [[N:%\S+]] = 8 {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @reduction_outside
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @reduction_outside C(m, n, k)
   sched.reorder %k, %m, %n
 
 // -----
@@ -20,8 +19,7 @@
 // CHECK-NEXT:     loop.for "m" [[M:%\S+]] = 6 {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @between
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @between C(m, n, k)
   sched.reorder %k, %m
 
 // -----
@@ -45,5 +43,5 @@ func.func @recurrence(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outp
   func.return
 }
 
-// PAYLOAD: loops_D_ij
+// PAYLOAD: script D(i, j)
   sched.reorder %j, %i

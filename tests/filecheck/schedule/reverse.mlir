@@ -4,8 +4,7 @@
 // CHECK-LABEL: func.func @backwards(
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D" [i = 12 at -[[I]] + 11]
-// PAYLOAD: double_12 @backwards
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @backwards D(i)
   %back = sched.reverse %i
 
 // -----
@@ -24,7 +23,5 @@ func.func @sum(%A: memref<12xf32>, %S: memref<1xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
-  %k = sched.get_loops %s : !sched.loop
+// PAYLOAD: script S(k)
   %back = sched.reverse %k

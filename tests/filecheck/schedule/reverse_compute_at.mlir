@@ -19,9 +19,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul_doubled @row
-// PAYLOAD: loops_C_mnk
-  %d = sched.get_block %f "D"
+// PAYLOAD: matmul_doubled @row C(m, n, k) D()
   sched.reverse_compute_at %d at %m
 
 // -----
@@ -43,9 +41,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul_doubled @element
-// PAYLOAD: loops_C_mnk
-  %d = sched.get_block %f "D"
+// PAYLOAD: matmul_doubled @element C(m, n, k) D()
   sched.reverse_compute_at %d at %n
 
 // -----
@@ -67,9 +63,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @tile
-// PAYLOAD: loops_T_i
-  %d = sched.get_block %f "D"
+// PAYLOAD: producer_consumer_10 @tile T(i) D()
   %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
   sched.reverse_compute_at %d at %o
 
@@ -107,6 +101,5 @@ func.func @last_round(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf
   func.return
 }
 
-// PAYLOAD: loops_C_mkn
-  %d = sched.get_block %f "D"
+// PAYLOAD: script C(m, k, n) D()
   sched.reverse_compute_at %d at %n

@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It is not inside the loop already.
-// PAYLOAD: producer_consumer_fused
-// PAYLOAD: loops_D_i
+// PAYLOAD: producer_consumer_fused D(i)
   // expected-error@below {{reverse_compute_at: block 'D': it is inside loop 'i' already}}
   sched.reverse_compute_at %d at %i
 
@@ -27,28 +26,22 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attribu
   func.return
 }
 
-// PAYLOAD: loops_D_i
-  %e = sched.get_block %f "E"
+// PAYLOAD: script D(i) E()
   // expected-error@below {{reverse_compute_at: block 'E': it reads nothing that loop 'i' writes}}
   sched.reverse_compute_at %e at %i
 
 // -----
 
 // It is no reduction.
-// PAYLOAD: row_sums_of_doubles
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
-  %s = sched.get_block %f "S"
+// PAYLOAD: row_sums_of_doubles T(h, e) S()
   // expected-error@below {{reverse_compute_at: block 'S': it is a reduction, which is spread over several iterations}}
   sched.reverse_compute_at %s at %h
 
 // -----
 
 // It reads one element at its own axes.
-// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<5xf32>/ s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ \
+// PAYLOAD: double_twice T(h) D() s/%D: memref<10xf32>/%D: memref<5xf32>/ s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ \
 //   s/%x = %T[i]/%x = %T[i * 2]/ s/%D[i] : memref<10xf32>/%D[i] : memref<5xf32>/
-// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': it does not read one element at its own axes}}
   sched.reverse_compute_at %d at %h
 
@@ -76,10 +69,7 @@ func.func @f(%A: memref<6xf32>, %D: memref<6xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %m, %a = sched.get_loops %c : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: script C(m, a) D()
   // expected-error@below {{reverse_compute_at: block 'D': iterations of loop 'again' have the same region: it would run more than once}}
   sched.reverse_compute_at %d at %a
 
@@ -107,35 +97,29 @@ func.func @f(%A: memref<12xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: script T(h, e) D()
   // expected-error@below {{reverse_compute_at: block 'D': the regions of iterations of loop 'h' overlap}}
   sched.reverse_compute_at %d at %h
 
 // -----
 
 // The region is a box that moves.
-// PAYLOAD: double_twice s/at %h]/at (%h + 5) mod 10]/
-// PAYLOAD: loops_T_h_D
+// PAYLOAD: double_twice T(h) D() s/at %h]/at (%h + 5) mod 10]/
   // expected-error@below {{reverse_compute_at: block 'D': the region of one iteration is not a box that moves}}
   sched.reverse_compute_at %d at %h
 
 // -----
 
 // The loop produces all that it reads.
-// PAYLOAD: concatenation
-// PAYLOAD: loops_T_h_D
+// PAYLOAD: concatenation T(h) D()
   // expected-error@below {{reverse_compute_at: block 'D': loop 'h' does not produce all of 'T' that it reads}}
   sched.reverse_compute_at %d at %h
 
 // -----
 
 // Its axes are bound apart.
-// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<10x10xf32>/ s/at %i]/at %i, j = 10 at %i]/ \
+// PAYLOAD: double_twice T(h) D() s/%D: memref<10xf32>/%D: memref<10x10xf32>/ s/at %i]/at %i, j = 10 at %i]/ \
 //   s/(%D[i] : memref<10xf32>) origin "D"[i]/(%D[i, j] : memref<10x10xf32>) origin "D"[i, j]/
-// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': its axes 'i' and 'j' are tied to each other by loop 'i'}}
   sched.reverse_compute_at %d at %h
 
@@ -167,22 +151,20 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-// PAYLOAD: loops_T_h_D
+// PAYLOAD: script T(h) D()
   // expected-error@below {{reverse_compute_at: block 'D': buffer 'U' lives in loop 'i' only}}
   sched.reverse_compute_at %d at %h
 
 // -----
 
 // What it reads besides has been written there.
-// PAYLOAD: two_producers
-// PAYLOAD: loops_T_h_D
+// PAYLOAD: two_producers T(h) D()
   // expected-error@below {{reverse_compute_at: D[0] reads U[0] before U[0] has been written}}
   sched.reverse_compute_at %d at %h
 
 // -----
 
 // It consumes a part of what the loop produces, and would run for all of it.
-// PAYLOAD: double_twice s/%i = 10/%i = 4/ s/at %i]/at %i + 6]/
-// PAYLOAD: loops_T_h_D
+// PAYLOAD: double_twice T(h) D() s/%i = 10/%i = 4/ s/at %i]/at %i + 6]/
   // expected-error@below {{reverse_compute_at: block 'D': loop 'h' produces elements of 'T' that it does not read}}
   sched.reverse_compute_at %d at %h

@@ -6,9 +6,7 @@
 // CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
 // CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
-// PAYLOAD: producer_consumer @elementwise
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: producer_consumer @elementwise D()
   sched.reverse_inline %d
 
 // -----
@@ -42,8 +40,7 @@ func.func @transposed(%A: memref<4x6xf32>, %D: memref<6x4xf32>) attributes {outp
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   sched.reverse_inline %d
 
 // -----
@@ -72,6 +69,5 @@ func.func @another_operand(%A: memref<10xf32>, %B: memref<10xf32>, %D: memref<10
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   sched.reverse_inline %d

@@ -1,91 +1,71 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It is no reduction.
-// PAYLOAD: row_sums_of_doubles
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
+// PAYLOAD: row_sums_of_doubles S()
   // expected-error@below {{reverse_inline: block 'S': it is a reduction}}
   sched.reverse_inline %s
 
 // -----
 
 // Its producer is no reduction.
-// PAYLOAD: matmul_doubled
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: matmul_doubled D()
   // expected-error@below {{reverse_inline: block 'D': it reads no temporary of a single block without reduction}}
   sched.reverse_inline %d
 
 // -----
 
 // It reads a temporary.
-// PAYLOAD: double
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: double D()
   // expected-error@below {{reverse_inline: block 'D': it reads no temporary of a single block without reduction}}
   sched.reverse_inline %d
 
 // -----
 
 // Its producer has one target.
-// PAYLOAD: two_targets
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: two_targets D()
   // expected-error@below {{reverse_inline: block 'D': block 'T' writes several buffers}}
   sched.reverse_inline %d
 
 // -----
 
 // It is the only reader.
-// PAYLOAD: two_consumers
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: two_consumers D()
   // expected-error@below {{reverse_inline: block 'D': it is not the only reader of 'T'}}
   sched.reverse_inline %d
 
 // -----
 
 // It reads once.
-// PAYLOAD: stencil
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
+// PAYLOAD: stencil S()
   // expected-error@below {{reverse_inline: block 'S': it reads 'T' more than once}}
   sched.reverse_inline %s
 
 // -----
 
 // It reads without a condition.
-// PAYLOAD: double_or_zero
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: double_or_zero D()
   // expected-error@below {{reverse_inline: block 'D': it reads 'T' under a condition}}
   sched.reverse_inline %d
 
 // -----
 
 // It alone writes its target.
-// PAYLOAD: concatenation s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ s/%T[i + 5]/%D[i + 5]/
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: concatenation D() s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ s/%T[i + 5]/%D[i + 5]/
   // expected-error@below {{reverse_inline: block 'D': 'D' is written by another block as well}}
   sched.reverse_inline %d
 
 // -----
 
 // It reads at its own axes.
-// PAYLOAD: double_twice s/%x = %T[i]/%x = %T[-i + 9]/
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: double_twice D() s/%x = %T[i]/%x = %T[-i + 9]/
   // expected-error@below {{reverse_inline: block 'D': it does not read one element of 'T' at its own axes}}
   sched.reverse_inline %d
 
 // -----
 
 // It reads all of the temporary.
-// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<8xf32>/ s/%i = 10/%i = 8/ s/10 at %i/8 at %i/ \
+// PAYLOAD: double_twice D() s/%D: memref<10xf32>/%D: memref<8xf32>/ s/%i = 10/%i = 8/ s/10 at %i/8 at %i/ \
 //   s/%D[i] : memref<10xf32>/%D[i] : memref<8xf32>/
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not read all of 'T'}}
   sched.reverse_inline %d
 
@@ -113,27 +93,22 @@ func.func @f(%A: memref<10xf32>, %D: memref<10x3xf32>) attributes {outputs = 1 :
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   // expected-error@below {{reverse_inline: block 'D': it reads an element of 'T' more than once}}
   sched.reverse_inline %d
 
 // -----
 
 // It writes one element for each of its axes.
-// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<20xf32>/ \
+// PAYLOAD: double_twice D() s/%D: memref<10xf32>/%D: memref<20xf32>/ \
 //   s/%D[i] : memref<10xf32>/%D[i * 2] : memref<20xf32>/
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not write one element for each of its axes}}
   sched.reverse_inline %d
 
 // -----
 
 // What it reads besides is written before its producer.
-// PAYLOAD: two_producers
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: two_producers D()
   // expected-error@below {{reverse_inline: block 'D': block 'U' writes 'U', which it reads, after its producer has begun}}
   sched.reverse_inline %d
 
@@ -166,7 +141,6 @@ func.func @f(%A: memref<10xf32>, %B: memref<10xf32>, %E: memref<10xf32>) attribu
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: script D()
   // expected-error@below {{reverse_inline: block 'D': 'B' is read before it}}
   sched.reverse_inline %d

@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The loop has no kind yet.
-// PAYLOAD: double_12
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 D(i)
   sched.unroll %i
   // expected-error@below {{reverse: loop 'i': it is unrolled already, not serial}}
   %back = sched.reverse %i
@@ -27,6 +26,6 @@ func.func @f(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-// PAYLOAD: loops_T_i
+// PAYLOAD: script T(i)
   // expected-error@below {{reverse: S[7] reads T[7] before T[7] has been written}}
   %back = sched.reverse %i

@@ -17,10 +17,7 @@
 // CHECK-NEXT:     loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: sum @outer s/10/32/g
-// PAYLOAD: script
-  %s = sched.get_block %f "S"
-  %k = sched.get_loops %s : !sched.loop
+// PAYLOAD: sum @outer S(k) s/10/32/g
   %k0, %k1 = sched.split %k by [4, 8] : !sched.loop, !sched.loop
   %partial = sched.rfactor %s along %k0
   sched.parallel %k0
@@ -46,8 +43,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: row_sums @lanes
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums @lanes S(i, k)
   %k0, %k1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
   %partial = sched.rfactor %s along %k1
   sched.vectorize %k1
@@ -63,9 +59,6 @@
 // CHECK: loop.block "M" [m = 4 at {{.*}}, reduce k.0 = 4 at {{.*}}]
 // CHECK-NEXT: combine ({{.*}} = -inf : f32, {{.*}} = 9223372036854775807 : i64)
 // CHECK: [[V_RF]][k.0, m] : memref<4x4xf32>, {{.*}} = [[I_RF]][k.0, m] : memref<4x4xi64>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>)
-// PAYLOAD: argmax @argmax
-// PAYLOAD: script
-  %s = sched.get_block %f "M"
-  %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: argmax @argmax M(i, k)
   %k0, %k1 = sched.split %k by [4, 2] : !sched.loop, !sched.loop
-  %p = sched.rfactor %s along %k0
+  %p = sched.rfactor %m along %k0

@@ -1,16 +1,14 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It is a reduction.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   // expected-error@below {{rfactor: block 'D': it is not a reduction with an implicit init}}
   %p = sched.rfactor %d along %i
 
 // -----
 
 // Its init is implicit.
-// PAYLOAD: row_sums
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums S(i, k)
   %init = sched.decompose_reduction %s at %k
   // expected-error@below {{rfactor: block 'S': it is not a reduction with an implicit init}}
   %p = sched.rfactor %s along %k
@@ -18,27 +16,21 @@
 // -----
 
 // The loop is around it.
-// PAYLOAD: matmul_doubled
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %d = sched.get_block %f "D"
-  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: matmul_doubled C() D(m, n)
   // expected-error@below {{rfactor: loop 'm': it is not around block 'C'}}
   %p = sched.rfactor %c along %m
 
 // -----
 
 // The loop binds a reduce axis.
-// PAYLOAD: matmul
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul C(m, n, k)
   // expected-error@below {{rfactor: loop 'n': it does not bind reduce axes, and only those, of block 'C'}}
   %p = sched.rfactor %c along %n
 
 // -----
 
 // And only that.
-// PAYLOAD: matmul
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul C(m, n, k)
   %nk = sched.fuse %n, %k
   // expected-error@below {{rfactor: loop 'n_k': it does not bind reduce axes, and only those, of block 'C'}}
   %p = sched.rfactor %c along %nk

@@ -15,9 +15,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @at_a_loop
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: stencil @at_a_loop T()
   %at = sched.sample_location %t decision 0
   sched.compute_at %t at %at
 
@@ -38,9 +36,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @stays
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: stencil @stays T()
   %at = sched.sample_location %t decision -1
   sched.compute_at %t at %at
 
@@ -51,8 +47,6 @@
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 8 {
 // CHECK-NEXT:   loop.block "S" [i = 8 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>, %a_1 = %A[i + 1] : memref<10xf32>, %a_2 = %A[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
-// PAYLOAD: stencil @inlined
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: stencil @inlined T()
   %at = sched.sample_location %t decision -2
   sched.compute_at %t at %at

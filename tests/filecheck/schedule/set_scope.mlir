@@ -15,9 +15,7 @@
 // CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 8 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 8 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
-// PAYLOAD: producer_consumer @shared
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer @shared T()
   sched.set_scope %t "shared"
 
 // -----
@@ -26,8 +24,6 @@
 // CHECK-LABEL: func.func @both(
 // CHECK-NEXT: loop.alloc "T" shared : memref
 // CHECK-NEXT: loop.alloc "U" shared : memref
-// PAYLOAD: two_targets @both
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: two_targets @both T()
   sched.set_scope %t "shared"
 

@@ -15,11 +15,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @load_early
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: stencil @load_early T() S(i)
   sched.compute_at %t at %i
   sched.double_buffer %t
   %late = sched.software_pipeline %i stages [0, 1]
@@ -39,7 +35,6 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @late_store
-// PAYLOAD: loops_T_i_D_j
+// PAYLOAD: producer_consumer_10 @late_store T(i) D(j)
   %x = sched.merge %i, %j
   %late = sched.software_pipeline %x stages [0, 2]

@@ -6,8 +6,7 @@
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 4 {
 // CHECK-NEXT:     loop.block "D" [i = 10 at [[I_0]] * 4 + [[I_1]]] where ([[I_0]] * -4 - [[I_1]] + 9 >= 0)
 // CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
-// PAYLOAD: double @inferred
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @inferred D(i)
   %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
 
 // -----
@@ -19,8 +18,7 @@
 // CHECK-NEXT:     loop.for "i.2" [[I_2:%\S+]] = 3 {
 // CHECK-NEXT:       loop.block "D" [i = 12 at [[I_0]] * 6 + [[I_1]] * 3 + [[I_2]]]
 // CHECK-NEXT:           (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
-// PAYLOAD: double_12 @exact
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @exact D(i)
   %a, %b, %c = sched.split %i by [2, -1, 3] : !sched.loop, !sched.loop, !sched.loop
 
 // -----
@@ -41,8 +39,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: double @partition
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @partition D(i)
   %o, %n = sched.split %i by [-1, 4] tail "partition" : !sched.loop, !sched.loop
 
 // -----
@@ -64,8 +61,7 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer_10 @pad
-// PAYLOAD: loops_T_i
+// PAYLOAD: producer_consumer_10 @pad T(i)
   %o, %n = sched.split %i by [-1, 4] tail "pad" : !sched.loop, !sched.loop
 
 // -----
@@ -77,8 +73,7 @@
 // CHECK-NEXT:     loop.for "k.1" [[K_1:%\S+]] = 4 {
 // CHECK-NEXT:       loop.block "S" [i = 4 at [[I]], reduce k = 10 at [[K_0]] * 4 + [[K_1]]] where ([[K_0]] * -4 - [[K_1]] + 9 >= 0) combine [add]
 // CHECK-NEXT:           (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
-// PAYLOAD: row_sums @reduction
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums @reduction S(i, k)
   %o, %n = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
 
 // -----
@@ -89,7 +84,6 @@
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 4 {
 // CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 4 + [[I_1]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
-// PAYLOAD: double_12 @parameters
-// PAYLOAD: loops_D_i
+// PAYLOAD: double_12 @parameters D(i)
   %t:2 = sched.sample_perfect_tile %i innermost 4 decision [3, 4] : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop

@@ -1,16 +1,14 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The factors must cover the extent.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   // expected-error@below {{split: loop 'i': the factors 2 x 4 do not cover its extent 10}}
   %o, %n = sched.split %i by [2, 4] : !sched.loop, !sched.loop
 
 // -----
 
 // Parameters must be positive as well.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   %t = sched.sample_categorical [0] probabilities [1.0]
   // expected-error@below {{split: loop 'i': the factors [0] are not positive with at most one left open}}
   %o = sched.split %i by [%t] : !sched.loop
@@ -18,32 +16,28 @@
 // -----
 
 // Only a serial loop is split.
-// PAYLOAD: double s/%i = 10/%i = 10 parallel/
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i) s/%i = 10/%i = 10 parallel/
   // expected-error@below {{split: loop 'i': it is parallel already, not serial}}
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
 
 // -----
 
 // Padding is for temporaries.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   // expected-error@below {{split: loop 'i': 'D' is an argument of the function and cannot be padded}}
   %o, %n = sched.split %i by [-1, 4] tail "pad" : !sched.loop, !sched.loop
 
 // -----
 
 // Padding is for spatial axes.
-// PAYLOAD: row_sums
-// PAYLOAD: loops_S_ik
+// PAYLOAD: row_sums S(i, k)
   // expected-error@below {{split: loop 'k': it binds the reduction 'k' of block 'S'; guard it instead}}
   %o, %n = sched.split %k by [-1, 4] tail "pad" : !sched.loop, !sched.loop
 
 // -----
 
 // A guarded block is not padded.
-// PAYLOAD: producer_consumer_10
-// PAYLOAD: loops_T_i
+// PAYLOAD: producer_consumer_10 T(i)
   %a, %b = sched.split %i by [-1, 3] : !sched.loop, !sched.loop
   // expected-error@below {{split: loop 'i.0': block 'T' is guarded already and cannot be padded}}
   %o, %n = sched.split %a by [-1, 3] tail "pad" : !sched.loop, !sched.loop
@@ -68,15 +62,14 @@ func.func @f(%A: memref<1xf32>, %D: memref<1xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-// PAYLOAD: loops_T_i
+// PAYLOAD: script T(i)
   // expected-error@below {{split: loop 'i': block 'T' would run more often, not on more elements}}
   %o, %n = sched.split %i by [-1, 2] tail "pad" : !sched.loop, !sched.loop
 
 // -----
 
 // A loop that has been split is gone.
-// PAYLOAD: double
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i)
   %d2 = sched.get_block %f "D"
   %j = sched.get_loops %d2 : !sched.loop
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
@@ -109,8 +102,6 @@ func.func @f(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 :
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
-  %i, %j = sched.get_loops %t : !sched.loop, !sched.loop
+// PAYLOAD: script T(i, j)
   // expected-error@below {{split: loop 'j': padded, it would write the element of 'T' that T[0,0] writes}}
   %o, %n = sched.split %j by [-1, 3] tail "pad" : !sched.loop, !sched.loop

@@ -19,8 +19,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @read_only
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @read_only C(m, n, k)
   %in, %out = sched.stage %m "A" in "shared"
 
 // -----
@@ -48,8 +47,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: matmul @written
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @written C(m, n, k)
   %m0, %m1 = sched.split %m by [-1, 3] : !sched.loop, !sched.loop
   %in, %out = sched.stage %m0 "C" in "local"
 
@@ -102,9 +100,7 @@ func.func @accumulating(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8
   func.return
 }
 
-// PAYLOAD: script
-  %c = sched.get_block %f "C"
-  %k, %m, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: script C(k, m, n)
   %init = sched.decompose_reduction %c at %k
   %in, %out = sched.stage %m "C" in "local"
 
@@ -137,5 +133,5 @@ func.func @halo(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 :
   func.return
 }
 
-// PAYLOAD: loops_D_i
+// PAYLOAD: script D(i)
   %in, %out = sched.stage %i "A" in "local"

@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The body touches the buffer.
-// PAYLOAD: matmul_doubled
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul_doubled C(m, n, k)
   // expected-error@below {{stage: loop 'm': its body does not touch 'D'}}
   %in, %out = sched.stage %m "D" in "local"
 
@@ -30,25 +29,21 @@ func.func @f(%A: memref<4x10xf32>, %D: memref<4x10xf32>) attributes {outputs = 1
   func.return
 }
 
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
-  %m, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: script D(m, q)
   // expected-error@below {{stage: loop 'm': 'T' lives inside it already}}
   %in, %out = sched.stage %m "T" in "local"
 
 // -----
 
 // An init is in the same iteration, or apart.
-// PAYLOAD: matmul_mkn
-// PAYLOAD: loops_C_mkn
+// PAYLOAD: matmul_mkn C(m, k, n)
   // expected-error@below {{stage: loop 'k': the init of block 'C' stands outside; decompose_reduction first}}
   %in, %out = sched.stage %k "C" in "local"
 
 // -----
 
 // There is no copy out of what is only read.
-// PAYLOAD: matmul
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul C(m, n, k)
   %in, %out = sched.stage %m "A" in "shared"
   // expected-error@below {{set_scope: there is no such block: nothing had to be copied}}
   sched.set_scope %out "local"

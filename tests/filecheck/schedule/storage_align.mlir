@@ -15,9 +15,7 @@
 // CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 10 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x20xf32>) -> (%D[m, n] : memref<6x10xf32>)
-// PAYLOAD: producer_consumer_6x10 @row
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer_6x10 @row T()
   sched.storage_align %t dim 0 factor 16 offset 4
 
 // -----
@@ -37,7 +35,5 @@
 // CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 10 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x16xf32>) -> (%D[m, n] : memref<6x10xf32>)
-// PAYLOAD: producer_consumer_6x10 @longer
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer_6x10 @longer T()
   sched.storage_align %t dim 0 factor 16 offset 0

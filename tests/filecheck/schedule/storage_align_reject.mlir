@@ -1,18 +1,14 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The block writes a temporary.
-// PAYLOAD: producer_consumer
-// PAYLOAD: script
-  %d = sched.get_block %f "D"
+// PAYLOAD: producer_consumer D()
   // expected-error@below {{storage_align: buffer 'D': it is an argument, not a temporary}}
   sched.storage_align %d dim 0 factor 32 offset 8
 
 // -----
 
 // There is a dimension inside it, which grows.
-// PAYLOAD: producer_consumer
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer T()
   // expected-error@below {{storage_align: buffer 'T': dimension 1 has no dimension inside it that could grow}}
   sched.storage_align %t dim 1 factor 32 offset 8
 
@@ -46,7 +42,6 @@ func.func @f(%A: memref<2x3x4xf32>, %D: memref<2x3x4xf32>) attributes {outputs =
   func.return
 }
 
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: script T()
   // expected-error@below {{storage_align: buffer 'T': no length of dimension 1 gives that stride}}
   sched.storage_align %t dim 0 factor 8 offset 3

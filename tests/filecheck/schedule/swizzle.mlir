@@ -19,7 +19,5 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @rotated
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer @rotated T()
   sched.swizzle %t width 4

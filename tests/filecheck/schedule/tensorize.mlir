@@ -35,11 +35,9 @@ func.func @ragged(%A: memref<2x6xui8>, %B: memref<6x16xi8>, %C: memref<2x16xi32>
   func.return
 }
 
-// PAYLOAD: script
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: script C(i, j, k)
   %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
   sched.reorder %i, %k.0, %k.1, %j
-  %B.pack = sched.pack %C "B" tiles [4, 16] order [1, 0, 3, 2]
-  %A.pack = sched.pack %C "A" tiles [1, 4]
+  %B.pack = sched.pack %c "B" tiles [4, 16] order [1, 0, 3, 2]
+  %A.pack = sched.pack %c "A" tiles [1, 4]
   sched.tensorize %k.1 with "dot.i32.u8i8x4"

@@ -125,14 +125,11 @@
 // -----
 
 // The vector that n ends in lies beyond the result.
-// PAYLOAD: matmul_u8i8 s/2x16x4xi8/8x16xi8/g s/k floordiv 4, j, k mod 4/k, j/ s/16/20/g
-// PAYLOAD: script
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: matmul_u8i8 C(i, j, k) s/2x16x4xi8/8x16xi8/g s/k floordiv 4, j, k mod 4/k, j/ s/16/20/g
   %j.0, %j.1 = sched.split %j by [-1, 16] : !sched.loop, !sched.loop
   %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
   sched.reorder %i, %j.0, %k.0, %j.1, %k.1
-  %B.pack = sched.pack %C "B" tiles [4, 16] order [1, 0, 3, 2]
+  %B.pack = sched.pack %c "B" tiles [4, 16] order [1, 0, 3, 2]
   // expected-error@below {{tensorize: loop 'j.1': beyond the guard of block 'C' it would touch 'C' outside its shape}}
   sched.tensorize %j.1 with "dot.i32.u8i8x4"
 
@@ -156,12 +153,10 @@ func.func @f(%A: memref<2x6xbf16>, %B: memref<5x16xbf16>, %C: memref<2x16xf32>) 
   func.return
 }
 
-// PAYLOAD: script
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: script C(i, j, k)
   %k.0, %k.1 = sched.split %k by [-1, 2] : !sched.loop, !sched.loop
   sched.reorder %i, %k.0, %j, %k.1
-  %B.pack = sched.pack %C "B" tiles [2, 16] order [1, 0, 3, 2]
+  %B.pack = sched.pack %c "B" tiles [2, 16] order [1, 0, 3, 2]
   // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' its operands are not both zero; pack them first}}
   sched.tensorize %j with "dot.f32.bf16x2"
 
@@ -180,8 +175,6 @@ func.func @f(%A: memref<16x16xf32>, %C: memref<16x16xf32>) attributes {outputs =
   func.return
 }
 
-// PAYLOAD: script
-  %C = sched.get_block %f "C"
-  %i, %j = sched.get_loops %C : !sched.loop, !sched.loop
+// PAYLOAD: script C(i, j)
   // expected-error@below {{tensorize: loop 'i': 'A' does not lie in a fragment, where 'tile.store.f32' has it}}
   sched.tensorize %i with "tile.store.f32"

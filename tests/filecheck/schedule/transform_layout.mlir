@@ -19,9 +19,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @transposed
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer @transposed T()
   sched.transform_layout %t "T" by affine_map<(i, j) -> (j, i)>
 
 // -----
@@ -45,9 +43,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: producer_consumer @blocked
-// PAYLOAD: script
-  %t = sched.get_block %f "T"
+// PAYLOAD: producer_consumer @blocked T()
   sched.transform_layout %t "T" by affine_map<(i, j) -> (j floordiv 4, i, j mod 4)>
 
 // -----
@@ -65,7 +61,6 @@
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// PAYLOAD: stencil @rolling_window
-// PAYLOAD: loops_T_h_S_i
+// PAYLOAD: stencil @rolling_window T(h) S(i)
   %x = sched.merge %h, %i shift 2
   sched.transform_layout %t "T" by affine_map<(i) -> (i mod 3)>

@@ -7,6 +7,5 @@
 // CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 unrolled {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul @marked
-// PAYLOAD: loops_C_mnk
+// PAYLOAD: matmul @marked C(m, n, k)
   sched.unroll %k

@@ -1,7 +1,6 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The loop is serial.
-// PAYLOAD: double s/%i = 10/%i = 10 vectorized/
-// PAYLOAD: loops_D_i
+// PAYLOAD: double D(i) s/%i = 10/%i = 10 vectorized/
   // expected-error@below {{unroll: loop 'i': it is vectorized already}}
   sched.unroll %i

@@ -7,6 +7,5 @@
 // CHECK-NEXT:     loop.for "n" [[N:%\S+]] = 8 vectorized {
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
-// PAYLOAD: matmul_mkn @marked
-// PAYLOAD: loops_C_mkn
+// PAYLOAD: matmul_mkn @marked C(m, k, n)
   sched.vectorize %n

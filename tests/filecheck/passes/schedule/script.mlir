@@ -21,7 +21,7 @@ func.func @twice(%A: tensor<64xf32>) -> tensor<64xf32> {
   func.return %D : tensor<64xf32>
 }
 
-// PAYLOAD: loops_D_i
+// PAYLOAD: script D(i)
   %t:2 = sched.sample_perfect_tile %i innermost 16 : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
   sched.vectorize %n

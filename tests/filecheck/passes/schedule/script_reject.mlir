@@ -1,8 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A refusal is at the op of the script; how it names the loop is the primitive's.
-// PAYLOAD: double @refused s/origin "D"[i] {/{/
-// PAYLOAD: loops_D_i
+// PAYLOAD: double @refused D(i) s/origin "D"[i] {/{/
   // expected-error@below {{split: loop 'i': the factors 2 x 4 do not cover its extent 10}}
   %o, %n = sched.split %i by [2, 4] : !sched.loop, !sched.loop
 
