@@ -1,4 +1,5 @@
-"""Checks shared by te.compute and loop.block; a failure is a sentence that names the axis or operand."""
+"""Checks shared by te.compute and loop.block; each raises VerifyException with a sentence that names the axis or
+operand."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -43,7 +44,8 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 def check_access(
     subject: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
 ) -> None:
-    """Check that an access has one index a dimension and stays inside the shape.
+    """Check that an access has one index a dimension, stays inside the shape, and has a condition and an `else` value
+    or neither; `subject` begins the sentence of a failure.
 
     Each axis takes all values below its extent; with a domain, only those that the loops bind to it under the guard.
     """

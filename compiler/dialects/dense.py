@@ -40,7 +40,8 @@ _DIGITS = 16
 class Dense:
     """The elements of a tensor in row-major order, little-endian; a truth value is a byte, 0 or 1.
 
-    `data` must not change. `name` is a label for printing; constants that differ in their name only are equal.
+    `data` must not change. `name` is a label for printing, "c" if it is no identifier; constants that differ in their
+    name only are equal.
     """
 
     def __init__(self, type: TensorType, data: bytes | memoryview, name: str = "c") -> None:
@@ -50,7 +51,7 @@ class Dense:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of dtype, shape and elements."""
+        """The SHA-256 digest of dtype, shape and elements, in hexadecimal digits."""
         digest = hashlib.sha256(f"{self.type}:".encode())
         digest.update(self.data)
         return digest.hexdigest()
@@ -81,7 +82,7 @@ class Dense:
 
     @property
     def is_inline(self) -> bool:
-        """Whether the elements are printed at their use, not in the trailer."""
+        """Whether the elements, at most MOST_INLINE or all equal, are printed at their use, not in the trailer."""
         return prod(self.shape) <= MOST_INLINE or self.is_splat
 
     @property
@@ -126,7 +127,8 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
         return self.data.type
 
     def verify(self) -> None:
-        """Check that the shape is static, the element type a dtype, and the number of bytes right."""
+        """Check that the shape is static, the element type a dtype, the number of bytes right; VerifyException if
+        not."""
         dense = self.data
         if dense.row is None or any(size < 1 for size in dense.shape):
             raise VerifyException(f"a constant has a shape of positive extents, not {dense.type}")
@@ -147,11 +149,11 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Dense:
-        """Refused: text has upstream's attributes, which `Parser` converts."""
+        """Raise ParseError: text has upstream's attributes, which `Parser` converts."""
         parser.raise_error("a constant is dense<...> or dense_resource<...>")
 
     def print_parameter(self, printer: Printer) -> None:
-        """Not used: builtin attributes print themselves."""
+        """Print the elements, then the type; xDSL calls `print_builtin` instead."""
         self.print_builtin(printer)
 
 
@@ -161,7 +163,8 @@ def bytes_of(type: TensorType) -> int:
 
 
 def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
-    """Convert upstream's dense attribute. Raises VerifyException if its type is no tensor of a dtype."""
+    """Convert upstream's dense attribute; of the bytes of truth values only the lowest bit counts. Raises
+    VerifyException if its type is no tensor of a dtype."""
     type = attribute.type
     if not isinstance(type, TensorType):
         raise VerifyException(f"a constant is a tensor, not {type}")
@@ -182,7 +185,8 @@ def parse_dense(parser: AttrParser) -> DenseAttr:
 
 
 def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
-    """Convert the hexadecimal text of a resource: four bytes of alignment, then the elements.
+    """Convert the hexadecimal text of a resource: four bytes of alignment, then the elements. Their name is `handle`,
+    without digits of their digest at its end.
 
     Raises VerifyException for a missing resource, or one that does not fit the type.
     """

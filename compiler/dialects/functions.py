@@ -59,7 +59,8 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
     """Find a function by name or, without one, the only function or the only public one.
 
-    Private functions are groups, which other functions of the module call. Raises InputError.
+    Private functions are groups, which other functions of the module call. Raises InputError if no function or several
+    fit.
 
     >>> A = te.placeholder((4,), name="A")
     >>> strata.dialects.find_function(te.function("f", [A], te.nn.exp(A)).module).sym_name.data
@@ -103,7 +104,8 @@ def calls(function: FuncOp) -> list[CallOp]:
 
 
 def callees(function: FuncOp) -> list[FuncOp]:
-    """The functions that a function calls, each once, in the order of their first calls. Raises InputError."""
+    """The functions that a function calls, each once, in the order of their first calls. Raises InputError for one that
+    the module does not define."""
     first: dict[str, CallOp] = {}
     for call in calls(function):
         first.setdefault(call.callee.string_value(), call)
@@ -122,7 +124,7 @@ def recursive(module: ModuleOp) -> FuncOp | None:
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
     """Copy a module with one function, found by `find_function`, and the functions that it calls; other ops stay.
-    Raises InputError."""
+    Raises InputError if no function or several fit."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
     needed, open_names = set[str](), [find_function(copy, name).sym_name.data]

@@ -67,7 +67,7 @@ class Gathered:
 
     @property
     def properties(self) -> dict[str, Attribute]:
-        """The properties of an op."""
+        """The properties of an op: index map, value outside and reads."""
         map = AffineMapAttr(self.map)
         return {"table_map": map, "otherwise": self.otherwise, "reads": ArrayAttr(self.reads)}
 

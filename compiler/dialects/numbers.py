@@ -24,8 +24,8 @@ __all__ += ["loaded", "stored", "to_int"]
 
 
 def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
-    """The numpy dtype of an element or scalar type; `floats`, if any, replaces the dtype of floats. Raises InputError
-    for a type without a dtype."""
+    """The numpy dtype of an element or scalar type, int64 for index; `floats`, if any, replaces the dtype of floats.
+    Raises InputError for a type without a dtype."""
     row = row_of(type)
     if row is None and not isinstance(type, IndexType):
         raise InputError(f"the interpreter has no numbers of type {type}")
@@ -76,7 +76,7 @@ def to_int(value: Value, dtype: DType) -> Value:
 
 
 def as_signed(value: Value) -> Value:
-    """Reinterpret integers as signed; true is -1."""
+    """Integers as signed numbers: those of `loaded` as they are, a truth value as 0 or -1."""
     return -value.astype(np.int8) if value.dtype == np.bool_ else value
 
 

@@ -110,7 +110,8 @@ class Parser(upstream.Parser):
         super().raise_error(msg, at_position)
 
     def parse_optional_str_literal(self) -> str | None:
-        """Parse an optional string; escaped bytes that are valid UTF-8 are text."""
+        """Parse an optional string, None without one; escaped bytes that are valid UTF-8 are text, any others no
+        string."""
         if self._current_token.kind is not MLIRTokenKind.BYTES_LIT:
             return super().parse_optional_str_literal()
         try:

@@ -32,8 +32,7 @@ class ScheduleQueries(Protocol):
 
 
 def handles_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
-    """Replace names of blocks and loops in an argument by handles; other values stay. Raises ScheduleError if
-    unknown."""
+    """Replace names of blocks and loops in an argument by handles, or raise ScheduleError; other values stay."""
     if kind.several and isinstance(value, tuple | list):
         return [_handle_of(s, kind, each) for each in value]
     return _handle_of(s, kind, value)
@@ -78,8 +77,7 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
 
 
 def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
-    """The handle of the loop with a label around a block, by a new get_loops if needed. Raises ScheduleError if
-    none."""
+    """The handle of the loop with a label around a block. Raises ScheduleError if there is none."""
     block_label = s.label(block)
     for loop in s.program.enclosing(block_label):
         if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:

@@ -25,10 +25,10 @@ from compiler.types.elements import scalar_type
 class BlockOp(Placed, Combining):
     """One structured statement, run in each iteration of its loops where its guard holds.
 
-    Each iterator is bound to a quasi-affine expression of surrounding loops. Inputs are read and targets written
-    at maps of the iterators. With combiners, the yielded value is combined into the target; unless the block is
-    marked `accumulate`, its targets are set to the identity immediately before the outermost enclosing loop that
-    binds one of its reduce iterators. `origin` is the te result, and the index in it, that the block computes.
+    Each axis is bound to a quasi-affine expression of surrounding loops. Inputs are read and targets written at maps of
+    the axes. With combiners, the yielded value is combined into the target; unless the block is marked `accumulate`,
+    its targets are set to the identity immediately before the outermost enclosing loop that binds one of its reduce
+    axes. `origin` is the te result, and the index in it, that the block computes.
 
     ```mlir
     func.func @sum(%A: memref<10xf32>, %S: memref<f32>) attributes {outputs = 1 : i64} {
@@ -112,7 +112,7 @@ class BlockOp(Placed, Combining):
 
 @irdl_op_definition
 class IndexOp(AxisValue):
-    """The value of an iterator inside the body of a loop.block.
+    """The value of an axis inside the body of a loop.block.
 
     ```mlir
     func.func @count(%I: memref<4xindex>) attributes {outputs = 1 : i64} {

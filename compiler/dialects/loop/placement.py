@@ -25,7 +25,9 @@ from compiler.dialects.te import axis_text, parse_accessed, parse_axis, print_ac
 
 @dataclass(frozen=True)
 class Header:
-    """The common arguments of blocks and gathers: label, axes bound to loops, guard, targets and origin."""
+    """The common arguments of blocks and gathers: label, axes, targets and their accesses, `writes`, and the origin, a
+    te result and its index over the axes. `bindings` maps the variables `loops` to the axes; the guard is over
+    `loops`."""
 
     label: str
     axes: Sequence[AxisAttr]
