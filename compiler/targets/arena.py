@@ -24,7 +24,7 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 
 
 def arena(size: int) -> NDArray[np.uint8]:
-    """Allocate at least `size` bytes, uint8, aligned to 64 bytes."""
+    """Allocate an uninitialised array of at least `size` bytes, aligned to 64 bytes; large ones on huge pages."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
     rounded = -(-size // LARGE_PAGE) * LARGE_PAGE
@@ -37,7 +37,8 @@ def arena(size: int) -> NDArray[np.uint8]:
 def prefault_arena(estimated_size: int) -> Allocate:
     """Allocate an arena of an estimated size, and fault its pages in on a daemon thread while the caller goes on: the
     system clears each page at its first access, half a second for hundreds of megabytes. Return a function from the
-    actual size to this arena, or to a new one if it is below half of the estimate or above 9/8."""
+    actual size to this arena, or to a new one if the size is below half of the estimate or above 9/8 of it; `arena`
+    itself for an estimate below LARGE_PAGE."""
     if estimated_size < LARGE_PAGE:
         return arena
     memory = arena(estimated_size + estimated_size // SPARE)

@@ -24,7 +24,8 @@ NativeValue: TypeAlias = int | float
 
 
 def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
-    """Return the numpy dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
+    """Return the numpy dtype of a buffer's elements, integers with a sign unless `unsigned`; index is int64. Raises
+    InputError for bf16 without the package ml_dtypes."""
     signed = dtype_of(element)
     return np.dtype(f"u{signed.itemsize}") if unsigned else signed
 
@@ -97,7 +98,8 @@ def aligned_copy(expected: Argument, array: Array) -> Array:
 
 
 def native_order_copy(expected: Argument, array: Array) -> Array | None:
-    """Copy an array whose shape and dtype, up to byte order, are an argument's to native order; else return None."""
+    """Copy a plain numpy array whose shape and dtype, up to byte order, are an argument's to native order; return None
+    for any other object."""
     fits = type(array) is np.ndarray and array.shape == expected.shape
     return aligned_copy(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
 
@@ -154,7 +156,8 @@ def _matching(kernel: str, expected: Argument, value: object) -> Array:
 def check_disjoint(
     kernel: str, arguments: Sequence[Argument], arrays: Sequence[Array], written: Sequence[bool]
 ) -> None:
-    """Raise TargetError if a written array shares memory with another one: native code assumes none does."""
+    """Raise TargetError if a written array shares memory with another one: native code assumes that none does.
+    `written`: for each array, whether the kernel writes it."""
     for i, written_array in enumerate(arrays):
         for j, array in enumerate(arrays if written[i] else ()):
             if i != j and np.may_share_memory(written_array, array) and np.shares_memory(written_array, array):

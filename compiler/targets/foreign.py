@@ -62,7 +62,7 @@ def result_wrapper(like: object) -> Callable[[Array], object]:
 
 def bump_version(value: object) -> None:
     """Increment the version counter of a torch tensor that was written, as torch's in-place operations do, so that
-    autograd refuses gradients that need its former elements."""
+    autograd refuses gradients that need its former elements; ignore other values."""
     library = imported_torch()
     if library is not None and isinstance(value, library.Tensor):
         library.autograd.graph.increment_version(value)
@@ -113,7 +113,8 @@ ZERO_COPY = (identity, to_torch)
 
 
 def _from_dlpack(label: str, value: Any) -> Array:
-    """Import an array by numpy's `from_dlpack`, which checks device, dtype, lanes and strides."""
+    """Import an array by numpy's `from_dlpack`, which checks device, dtype, lanes and strides. Raises TargetError for
+    each exception of that."""
     try:
         return np.from_dlpack(value)
     except Exception as error:  # the code of another package

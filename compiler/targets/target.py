@@ -83,11 +83,12 @@ class Target(ABC):
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """Return one of the `texts` of a kernel."""
+        """Return the text `name`, one of `texts`, of a kernel; here a kernel's only text."""
         return str(kernel.text)
 
     def threads(self, requested: object) -> int:
-        """Return the thread count of parallel loops for a requested count or None. Raises TargetError."""
+        """Return the thread count of parallel loops for a requested count or None; here 1. Raises TargetError for a
+        count that the target does not take."""
         return 1
 
     def is_local(self, arch: str) -> bool:

@@ -15,7 +15,7 @@ NAMES = ("gcc", "clang", "cc")
 MISSING = "there is no C compiler (gcc, clang) on the PATH to run it with: its text is there"
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-w")
 TIMEOUT_SECONDS = 300
-"""The time limit of a compilation."""
+"""The time limit of a compilation, in seconds."""
 
 
 @cache
@@ -26,8 +26,8 @@ def compiler_path() -> str | None:
 
 
 def load_library(text: str, contracts: bool) -> ctypes.CDLL:
-    """Compile a text, with contraction to fma or without, and load it. Raises TargetError without a compiler, and for a
-    text that it refuses."""
+    """Compile a text, with contraction to fma if `contracts`, and load it. Raises TargetError without a compiler, for a
+    text that it refuses, and after TIMEOUT_SECONDS."""
     path = compiler_path()
     if path is None:
         raise TargetError(MISSING)

@@ -36,8 +36,8 @@ class CSource:
 
 
 def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> CSource:
-    """Write a function as C, with the constants of its module; its last `outputs` arguments are results. Raises
-    LoweringError for an op that C lacks."""
+    """Write a function as C, with the constants of its module; `arguments` describe all its arguments, constants
+    included, and the last `outputs` are results. Raises LoweringError for an op that C lacks."""
     language, name = C(), symbol(function.sym_name.data)
     names, arrays = dict[str | int, str](), list[str]()
     for key, stem, value, type_ in _constants(language, module, function):

@@ -18,7 +18,7 @@ SUFFIXES = {
 
 WIDTH = 118
 EXTREMES = {"min": "a < b ? a : b", "max": "a > b ? a : b"}
-"""Functions that CUDA C++ has and C lacks."""
+"""The return expressions of functions that CUDA C++ has and C lacks."""
 
 CONVERSIONS = {
     "bf16": "typedef uint16_t bf16;",
@@ -91,7 +91,7 @@ class Helpers:
     texts: dict[str, str] = field(default_factory=dict)
 
     def definitions(self) -> list[str]:
-        """Return all definitions, types first, each after its dependencies."""
+        """Return all definitions, first the types as one text, then the functions, each after its dependencies."""
         types = [text for text in self.texts.values() if text.startswith("typedef")]
         types.sort(key=lambda text: "vector_size" in text)
         return [*filter(None, ["\n".join(types)]), *(text for text in self.texts.values() if text not in types)]
@@ -104,14 +104,15 @@ class Helpers:
         return name
 
     def number(self, name: str, type_: str) -> str:
-        """Define a function from NUMBERS or EXTREMES for a type; return its name."""
+        """Define rsqrt or a function from NUMBERS or EXTREMES, and its callees, for a C type; return its name."""
         suffix = SUFFIXES[type_]
         for callee in with_callees([name]) or [name]:
             self.texts.setdefault(f"{callee}_{suffix}", _function(callee, type_, suffix))
         return f"{name}_{suffix}"
 
     def vector(self, dtype: str, element: str, count: int) -> str:
-        """Define a vector type; return its name. gcc takes powers of two only, so that lanes may be unused."""
+        """Define a vector type of `count` lanes of a dtype, stored as the C type `element`; return its name. gcc takes
+        powers of two only, so that lanes may be unused."""
         name = f"{dtype}x{count}"
         size = f"{1 << (count - 1).bit_length()} * sizeof({element})"
         self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")

@@ -47,7 +47,7 @@ class CTarget(Target):
         return Device(host().name, "")
 
     def threads(self, requested: object) -> int:
-        """Return the requested count, one by default."""
+        """Return the requested count, one by default. Raises TargetError unless it is from 1 to MAX_THREADS."""
         return 1 if requested is None else integer("the number of threads", requested, 1, MAX_THREADS, TargetError)
 
     def make_kernel(

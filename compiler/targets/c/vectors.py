@@ -314,7 +314,7 @@ class Prefix:
 
 
 def _prefix(mask: SSAValue) -> Prefix | None:
-    """Return the lanes of a mask as a prefix; None for other masks."""
+    """Return the lanes of a mask as a prefix; None for a mask of another form, or with two counts."""
     owner = mask.owner
     if isinstance(owner, vector.CreateMaskOp):
         return Prefix((), owner.mask_dim_sizes[0])

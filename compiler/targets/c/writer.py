@@ -157,7 +157,7 @@ class CWriter(VectorStatements):
         self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
 
     def value(self, op: Operation, text: CExpr) -> None:
-        """Bind the result of an op as the base class does, but an index quotient with several uses as a variable."""
+        """Bind an op's result to an expression or a variable; to a variable for an index quotient with several uses."""
         if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
             self.declared(op.results[0], text.code)
         else:

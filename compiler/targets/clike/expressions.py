@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from operator import add, mul, sub
 
 ATOM, NEGATIVE, PRODUCT, SUM, COMPARED = 100, 14, 13, 12, 9
-"""Precedences: primary expressions, casts and signed numbers, products, sums, comparisons."""
+"""Precedences of primary expressions, casts and signed numbers, products, sums, comparisons; a higher one binds
+tighter."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
 
 
 def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
-    """Join two index expressions; a sum on the right gets no parentheses: `a + (b + c)` is `a + b + c`."""
+    """Join two index expressions, with constants folded; a sum on the right gets no parentheses: `a + (b + c)` is
+    `a + b + c`."""
     if (constant := fold_constants(sign, left, right)) is not None:
         return constant
     return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)

@@ -94,7 +94,7 @@ class SourceWriter(ABC):
 
     def is_in_place(self, op: Operation) -> bool:
         """Return whether a value may be written in place of its use: it has one use, in the same block, with no write
-        between."""
+        between; it is no index, no loaded index of a load, and no operand of a loop or a vector.broadcast."""
         uses = list(op.results[0].uses)
         if len(uses) != 1:
             return False

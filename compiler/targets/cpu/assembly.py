@@ -109,7 +109,8 @@ class AssemblyFunction:
         return ("%rsp", "%rbp") if has_frame_pointer else ("%rsp",)
 
     def _callee(self, call: Instruction) -> str:
-        """Return the callee of a call; a register is resolved to the last address that the text moves into it."""
+        """Return the callee of a call; a register is resolved to the address that the last instruction before the call
+        moves into it, UNKNOWN if that is no address."""
         if call.target is not None:
             return call.target
         register = call.operands[0].removeprefix("*") if call.operands else ""

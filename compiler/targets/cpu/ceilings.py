@@ -155,7 +155,7 @@ def _accumulators(machine: Machine) -> int:
 
 @cache
 def library() -> Library:
-    """Compile the loops `arithmetic` and `triad`."""
+    """Compile the loops `arithmetic` and `triad` for the host, once in a process."""
     machine = host()
     return compile_llvm(llvm_text(_lanes(machine), _accumulators(machine)), machine)
 

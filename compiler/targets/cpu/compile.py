@@ -93,14 +93,15 @@ class ObjectCode:
 
 
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
-    """Parse, verify, optimise at a level from 0 to 3, and load. Raises TargetError for text that LLVM refuses, and for
-    an external function that no library defines."""
+    """Parse and verify LLVM IR, optimise it at a level from 0 to 3, and load the code. Raises TargetError for text that
+    LLVM refuses, and for an external function that no library defines."""
     return Library(_compile_module(text, machine, opt_level), machine, opt_level)
 
 
 def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> ObjectCode:
-    """Parse, verify and optimise as `compile_llvm` does, and return the object code without loading it. The functions
-    `elsewhere` may be declared in the text: other object code that is loaded with this one defines them."""
+    """Compile LLVM IR to object code without loading it. The functions `elsewhere` may be declared in the text: other
+    object code that is loaded with this one defines them. Raises TargetError for text that LLVM refuses, and for any
+    other external function that no library defines."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     symbols = [f.name for f in compiled.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
     code = ObjectCode(
@@ -122,7 +123,7 @@ class ObjectCodes:
 
 
 def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
-    """Compile several texts, each to separate object code. Raises TargetError as `object_code` does."""
+    """Compile several texts, each to separate object code, in order. Raises the TargetError of the first that fails."""
     start = perf_counter()
     objects = tuple(object_code(text, machine) for text in texts)
     return ObjectCodes(objects, perf_counter() - start)

@@ -77,12 +77,12 @@ class Instruction:
 
     @cached_property
     def bits(self) -> int:
-        """The width of the widest vector register among its operands; 0 if there is none."""
+        """The bits of the widest vector register among its operands; 0 if there is none."""
         return max((128 << "xyz".index(name) for o in self.operands for name, _ in _REGISTER.findall(o)), default=0)
 
     @cached_property
     def float_bits(self) -> int:
-        """The element width of its floating-point arithmetic; 0 for other instructions."""
+        """The bits of an element of its floating-point arithmetic; 0 for other instructions."""
         match = _FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)
         return _ELEMENT[match[1]] if match else 16 if self.mnemonic == "vdpbf16ps" else 0
 
@@ -136,7 +136,7 @@ class Instruction:
 
     @cached_property
     def addressed(self) -> tuple[str, ...]:
-        """The registers of its address, by family: a, r8, v3."""
+        """The registers of its address, by family: ax, r8, v3."""
         return _families(self.memory or "")
 
     @cached_property
@@ -149,7 +149,7 @@ class Instruction:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The output register, by family."""
+        """The output registers, by family: its last operand, if that is written and no memory."""
         last = self.operands[-1].partition(" ")[0] if self.writes_last else ""
         return () if _is_memory(last) else _families(last)
 
@@ -164,7 +164,7 @@ def parse_instruction(text: str, loop: int = 0) -> Instruction:
 
 
 def _families(operand: str) -> tuple[str, ...]:
-    """Return the register families of an operand, without the instruction pointer: `%eax` and `%rax` are both `a`."""
+    """Return the register families of an operand, without the instruction pointer: `%eax` and `%rax` are both `ax`."""
     families = (_family(name) for name in re.findall(r"%(\w+)", operand))
     return tuple(name for name in families if name != "ip")
 
@@ -194,7 +194,7 @@ class InstructionCounts:
     stack_loads, stack_stores: those on the stack, such as spills.
     branches: jumps other than the back edge. calls: the callees, in order.
     width: zmm, ymm, xmm or scalar, by most floating-point operations; without any the widest register, or "".
-    float_bits: the element width of most floating-point operations, 0 without any.
+    float_bits: the bits of an element in most floating-point operations, 0 without any.
     """
 
     instructions: int

@@ -68,7 +68,8 @@ _NO_WORKSPACE = (0,)
 
 @dataclass(frozen=True)
 class Interface:
-    """The interface of a native function; `threads` is None without parallel loops."""
+    """The interface of a native function; the last `outputs` arguments are results. `threads` is the default thread
+    count, None without parallel loops."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -151,7 +152,8 @@ class Kernel(Unpicklable):
 
     @property
     def groups(self) -> tuple[GroupFacts, ...]:
-        """The distinct groups that it calls, in the order of their first calls; none for a program of one nest."""
+        """The facts of its compiled groups, those that run once first, in the order of their first calls; none for a
+        program of one nest that was built as written."""
         return self.facts.groups
 
     @property
@@ -226,7 +228,7 @@ class Kernel(Unpicklable):
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel
         of one nest is its own group. It serves timing: a group that works in place expects part of its results in the
-        array that it overwrites."""
+        array that it overwrites. Raises KeyError for an unknown name."""
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:

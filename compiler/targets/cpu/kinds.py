@@ -17,11 +17,13 @@ from compiler.targets.foreign import Torch, as_numpy, bump_version, imported_tor
 class ArrayKind:
     """The checks and conversions of an array class.
 
-    `copy` makes an array of the right shape and dtype readable for native code, `convert` one of another byte order.
-    The strings are Python expressions of the caller's object `{g}`, the array `{a}`, the argument's `shape{n}`,
-    `dtype{n}` and `label{n}`, and `names`. read, write: the array of an object to read or to write. fits: it has the
-    right shape and dtype. readable, writable: native code can access it, alignment aside. address: of its first
-    element. result: a new numpy array converted to this class. after_writing: a statement after the call.
+    `copy` makes an array of the right shape and dtype readable for native code, `convert` one of another byte order
+    (it returns None if the array has another shape or dtype; None for a class without byte orders). `dtype` maps
+    numpy's dtype to that of the class. The strings are Python expressions of the caller's object `{g}`, the array
+    `{a}`, the argument's `shape{n}`, `dtype{n}` and `label{n}`, and `names`. read, write: the array of an object to
+    read or to write. fits: the array has the right shape and dtype. readable, writable: native code can access the
+    array, alignment aside. address: of its first element. result: a new numpy array converted to this class.
+    after_writing: a statement after the call.
     """
 
     cls: type

@@ -39,7 +39,7 @@ class Sample:
     """The time of some calls.
 
     seconds: wall time. away: seconds off the processor, of several threads of the one that waited longest. switches:
-    involuntary context switches. stolen: an estimate of the seconds stolen by other guests.
+    involuntary context switches. stolen: an estimate of the seconds stolen by other guests. calls: their number.
     """
 
     seconds: float
@@ -218,7 +218,8 @@ class _Steal:
         self._window_start, self._ticks_before, self._last_share = 0.0, dict[str, int](), 0.0
 
     def share(self) -> float:
-        """Return the share of the processor that lost the largest; 0 if the system has no such figures."""
+        """Return the largest share that one of this process's processors lost, counted anew after WINDOW seconds; 0 if
+        the system has no such figures."""
         now = time.perf_counter()
         if now - self._window_start >= WINDOW:
             stolen, window_seconds = _stolen_ticks(), now - self._window_start

@@ -39,5 +39,6 @@ class CpuTarget(Target):
         return str(kernel.text(name))
 
     def threads(self, requested: object) -> int:
-        """Return the requested count; for None OMP_NUM_THREADS, or the cores; one without an OpenMP runtime."""
+        """Return the requested count; for None OMP_NUM_THREADS, or the cores; one without an OpenMP runtime. Raises
+        TargetError for an invalid count."""
         return usable_threads(thread_count(requested))

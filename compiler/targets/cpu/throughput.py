@@ -90,8 +90,8 @@ def _recurrence(instructions: Sequence[Instruction]) -> float:
 
 
 def _execute(i: Instruction, ready: dict[str, float], written_registers: set[str]) -> None:
-    """Set the cycle in which the results of an instruction are ready. A memory operand with a constant address is
-    tracked like a register."""
+    """Set the cycle in which the results of an instruction are ready in `ready`, by register. A memory operand whose
+    address registers are not among `written_registers`, those that the loop writes, is tracked like a register."""
     constant_address = i.memory if i.memory is not None and not written_registers & set(i.addressed) else None
     start = max((ready.get(name, 0.0) for name in i.read), default=0.0)
     if "load" in i.kinds:

@@ -84,12 +84,12 @@ class CudaKernel:
 
     def cubin(self, arch: str | None = None) -> Cubin:
         """Compile to machine code for an architecture, by default `arch`. Raises TargetError without NVRTC, for text
-        that NVRTC refuses, and for an architecture that lacks a feature of the text."""
+        that NVRTC refuses, and for an architecture that lacks a feature of the text or does not take the launches."""
         self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
-        """Return the resources of each kernel on an architecture, by name. Raises TargetError as `cubin` does."""
+        """Return the resources of each kernel on an architecture, by name. Raises the TargetError of `cubin`."""
         dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.launches}
         return {
             name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
@@ -109,8 +109,8 @@ class CudaKernel:
         return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
 
     def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
-        """Run on the current device and stream and return the outputs, in `out` if it is not None. Raises TargetError
-        without a GPU, and for arrays that do not fit."""
+        """Run on the current device and stream and return the outputs, in `out` if it is not None: the array, or a
+        tuple unless there is one. Raises TargetError without a GPU, and for arrays that do not fit."""
         library = cupy()
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:

@@ -77,7 +77,8 @@ class LoadedKernels(Unpicklable):
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
-        """Launch the kernels in order on all arguments and temporaries. Raises TargetError for a launch that fails."""
+        """Launch the kernels in order on the arrays of all arguments, then temporaries. Raises TargetError for kernels
+        that cannot be loaded, and for a launch that fails."""
         for launch in self.source.launches:
             arguments = tuple(arrays[number] for number in launch.arguments)
             kernel = self._functions[launch.name]

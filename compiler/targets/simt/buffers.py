@@ -146,7 +146,7 @@ class CheckedBuffer:
     def _check_dimension(
         self, part: Ints, size: int, index: Sequence[Ints], active: Bools, access: LaneAccess, access_kind: str
     ) -> Bools:
-        """Mask out threads with an index beyond a dimension, and report the first."""
+        """Return `active` without the threads whose index `part` is outside a dimension of `size`; report the first."""
         out_of_bounds = active & ((part < 0) | (part >= size))
         if out_of_bounds.any():
             position = tuple(np.argwhere(out_of_bounds)[0])

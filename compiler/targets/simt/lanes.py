@@ -55,7 +55,8 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 
 @dataclass
 class ThreadLanes(Threads):
-    """Interpreter of a kernel: it runs each op for all threads of a block at once, on numpy arrays."""
+    """Interpreter of a kernel: it runs each op for all threads of a block at once, on numpy arrays. on_chip: the shared
+    and local buffers. constants: the buffers of the module's constants."""
 
     on_chip: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
@@ -259,7 +260,7 @@ class ThreadLanes(Threads):
         self.moment += 1
 
     def branch(self, op: scf.IfOp, active: Bools) -> None:
-        """Run both branches, each under its mask."""
+        """Run the branches that any active thread takes, each under its mask, and merge their results."""
         truth = np.broadcast_to(self.values[op.cond], (self.count,))
         sides = []
         for region, mask in ((op.true_region, active & truth), (op.false_region, active & ~truth)):

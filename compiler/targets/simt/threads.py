@@ -22,7 +22,8 @@ class Threads:
     """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
     have the same value.
 
-    block_index: along x, y, z. moment: the number of the interval between two barriers. full_mask: of all threads.
+    counts: whether to count memory transactions. block_index: along x, y, z. moment: the number of the interval between
+    two barriers. full_mask: of all threads.
     """
 
     call: KernelLaunch
@@ -87,6 +88,6 @@ def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]
 
 
 def words_of(op: Operation) -> str:
-    """Name an op in a report: its name, and the buffers that it reads or writes."""
+    """Name an op in a report: its name, and the first two names among its results and operands, such as buffers."""
     hints = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
     return f"{op.name} ({', '.join(hints[:2])})" if hints else op.name

@@ -33,7 +33,8 @@ class DataDependentStore(Exception):
 
 
 class BlockWriters:
-    """The block of a launch that writes each element; `written` maps buffers to arrays of block numbers, or NOBODY."""
+    """The block of a launch that writes each element; `written` maps buffers to arrays of block numbers, or NOBODY.
+    Raises DataDependentStore, here or in `run`."""
 
     def __init__(self, call: KernelLaunch, names: Mapping[SSAValue, str], report: FaultReporter) -> None:
         self._call, self._report = call, report
