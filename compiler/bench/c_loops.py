@@ -54,8 +54,7 @@ def version(gcc: str) -> str:
 
 
 def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
-    """Compile the loops for the extents of an mm_exp_mm, and return a step that runs them on the inputs and fills
-    `out`.
+    """Compile the loops for the extents of an mm_exp_mm, and return a step that runs them from `inputs` to `out`.
 
     Raises TargetError for another workload, and if gcc fails.
     """

@@ -46,7 +46,7 @@ SETTLED = 0.1
 PROBE = 0.02
 """The seconds of a probe of the ceiling."""
 REPROBES = 3
-"""The most repetitions of the probe if a contender is above the ceiling."""
+"""The maximum repetitions of the probe if a contender is above the ceiling."""
 
 CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, "bytes": Bandwidth}
 """Map each limit of a workload to the class of its ceiling."""
@@ -85,8 +85,8 @@ class Run:
 class Measurement:
     """The state of the measurement of a workload; `stopped` is the reason for fewer rounds than planned.
 
-    calls: the calls in succession of each contender in a round.
-    probes: the readings of the ceiling's probes, in units of work per second.
+    calls: the calls in succession of each contender in a round. probes: of the ceiling, in units of work per second.
+    left_out: the reason for which a contender does not run, by its name. rounds: the completed ones.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> settings = strata.bench.contenders.Settings()
@@ -135,7 +135,7 @@ def measure(
     seed: int | None = None,
     watch: Watch = lambda measurement: None,
 ) -> Measurement:
-    """Measure a workload; `watch` is called with the measurement after every sample.
+    """Measure a workload; `watch` is called with the measurement after each contender's samples of a round.
 
     Contenders that raise an error are listed in `left_out`. An interruption ends the measurement, with its samples.
     Without a seed the inputs are new each time.

@@ -20,7 +20,7 @@ from compiler.support.errors import TargetError
 OPSET, IR_VERSION = 17, 10
 """The first opset with LayerNormalization, and an IR version that onnxruntime reads since 1.18."""
 LARGEST = 2 << 30
-"""The most bytes of a model: the limit of protobuf's messages."""
+"""The maximum bytes of a model: the limit of protobuf's messages."""
 RESULT = "result"
 
 
@@ -76,7 +76,7 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
 
 def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) -> bytes:
     """The serialised ONNX model of a workload; the inputs in `initializers` become initialisers. Raises TargetError for
-    a workload without an ONNX form, or with constants of 2 GiB."""
+    a workload without an ONNX form, or with constants of 2 GiB or more."""
     if workload.onnx is None:
         raise TargetError(f"{workload.name} has no form in ONNX")
     if sum(array.nbytes for array in initializers.values()) >= LARGEST:

@@ -18,7 +18,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Row:
-    """A contender's seconds, units of work per second, percent of the ceiling, ratio to the base's median, disturbance.
+    """A contender's seconds of a call, rate in work per second, percent of the ceiling, ratio to the base's median.
 
     A row without times has a wrong result, or was interrupted before the first sample. There is no percentage if a
     contender exceeded the ceiling: see `Measurement.ceiling`.
@@ -38,7 +38,7 @@ class Row:
 
 
 def rows(measurement: Measurement, base: str = OURS) -> list[Row]:
-    """A row for each contender that ran, in order; ratios are to the median time of the contender `base`."""
+    """A row for each contender that ran, in order; ratios are to the median of `base`, None without it."""
     ours = next((run.seconds for run in measurement.runs if run.contender.name == base), None)
     top = measurement.ceiling
     return [_row(run, measurement.workload.work, ours, top) for run in measurement.runs]
@@ -66,7 +66,7 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling (median) and the minimum and maximum of its probes, in units of work per second; None without it."""
+    """The ceiling and the minimum and maximum of its probes, in units of work per second; None without a ceiling."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 
@@ -87,7 +87,7 @@ def unit(measurement: Measurement) -> str:
 
 
 def as_json(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """The JSON document of several measurements, with the machine's facts; times are in seconds."""
+    """The JSON document of several measurements, with the machine's facts; times are in seconds, rates in `unit`."""
     return {"format": FORMAT, "machine": asdict(host()), "results": [_result(m) for m in measurements]}
 
 

@@ -218,7 +218,7 @@ PACKED: dict[str, Script] = {"conv": partial(conv, beforehand=True), "mlp": part
 
 
 def scheduled(workload: Workload, threads: int = 1, scripts: Mapping[str, Script] = SCRIPTS) -> Schedule | None:
-    """Apply the script of a workload's family, SCRIPTS or PACKED, to its program; None if the family has none there."""
+    """Apply the script of a workload's family in `scripts`, for this machine, to its program; None if there is none."""
     script = scripts.get(workload.family)
     if script is None:
         return None

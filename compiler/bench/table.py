@@ -61,7 +61,7 @@ def _who(row: Row) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Seconds as milliseconds with three digits."""
+    """Seconds as text in milliseconds: three decimals below 10, one below 1000, else none."""
     value = seconds * 1e3
     return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 

@@ -35,7 +35,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Workload:
-    """A function of float32 arrays with one result.
+    """A function of float32 arrays with one result, of `shape`; `what` describes it for people.
 
     compute: the function in te, of one placeholder an input.
     reference: the function in float64, with bounds on the error of float32.

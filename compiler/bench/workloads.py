@@ -15,7 +15,7 @@ from compiler.support.text import suggestion
 Family = Callable[..., Workload]
 WHOLE = Fraction(1)
 LARGEST = 64 << 30
-"""The most bytes of a workload's inputs and result."""
+"""The maximum bytes of a workload's inputs and result."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ PRESETS: dict[str, Preset] = {
 
 
 def find(name: str, scale: Fraction = WHOLE) -> Workload:
-    """Find a workload by name, or a family at extents, `NAME:AxBxC`; every extent is multiplied by the scale, at least
+    """Find a workload by name, or a family at extents, `NAME:AxBxC`; each extent is multiplied by `scale`, to at least
     1.
 
-    Raises InputError for an unknown name, and for extents that are invalid for the family or exceed memory.
+    Raises InputError for an unknown name, a scale that is not positive, and extents that are invalid for the family or
+    take more than LARGEST bytes.
     """
     if scale <= 0:
         raise InputError(f"the scale {scale} is not positive")

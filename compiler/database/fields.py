@@ -50,7 +50,8 @@ def check_format(number: int, what: str) -> None:
 
 
 def parse_json(text: object) -> Json:
-    """Parse JSON text. Raises InputError for other objects, and for NaN and infinities."""
+    """Parse JSON text. Raises InputError for an object that is no text, for malformed text, and for NaN and
+    infinities."""
     if not isinstance(text, str):
         raise InputError(f"{short(text)} is not the text of JSON")
     try:
@@ -69,7 +70,8 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def canonical_json(values: Mapping[str, Json]) -> str:
-    """The JSON text of an object with its fields sorted by name. Raises InputError if it has none."""
+    """The JSON text of an object with its fields sorted by name. Raises InputError for values that JSON does not have,
+    such as NaN."""
     try:
         return json.dumps(values, sort_keys=True, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -102,7 +104,8 @@ def record_fields(record: Record) -> Fields:
 
 
 def record_of(values: Json, id: int = 0) -> Record:
-    """Convert a JSON object to a record with an id. Raises InputError for a missing field or an invalid value."""
+    """Convert a JSON object to a record with an id (0: in no file). Raises InputError for a missing field or an invalid
+    value."""
     fields_read = _fields("the record", values, _RECORD)
     outcome = _fields("the outcome", fields_read["outcome"], _OUTCOME)
     return Record(
@@ -144,7 +147,8 @@ def _fields(what: str, values: Json, names: tuple[str, ...]) -> Fields:
 
 
 def _float(value: Json) -> Json:
-    """An integer as a float; other values, and overflows, are returned as they are for the record to refuse."""
+    """An integer as a float; other values, and integers too large for a float, are returned as they are: the record
+    refuses invalid ones."""
     try:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     except OverflowError:
@@ -206,7 +210,8 @@ def _unknown(stated: Fields, known: Fields) -> Fields:
 
 
 def _merged(known: Fields, unknown: Mapping[str, Json]) -> Fields:
-    """Merge an object with its unknown fields, the inverse of `_unknown`; `known` takes precedence."""
+    """Merge an object with its unknown fields, nested objects too, the inverse of `_unknown`; `known` takes
+    precedence."""
     merged = dict(known)
     for name, value in unknown.items():
         if name not in known:

@@ -32,7 +32,7 @@ def program_of(x: object, name: str | None = None) -> str:
 
 
 def text_of(function: FuncOp) -> str:
-    """The text of `program_of` for a function at the loop level."""
+    """The text that `program_of` returns, of a function at the loop level."""
     written = write(replace(read(function), name=NAME, values=()))
     replaced_attributes = (*written.attributes, "constant_values")
     written.attributes |= {k: v for k, v in function.attributes.items() if k not in replaced_attributes}
@@ -40,5 +40,6 @@ def text_of(function: FuncOp) -> str:
 
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:
-    """The key of a program (`module` and `name` as for `program_of`), machine, threads, policy and timing."""
+    """The key of a program (`module` and `name` as for `program_of`) on a machine, by its name, with threads, policy
+    and timing."""
     return Key(hash_of(program_of(module, name)), machine, threads, policy, timing)

@@ -136,7 +136,8 @@ def _script_steps(script: ModuleOp) -> list[Operation]:
 
 
 def _at_step(error: ScheduleError, script: ModuleOp, text: str) -> ScheduleError:
-    """Return an error with the number of the step at fault, from 1, and its line in the text of the script."""
+    """Return an error with the number of the step at fault, from 1, and its line in the text of the script; the error
+    itself if it names no op."""
     op = error.op
     if not isinstance(op, Operation):
         return error

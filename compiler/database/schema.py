@@ -21,7 +21,7 @@ from compiler.support.errors import InputError
 PATIENCE = 60.0
 """The timeout in seconds for a lock that another process holds."""
 LARGEST = 64 << 20
-"""The most bytes of a value; the largest programs and scripts take 1 MiB."""
+"""The maximum bytes of a value; the largest programs and scripts take 1 MiB."""
 MIN_STEPS = 10_000_000
 """The limit of SQLite's VM steps for checking a small file, against cyclic structures; it grows by 8 a byte."""
 STEPS_PER_CALL = 100_000
@@ -100,7 +100,8 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
 
     Transactions are durable, through a write-ahead log. A file that is not writable is opened read-only, unless
     `create`. A refused file is left unchanged, and none of its SQL is run: only the tables of tuning records are
-    accepted, no view or trigger. Raises InputError.
+    accepted, no view or trigger. Raises InputError for a file that is missing without `create`, foreign, damaged or not
+    accessible.
     """
     _check_path(path, create)
     with sqlite_errors(path):
@@ -238,7 +239,8 @@ def _expected_tables() -> Tables:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable the write-ahead log. SQLite's own timeout does not cover this change, so it is retried."""
+    """Enable the write-ahead log. SQLite's own timeout does not cover this change, so it is retried for PATIENCE
+    seconds."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

@@ -138,8 +138,8 @@ class Database:
         return last if last is not None and self._is_valid(key, last) else self.best(key)
 
     def choices(self, key: Key) -> dict[str, Record]:
-        """Map the names of a group in whole programs to the record last chosen there, unless its script has failed
-        since."""
+        """Map the names that the group of a key has in whole programs to the record last chosen there, forms excepted.
+        Records whose script has failed since are left out."""
         of_program = self._records("program = ?", (key.program,))
         in_programs = [r for r in of_program if r.key.whole and not r.form and replace(r.key, whole="") == key]
         last = {record.name: record for record in by_time(in_programs)}
@@ -158,8 +158,8 @@ class Database:
         return any(record.outcome.is_final for record in self.records(key) if record.script == script)
 
     def keys(self) -> list[Summary]:
-        """Return a summary of each key, in the order of their first records; keys inside whole programs are left
-        out."""
+        """Return a summary of each key, in the order of their first records. Keys inside whole programs are left out,
+        and so are scripts with a damaged record."""
         return summaries(record for record in self._sound() if not record.key.whole)
 
     @property

@@ -22,7 +22,7 @@ MIN_TRIALS = 12
 MIN_DEGREES = 4
 """The minimum number of trials minus options of a choice: with fewer, chance explains as much variance."""
 MAX_LINE = 2000
-"""The most characters of a line that is parsed as a choice; the tuner writes shorter lines."""
+"""The maximum characters of a line that is parsed as a choice; the tuner writes shorter lines."""
 _DECISION = re.compile(r"%(?P<name>[^\s,]+).* = sched\.sample_\w+(?P<over>.*) decision (?P<made>\[[^\]]*\]|-?\d+)")
 _CANDIDATES = re.compile(r"\[([^\]]*)\]")
 _INCLUDE = re.compile(r"sched\.include @\w+\(%[^)]*\) with \{(?P<made>[^}]*)\}")

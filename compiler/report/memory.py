@@ -24,8 +24,8 @@ class LiveBuffer:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The steps of a run, each the name of a group, the buffers, and the bytes of the arena. Results that groups write
-    in place of an input are not taken into account: only machine code shows them."""
+    """The steps of a run, each the name of a group or a copy, the buffers, and the bytes of the arena. Results that
+    groups write in place of an input are not taken into account: only machine code shows them."""
 
     steps: tuple[str, ...]
     buffers: tuple[LiveBuffer, ...]

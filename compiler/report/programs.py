@@ -24,8 +24,8 @@ class ProgramFacts:
     """The tasks of a whole program, or tasks without one, under one machine, thread count, policy and timing; most time
     first.
 
-    memory: the plan of the whole program; None without one. unmeasured: the names of its groups without
-    records. forms: the measured forms of its groups.
+    name: empty without a whole program. key: of all tasks, with an empty `program`. memory: the plan of the whole
+    program; None without one. unmeasured: its groups without a measured script. forms: its measured forms.
     """
 
     name: str
@@ -86,7 +86,8 @@ class TuningReport:
 
 
 def gather(database: Database, summaries: Sequence[Summary]) -> TuningReport:
-    """Collect the facts of these tasks of a database, grouped by whole program."""
+    """Collect the facts of the tasks of `summaries` from a database, grouped by whole program, then tasks without
+    one."""
     facts = {
         summary.key: TaskFacts.of(summary.names[-1], summary.key, database.records(summary.key))
         for summary in summaries

@@ -24,7 +24,7 @@ Point: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """A linear or logarithmic axis; `formatted` converts a number to text."""
+    """A linear or logarithmic axis from `low` to `high`; `formatted` converts a number to text."""
 
     low: float
     high: float
@@ -95,12 +95,12 @@ class Drawing:
         self._shapes.append(f"{disc}<title>{escaped(tip)}</title></circle>")
 
     def line(self, points: Sequence[Point], tip: str, kind: str = "line") -> None:
-        """Draw a line with a tooltip through points in data coordinates."""
+        """Draw a line with a tooltip through points in data coordinates; `kind` is its CSS class."""
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in map(self.place, points))
         self._shapes.append(f'<path class="{kind}" d="M{path}"><title>{escaped(tip)}</title></path>')
 
     def area(self, corner: Point, opposite: Point, tip: str, kind: str = "area") -> None:
-        """Draw a rectangle with a tooltip between two corners, in data coordinates."""
+        """Draw a rectangle with a tooltip between two corners, in data coordinates; `kind` is its CSS class."""
         (x0, y0), (x1, y1) = self.place(corner), self.place(opposite)
         box = f'x="{min(x0, x1):.1f}" y="{min(y0, y1):.1f}" width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
         self._shapes.append(f'<rect class="{kind}" {box}><title>{escaped(tip)}</title></rect>')

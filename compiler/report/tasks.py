@@ -171,7 +171,7 @@ class TaskFacts:
 
     @property
     def loss(self) -> float | None:
-        """The seconds of all calls beyond `bound_seconds`; None if it is unknown."""
+        """The seconds of all calls beyond `bound_seconds`; None if these are unknown."""
         return None if self.together is None or self.bound_seconds is None else self.together - self.bound_seconds
 
     @cached_property
@@ -200,7 +200,7 @@ class TaskFacts:
 
     @property
     def failures(self) -> Iterator[Failure]:
-        """The kinds of failure, in the order of their first trial."""
+        """The kinds of failure, in the order of their first scripts."""
         failed: dict[str, list[ScriptTrials]] = {}
         for script in self.scripts:
             if not script.outcome.ok:
