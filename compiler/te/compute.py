@@ -16,7 +16,7 @@ from compiler.te.index import Axis, Condition, Index, check_fits, check_name
 from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, nodes_of, static_shape
 
 Labels: TypeAlias = Sequence[str] | None
-"""Names of axes."""
+"""Names of axes; None for those of the function's parameters."""
 
 
 @overload
@@ -55,7 +55,7 @@ def compute(
 
 def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
     """Return a spatial axis for each dimension, named by `axes`, else after fn's parameters (*i: i0, i1, ...). Raises
-    TeError."""
+    TeError for an invalid name or shape, and unless names and parameters are as many as dimensions."""
     check_name("a tensor", name)
     extents = static_shape(f"tensor '{name}'", shape)
     names = _axis_names(name, extents, fn, axes)
@@ -102,7 +102,7 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
 
 
 def _joint(reduces: Sequence[Reduce]) -> Joint | None:
-    """Return a compute's joint combiner, None without one. Raises TeError unless all its results are in `reduces`."""
+    """Return a compute's joint combiner, None without one. Raises TeError unless `reduces` are its results in order."""
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None
@@ -138,7 +138,8 @@ def check_read(axes: Sequence[Axis], read: Read) -> None:
 def check_indices(
     axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
 ) -> None:
-    """Raise TeError unless each (dimension, index) is in bounds for all axis values that satisfy `condition`."""
+    """Raise TeError unless each (dimension, index) of a read of `tensor` is in bounds for all values of the axes that
+    satisfy `condition` (None: for all values)."""
     # A[i + 1] with i < 8 and A of 8 elements: `escape` finds i = 7, where the index is 8.
     order = {axis: i for i, axis in enumerate(axes)}
     domain = None if condition is None else AffineSet(len(order), 0, condition.affine(order))

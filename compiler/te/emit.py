@@ -191,7 +191,8 @@ class _Body:
         return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, remainder))
 
     def _unsigned_power(self, dtype: str, base: SSAValue, exponent: SSAValue) -> SSAValue:
-        """Emit base^exponent as (base^(exponent / 2))^2, times base if odd: half of it fits ipowi's signed exponent."""
+        """Emit base^exponent as (base^(exponent / 2))^2, times base for an odd exponent: the half fits the signed
+        exponent of ipowi."""
         one = self._constant(self.attribute(1, dtype))
         root = self._add(math_dialect.IPowIOp(base, self._add(arith.ShRUIOp(exponent, one))))
         is_odd = self._add(TruncIOp(exponent, SCALARS["i1"]))

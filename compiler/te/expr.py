@@ -208,8 +208,8 @@ def _check_finite(value: float, dtype: str) -> None:
 
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
-    """Convert the operands of operation `name` to expressions; a number takes the other's dtype. Raises TeError if the
-    dtypes differ."""
+    """Convert the operands of operation `name` to expressions of one dtype; a number takes that of the other operand.
+    Raises TeError if the dtypes differ, or if both are numbers."""
     dtype = next((v.dtype for v in (lhs, rhs) if isinstance(v, Expr)), None)
     if isinstance(lhs, Condition) or isinstance(rhs, Condition):
         dtype = dtype or "i1"
@@ -220,7 +220,8 @@ def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
 
 
 def binary(name: str, lhs: object, rhs: object) -> Expr:
-    """Build arithmetic operation `name` on two operands of one dtype. Raises TeError for a dtype that it lacks."""
+    """Build arithmetic operation `name` on two operands of one dtype. Raises TeError for two dtypes, and for one that
+    the operation does not support."""
     left, right = pair_of(name, lhs, rhs)
     if left.dtype == "i1":
         raise TeError(f"{name} of truth values: use &, | and ~, or te.cast them")
@@ -268,7 +269,7 @@ def _quotient(a: Expr, b: Expr, remainder: Expr, is_lower: Expr) -> Expr:
 
 
 def compare(relation: str, lhs: object, rhs: object) -> Expr:
-    """Build a comparison (lt, le, gt, ge, eq, ne) of two operands of one dtype; an i1. Raises TeError."""
+    """Build a comparison (lt, le, gt, ge, eq, ne) of operands of one dtype; an i1. Raises TeError for two dtypes."""
     left, right = pair_of(relation, lhs, rhs)
     return Apply(relation, (left, right), "i1")
 
@@ -285,7 +286,8 @@ def logical(name: str, lhs: object, rhs: object) -> Expr:
 def shifted(name: str, lhs: object, rhs: object) -> Expr:
     """Build a shift of an integer to the left (shl) or right (shr).
 
-    shr is arithmetic for signed dtypes; a negative count, or one of the width or more, shifts out all bits.
+    shr is arithmetic for signed dtypes; a negative count, or one of the width or more, shifts out all bits. Raises
+    TeError for floats and i1.
     """
     value, count = pair_of(name, lhs, rhs)
     if value.dtype not in INDICES:

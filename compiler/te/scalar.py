@@ -189,7 +189,8 @@ def equal(lhs: IndexLike, rhs: Index) -> Condition: ...
 @overload
 def equal(lhs: Scalar, rhs: Scalar) -> Expr: ...
 def equal(lhs: Comparable, rhs: Comparable) -> Expr | Condition:
-    """Equality of two values of one dtype (an i1), or of two index expressions (a condition). Raises TeError.
+    """Equality of two values of one dtype (an i1), or of two index expressions (a condition). Raises TeError for
+    values of two dtypes, and for an index expression and another value.
 
     >>> X = te.constant([1.0, 2.0])
     >>> B = te.compute((2,), lambda i: te.equal(X[i], 2.0))
@@ -202,7 +203,8 @@ def equal(lhs: Comparable, rhs: Comparable) -> Expr | Condition:
 
 
 def not_equal(lhs: Comparable, rhs: Comparable) -> Expr:
-    """Inequality of two values of one dtype, or of two index expressions; an i1. Raises TeError.
+    """Inequality of two values of one dtype, or of two index expressions; an i1. Raises TeError for values of two
+    dtypes, and for an index expression and another value.
 
     >>> X = te.constant([1.0, 2.0])
     >>> B = te.compute((2,), lambda i: te.not_equal(X[i], 2.0))
@@ -219,7 +221,8 @@ def all_of(*conditions: Condition) -> Condition: ...
 @overload
 def all_of(*conditions: Truth) -> Expr | Condition: ...
 def all_of(*conditions: Truth) -> Truth:
-    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError.
+    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError without
+    conditions.
 
     >>> X = te.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> B = te.compute((2, 2), lambda i, j: te.select(te.all_of(i >= 1, j >= 1), X[i - 1, j - 1], 0.0))
@@ -253,7 +256,8 @@ def _joined(name: str, conditions: Sequence[Truth]) -> Truth:
 
 
 def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
-    """`then` if the condition is true, else `otherwise`, of one dtype. Raises TeError.
+    """`then` if the condition is true, else `otherwise`, of one dtype. Raises TeError for two dtypes, and for a
+    condition that is no i1.
 
     With a condition over axes, one read, and a number, it is a conditional read: if the condition is false the tensor
     is not read, so its index may be out of bounds.
@@ -296,7 +300,7 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
 
 
 def _clamped(value: Expr, dtype: str) -> Expr:
-    """Clamp an integer to the limits of another dtype; an end that its own dtype cannot exceed needs no clamp."""
+    """Clamp an integer to the limits of another dtype, without those that the integer's own dtype cannot exceed."""
     (low, high), (smallest, largest) = limits(dtype), limits(value.dtype)
     value = maximum(value, low) if smallest < low else value
     return minimum(value, high) if largest > high else value

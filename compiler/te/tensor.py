@@ -43,6 +43,7 @@ def _function(name: str) -> Callable[[Tensor], Tensor]:
 class Tensor:
     """A tensor of static shape: an input, a constant, or one result of a compute.
 
+    source: the op that defines it, None for an input. position: the number of its result.
     Python's operators on tensors build the operators of te.nn, elementwise with numpy's broadcasting; == and hash are
     by identity, te.nn.equal compares elements.
 
@@ -81,11 +82,13 @@ class Tensor:
         return table_read(self, indices)
 
     def padded(self, value: Number) -> Padded:
-        """A view whose reads out of bounds yield a value: `A.padded(0.0)[i - 1]` is 0.0 for i = 0. Raises TeError."""
+        """A view whose reads out of bounds yield a value: `A.padded(0.0)[i - 1]` is 0.0 for i = 0. Raises TeError for a
+        value that the dtype cannot represent."""
         return Padded(self, const(value, self.dtype).value)
 
     def indices(self, positions: object) -> tuple[Index, ...]:
-        """Convert a read's index, or tuple of one a dimension, to index expressions. Raises TeError for others."""
+        """Convert a read's index, or a tuple with one for each dimension, to index expressions. Raises TeError for
+        another number of them, and for other values."""
         positions = positions if isinstance(positions, tuple) else (positions,)
         if len(positions) != self.rank:
             raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(positions)}")
@@ -297,7 +300,8 @@ def static_shape(what: str, shape: object) -> tuple[int, ...]:
 def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over, with values below its extent; or from the range (0, extent), as TVM writes it.
 
-    The default name is k, or k1, k2 ... if a compute has several. Raises TeError.
+    The default name is k, or k1, k2 ... if a compute has several. Raises TeError for an extent below 1 or that is no
+    integer, and for a range that begins elsewhere.
 
     >>> k = te.reduce_axis(8, "k")
     >>> k.name, k.extent

@@ -143,7 +143,7 @@ ELSEWHERE = {
     "concatenate": "concat",
     "select": "where",
 }
-"""The operators by the names that numpy or topi give them; for the hint of an error."""
+"""Map names of numpy and topi to those of our operators, for the hint of an error."""
 
 if not TYPE_CHECKING:
 
@@ -151,7 +151,7 @@ if not TYPE_CHECKING:
         return [*globals(), *plugins.parts("operator")]
 
     def __getattr__(name: str) -> object:
-        """Look up an operator of a plugin. Raises AttributeError."""
+        """Return a plugin's operator. Raises AttributeError, with a similar name, for an unknown one."""
         from compiler.support.text import unknown
 
         if name.startswith("_"):

@@ -105,7 +105,8 @@ NUMBER_BOUND = 2**1023
 
 
 def accumulator(dtype: str) -> str:
-    """Return the dtype of sums of a dtype: f32 for narrower floats, u32 for u16, i32 for narrower integers, else it."""
+    """Return the dtype of sums of a dtype: f32 for narrower floats, u32 for u16, i32 for other integers below 32 bits
+    and i1; other dtypes are their own."""
     if width(dtype) >= 32:
         return dtype
     if is_float(dtype):

@@ -76,7 +76,7 @@ def batch_matmul(
     dtype: str | None = None,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; else as matmul. Raises TeError."""
+    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; the rest as matmul. Raises TeError."""
     return _product("batch_matmul", ("i", "m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
 

@@ -22,12 +22,13 @@ COORDINATES = (
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 Weights = dict[int, float]
-"""The weight of each source index in an output element; absent ones are 0."""
+"""Maps source indices to their weights in an output element; absent indices have weight 0."""
 
 
 @dataclass(frozen=True)
 class Resizing:
-    """The resize of one dimension from `extent` to `size` elements; `scale` may differ slightly from their ratio."""
+    """The resize of one dimension from `extent` to `size` elements; `scale` may differ slightly from their ratio.
+    roi: the start and the end of the region, in units of extent - 1. The other fields are the options of `resize`."""
 
     extent: int
     size: int

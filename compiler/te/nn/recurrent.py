@@ -27,8 +27,8 @@ Element: TypeAlias = Callable[[Index, Index], Expr]
 
 
 class _Layer:
-    """The tensors of a recurrent layer with so many gates, and sums common to rnn, lstm and gru. Raises TeError for
-    shapes, dtypes and lengths that do not fit."""
+    """The tensors of a recurrent layer with a number of gates, and sums common to rnn, lstm and gru. Raises TeError
+    for shapes, dtypes and lengths that do not fit."""
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class _Layer:
         return compute(sums.shape, biased, f"{self.name}.inputs") if biases else sums
 
     def project(self, state: Tensor | None, name: str, start: int = 0, gates: int | None = None) -> Tensor | None:
-        """Compute state R^T for the rows of R from `start` on, by default all: [B, gates * H]; None for None, zeros."""
+        """Compute state R^T for the rows of `gates` gates (default: all) of R from row `start` on: [B, gates * H]. None
+        for the state None, which is zero."""
         if state is None:
             return None
         k, r, acc_dtype = reduce_axis(self.hidden, "k"), self.r, self.acc_dtype

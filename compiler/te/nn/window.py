@@ -132,8 +132,8 @@ class Window:
 def window(
     operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1, ceil: bool = False
 ) -> Window:
-    """Build a Window from options that are an integer or one for each dimension; padding as in split_padding. Raises
-    TeError."""
+    """Build a Window from options that are an integer or one for each dimension; padding also all before and then all
+    after. Raises TeError for other values."""
     rank = len(sizes)
     strides = per_dim(operator, "stride", stride, 1, rank)
     dilations = per_dim(operator, "dilation", dilation, 1, rank)
@@ -141,8 +141,8 @@ def window(
 
 
 def split_padding(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the padding before and after each dimension from an integer, one for each dimension, or all before and
-    then all after. Raises TeError."""
+    """Return the paddings before and those after the dimensions, from an integer, one for each dimension, or all before
+    and then all after. Raises TeError for other values."""
     if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
         paddings = per_dim(operator, "padding", padding, 0, 2 * rank)
         return paddings[:rank], paddings[rank:]
