@@ -43,7 +43,8 @@ def _function(name: str) -> Callable[[Tensor], Tensor]:
 class Tensor:
     """A tensor of static shape: an input, a constant, or one result of a compute.
 
-    source: the op that defines it, None for an input. position: the number of its result.
+    source: the op that defines it, None for an input. position: the number of the op's result.
+
     Python's operators on tensors build the operators of te.nn, elementwise with numpy's broadcasting; == and hash are
     by identity, te.nn.equal compares elements.
 
