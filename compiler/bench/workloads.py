@@ -61,8 +61,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def find(name: str, scale: Fraction = WHOLE) -> Workload:
-    """Find a workload by name, or a family at extents, `NAME:AxBxC`; each extent is multiplied by `scale`, to at least
-    1.
+    """Find a workload by name, or a family at extents, `NAME:AxBxC`; every extent times `scale`, at least 1.
 
     Raises InputError for an unknown name, a scale that is not positive, and extents that are invalid for the family or
     take more than LARGEST bytes.
