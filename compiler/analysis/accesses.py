@@ -14,7 +14,7 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 @dataclass(frozen=True)
 class LowAccess:
-    """A load or store; `type` is that of the element or vector of neighbouring elements, `mask` that of its lanes."""
+    """A load or store of buffer elements. `type`: of the element or vector; `mask`: the active lanes, None for all."""
 
     op: Operation
     buffer: SSAValue

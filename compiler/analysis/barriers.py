@@ -29,7 +29,8 @@ Point = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier, printed as the dependence of `second` on `first` that needs it, at `points`, None if isl gave none."""
+    """A barrier before `second`, printed as the dependence on `first` that requires it. `uses`: of one element by both;
+    `points`: the values of the loops of both, by number, None if isl did not decide."""
 
     first: Statement
     second: Statement
@@ -169,7 +170,7 @@ class _Walker:
         return self.program.buffers[buffer].scope not in ("global", "shared")
 
     def _meet(self, pending: _Pending, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
-        """Find instances of two threads that touch one element; None if there are none. Raises Undecided."""
+        """Find instances in two threads that touch one element, as loop values; None without any. Raises Undecided."""
         # T[j] in thread p4, T[31 - j] in thread q3 of the same block p2 = q2:
         #   p4 = 31 + -1*q3 and p2 = q2 and (p4 != q3)  ->  (p2, p4, q2, q3) = (0, 0, 0, 31)
         first = pending.statement

@@ -14,8 +14,8 @@ def may_overwrite(program: Program, source: str, target: str) -> bool:
     """Whether the output `target` may be in the memory of the input `source`, in every order that the loops allow.
 
     Each read of an element of `source` must come before each write of the element of `target` at the same index, or
-    be of the instance that writes it. Iterations of a concurrent loop are in no order. Both have one shape and type.
-    False also if isl does not decide, and for programs with tensorized nests.
+    be of the instance that writes it. Iterations of a concurrent loop are in no order. False also if shapes or dtypes
+    differ, a block writes `source`, a nest is tensorized, or isl does not decide.
     """
     buffers = program.buffers
     if (buffers[source].shape, buffers[source].element) != (buffers[target].shape, buffers[target].element):

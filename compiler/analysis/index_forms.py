@@ -99,7 +99,7 @@ class Ranges:
         return ANY if rule is None else rule(*map(self.of, op.operands))
 
     def _where(self, condition: SSAValue, value: SSAValue) -> Range:
-        """The range of a value under a condition: `value ult size` implies 0 <= value < size."""
+        """The range of a value under a condition: [0, size) if it is `value ult size`; any other changes nothing."""
         test = condition.owner
         if isinstance(test, Operation) and test.name == "arith.cmpi" and test.operands[0] is value:
             low, high = self.of(test.operands[1])
@@ -116,7 +116,7 @@ def bounds(loop: scf.ForOp | scf.ParallelOp) -> Sequence[tuple[SSAValue, SSAValu
 
 
 def _of_integer(value: SSAValue) -> Range:
-    """The range of an integer's type; a zero-extended integer has the range of the narrow type."""
+    """The range of an integer's type, of the narrow type if it is zero-extended; ANY for another type."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.extui":
         extended = owner.operands[0].type

@@ -133,7 +133,7 @@ def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
-    """Pairs of a statement and a concurrent loop around it, both unchanged, like the loops that privatise buffers."""
+    """Pairs (statement, number of a concurrent loop around it) that are as before, with buffers private as before."""
     unchanged = set()
     for key, statement in new.items():
         concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
@@ -315,7 +315,7 @@ class _Former:
 def _former(
     names: Mapping[int, str], old: Statement, new: Statement, step: Step, before: Program, prefix: str
 ) -> _Former:
-    """The instance of `old` that corresponds to an instance of `new`, whose loops are named by `names`."""
+    """The instance of `old` for one of `new`, whose loops are named by `names`; new names begin with `prefix`."""
     # Loop 0 split into loops 1 and 2: links {0: 4*l1 + l2}, names {1: x1, 2: x2}: values {0: (4*x1 + x2)}.
     links = step.links_of(new.block.label)
     values: dict[int, str] = {}

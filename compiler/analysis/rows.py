@@ -166,7 +166,7 @@ def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
 
 
 def _belongs(program: Program, label: str, members: set[str]) -> bool:
-    """Whether all readers of a block's temporaries are members, and no other block passes its values on to members."""
+    """Whether all readers of a block's temporaries are members, and no outside block passes values on to members."""
     outside: set[str] = set()
     pending = [program.blocks[label]]
     while pending:

@@ -249,7 +249,7 @@ def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence[int], order: int) -> Statement:
-    """The init statement, before the outermost reduce loop, in copies of the loops inside that one that it uses."""
+    """The init statement, before the outermost reduce loop, in copies of the inner loops that the init uses."""
     depth = init_depth(block, loops)
     forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
     used = set().union(*(form.variables() for form in forms))

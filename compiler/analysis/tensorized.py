@@ -41,7 +41,7 @@ def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
 
 
 def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
-    """Match a nest with an intrinsic, and weaken the guard of its block so that the nest runs whole.
+    """Match a loop's nest with an intrinsic; return the program, with its guard weakened so that the nest runs whole.
 
     Raises Misfit if the nest does not match or is in a vectorized loop, or if the added instances are harmful.
     """
@@ -98,10 +98,8 @@ def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrins
 
 
 def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int]) -> tuple[Condition, ...] | None:
-    """Eliminate variables: a new condition holds if the former one does for some values of them. None if that fails.
-
-    8*i + j <= 90 without j in [0, 8): 8*i <= 90
-    """
+    """Eliminate variables: a new condition holds if the former one does for some values of them, as 8*i + j <= 90 for
+    some j in [0, 8) if 8*i <= 90. None for an equality, and for a variable in a floordiv or mod."""
     conditions: list[Condition] = []
     for condition in guard:
         form = condition.form

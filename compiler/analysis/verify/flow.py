@@ -158,7 +158,7 @@ class Flow(Spaces):
     # --- what a read finds ----------------------------------------------------------------------------------------
 
     def content(self, key: Key, position: int) -> Content:
-        """The content that read number `position` of a statement finds."""
+        """The content that read number `position` of a statement finds. Raises Unknown if it depends on itself."""
         read_key, use = (key, position), self.statements[key].uses[position]
         if read_key in self._contents:
             earlier = self._contents[read_key]

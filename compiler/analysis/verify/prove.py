@@ -104,7 +104,7 @@ def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
 
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
-    """Check that arguments, which correspond by position, have the same names, and constants the same elements."""
+    """Raise Unknown if an argument has another name in the original, Refuted if a constant has other elements."""
     for argument, original_argument in zip(scheduled.arguments, original.arguments, strict=True):
         if argument.name != original_argument.name:
             raise Unknown(f"argument '{argument.name}' has another name in the original")

@@ -94,7 +94,7 @@ class Spaces:
     def map(
         self, key: Key, target: str, index: Iterable[Linear], use: Use | None = None, more: str = "true"
     ) -> isl.UnionMap:
-        """The map from a statement's instances to the tuple `target` of forms over loops, if `more` holds."""
+        """The map from a statement's instances, with `use` those that perform it, to target[index], under `more`."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
         text = f"{self.space(key)} -> {target}[{forms}] : {condition}"
@@ -161,7 +161,7 @@ class Spaces:
         return statement.uses[len(statement.uses) - len(statement.block.writes) :]
 
     def origin(self, key: Key) -> Origin | None:
-        """The origin of a statement's block; None for an init, and for a block without a valid origin."""
+        """The origin of a statement's block; None for an init, or if no original block has its label and axis count."""
         statement = self.statements[key]
         block = statement.block
         if statement.is_init or block.origin is None or block.origin[0] not in self._blocks:

@@ -28,7 +28,8 @@ def data_sizes(program: Program, table: Table) -> list[int | None]:
 
 @dataclass(frozen=True)
 class _Readers:
-    """The tuples G[loops, e]: a reader for each instance of a gather and each element that it may read."""
+    """The tuples G[loops, e]: a reader for each instance of a gather and each element that it may read. `sizes`: the
+    extents of the table's dimensions with loaded index, by dimension."""
 
     flow: Flow
     key: Key

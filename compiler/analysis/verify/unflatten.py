@@ -83,7 +83,7 @@ def _quotients(form: Linear) -> Iterator[Quotient]:
 
 
 def unflattened(program: Program) -> Program:
-    """Replace nests that visit their points in the order of the axes by a loop for each axis."""
+    """Rebuild nests that divide loops, but visit their points in the order of the axes, with a loop for each axis."""
     numbers = count(program.fresh_number())
     return replace(program, body=tuple(_node(node, numbers) for node in program.body))
 
@@ -110,7 +110,7 @@ def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
 
 
 def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node | None:
-    """Rebuild a nest with a loop for each axis; None if its instances or their order differ, or none divides loops."""
+    """Rebuild a nest with a loop for each axis; None if no form divides loops, or instances or their order differ."""
     # x = 6 { S(x floordiv 3, x mod 3) } visits (0, 0), (0, 1), (0, 2), (1, 0) ...: i = 2 { j = 3 { S(i, j) } }.
     numbers_here = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]

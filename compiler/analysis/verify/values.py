@@ -185,7 +185,7 @@ class Comparison:
             self._refute(domain, f"does not have the value {value}")
 
     def _check_gather(self, wanted: Wanted, table: Table, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        """Check that a gather has the index values of its origin, and a table with the same elements."""
+        """Raise Refuted or Unknown unless a gather has its origin's index values, and a table of the same elements."""
         flow, block, source, gather = self.flow, self.block, wanted.block, self.block.table
         if gather is None or not isinstance(actual, body.Read) or actual.position != len(block.reads):
             self._refute(domain, f"does not gather, as its origin '{source.label}' does")
