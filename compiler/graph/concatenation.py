@@ -61,7 +61,8 @@ def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) ->
 
 
 def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int, length: int) -> bool:
-    """Whether result[start : start + length] along an axis is all of a read's buffer, in row-major order."""
+    """Whether result[start : start + length] along `axis` is the whole buffer of read `position`, row-major, of its
+    dtype."""
     block, joined = node.block, node.results[0]
     access, source = block.reads[position], graph.values[block.reads[position].buffer]
     values = {d: lin.constant(0) for d, extent in enumerate(joined.shape) if extent == 1}

@@ -157,7 +157,8 @@ class Main:
 
 
 def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
-    """Lay out those of `constants` that steps of `main` read, each at an aligned offset in one memory."""
+    """Lay out those of `constants` that steps of `main` read in one memory, at offsets that are multiples of
+    SLOT_ALIGNMENT."""
     read = {name for step in main.steps for name in step.reads}
     offset, stored = 0, list[ConstantSlot]()
     for buffer in constants:
@@ -292,7 +293,7 @@ def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> Buf
 
 
 def _is_cast(value: SSAValue) -> bool:
-    """Whether a value is a cast of another buffer to bytes."""
+    """Whether an unrealized cast, such as of a buffer to bytes, defines a value."""
     return isinstance(value.owner, UnrealizedConversionCastOp)
 
 
@@ -324,8 +325,8 @@ def write_loop(function: FuncOp, main: Main) -> None:
 
 
 def write_low(function: FuncOp, main: Main) -> None:
-    """Replace the body of a function by the low form of `main`, which differs from that of `write_loop` in types; adds
-    the attribute `unsigned`, the positions of arguments of unsigned dtypes."""
+    """Replace the body of a function by the low form of `main`, which differs from that of `write_loop` in types and in
+    the op of allocations; add the attribute `unsigned`, the positions of arguments of unsigned dtypes."""
     _write(
         function,
         main,

@@ -21,7 +21,7 @@ class Provenance:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, earlier: Provenance) -> Provenance:
-        """Compose with an earlier renaming: map the canonical names of this one to the names before the earlier one.
+        """Compose with an earlier renaming: map the canonical names of this renaming to the names before the earlier.
 
         A name that the earlier renaming lacks stays.
         """

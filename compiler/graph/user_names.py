@@ -18,7 +18,7 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_
 
 
 def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
-    """Rename a graph from canonical names to the user's names; duplicates get a number."""
+    """Rename a graph from canonical names to the user's names; duplicates get a number, other names stay."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
     canonical_labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     labels = _distinct({label: names.blocks.get(label, label) for label in canonical_labels})

@@ -50,8 +50,9 @@ def attention(view: View) -> Iterator[Choice]:
 
 
 def products(view: View) -> Iterator[Choice]:
-    """Group two consecutive products and the elementwise computes between them, if the second product sums along the
-    rows of the first. Each product is in one pair at most."""
+    """Group two consecutive products and the elementwise computes between them, each the only reader of the previous
+    one, if the second product sums along the rows of the first, of at most ROW_BYTES. Each product is in one pair at
+    most."""
     for first in view.names:
         if view.kind(first) is not Kind.CONTRACTION or view.anchors(first).rows:
             continue
@@ -168,8 +169,8 @@ def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
 
 
 def _single_readers(view: View, name: str) -> Iterator[str]:
-    """Follow a chain of only readers from a compute, up to NEAR; the first that is not elementwise and pointwise is the
-    last."""
+    """Yield the only reader of a compute, its only reader, and so on, at most NEAR; the first that is not elementwise
+    and pointwise is the last."""
     for _ in range(NEAR):
         readers = view.readers(name)
         if len(readers) != 1:
@@ -269,7 +270,8 @@ def _same_rows(view: View, first: str, second: str) -> bool:
 
 def _takes(view: View, producer: str, name: str) -> bool:
     """Whether an elementwise reader can join the group of a producer: any reader if the latest reduction is by rows and
-    there are no contractions, else a pointwise one. Nothing joins attention: its schedule ends with the product."""
+    there are no contractions, else a pointwise one. Nothing joins a group without reduction, nor attention: its
+    schedule ends with the product."""
     anchors = view.anchors(producer)
     if not anchors or (anchors.rows and anchors.contractions > 1):
         return False

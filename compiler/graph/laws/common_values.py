@@ -49,7 +49,7 @@ class _Use:
 
 
 def _uses(node: Compute) -> Iterator[_Use]:
-    """The uses of mathematical functions in a compute."""
+    """The uses in a compute of the mathematical functions that are not cheap and meet the conditions of `_use`."""
     for value in body.reached(node.block.body):
         if isinstance(value, Apply) and value.kind.name.startswith("math.") and value.kind.name not in _SHORT:
             use = _use(node, value)

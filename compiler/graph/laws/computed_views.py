@@ -59,7 +59,8 @@ def _at_view(source: Block, view: Block, access: Access) -> Block:
 
 def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> bool:
     """Whether the block `new` of a view takes no longer than the block `source`: it has no more quotients, computes
-    each element once, and a change of the order of axes does no harm."""
+    each element once, and keeps the order of axes, or is a plain product or elementwise with operands in the new
+    order."""
     index = [form for form in view.access.index if not form.is_constant]
     if quotients(view.access) or sum(map(quotients, new.reads)) > sum(map(quotients, source.reads)):
         return False
@@ -80,7 +81,8 @@ def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> boo
 
 
 def _is_straight(access: Access, graph: Graph) -> bool:
-    """Whether a read is indexed by axes in increasing order, or its elementwise producer can be permuted to it."""
+    """Whether a read is indexed by axes in increasing order, or its elementwise producer reads its operands in that
+    order."""
     order = order_of(access)
     if order is None or order == tuple(sorted(order)):
         return order is not None

@@ -66,8 +66,8 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
 
 
 def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:
-    """The operand that the selects of a value choose if its axes have the values `indices`; None if the choice varies
-    or is undecided. `ranges` are those of the variables in `indices`."""
+    """The operand that the selects of a value choose if its axes have the values `indices`, the value itself if it is
+    no select; None if the choice varies or is undecided. `ranges` are those of the variables in `indices`."""
     while isinstance(value, Apply) and value.kind.name == "arith.select":
         truth = truth_at(value.operands[0], indices, ranges)
         if truth is None:

@@ -56,7 +56,7 @@ def _simplified(value: Scalar) -> Scalar:
 
 
 def _one(node: Apply) -> Scalar:
-    """Simplify an operation whose operands are simplified already."""
+    """Simplify an operation whose operands are simplified already; return it as it is if no rule applies."""
     if node.kind is arith.NegfOp:
         return _inner(node.operands[0]) or node
     rule = _RULES.get(node.kind)

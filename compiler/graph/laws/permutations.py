@@ -38,7 +38,7 @@ def straighten(graph: Graph) -> Graph:
 
 
 def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
-    """The new order of a compute's spatial axes; None if it stays."""
+    """The new order of a compute's spatial axes, by old positions; None if the order stays."""
     block = node.block
     if block.table is not None or any(value.name in graph.results for value in node.results):
         return None
@@ -106,7 +106,7 @@ def _permuted(node: Compute, order: tuple[int, ...]) -> Compute:
 
 
 def _reading(node: Compute, orders: Mapping[str, tuple[int, ...]]) -> Compute:
-    """Adapt the reads of a node to permuted values; `orders` maps such a value to its new order of dimensions."""
+    """Adapt the reads of a node to permuted values; `orders` maps each to its new order, by old dimensions."""
     block = node.block
     if not any(name in orders for name in block.sources):
         return node

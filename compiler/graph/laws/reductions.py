@@ -99,7 +99,7 @@ def _turned(block: Block) -> Block:
 
 
 def _is_backwards(block: Block, axis: int) -> bool:
-    """Whether most windows have a negative coefficient of an axis; if as many are positive, whether most indices do."""
+    """Whether most windows, or else most indices, have a negative factor of an axis; False if an index divides it."""
     used = [form for access in block.reads for form in access.index if form.depends_on(axis)]
     factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
     if any(factor is None for factor, _ in factors):

@@ -65,8 +65,8 @@ class _Split:
 
 
 def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split | None:
-    """Read the sources of views, and split the axes of a compute so that no quotient is left; None if it has none, some
-    would be left, or the split does not pay or would change a result of the function."""
+    """Read the sources of views, and split the axes of a compute so that no quotient is left; None if there is no
+    quotient, one would be left, or the split does not pay or would change a result of the function."""
     block = node.block
     if block.table is not None:
         return None
@@ -89,7 +89,7 @@ def _has_quotients(access: Access) -> bool:
 
 
 def _sources(access: Access, views: Mapping[str, ReadView], block: Block) -> Access:
-    """Replace a read of a view by a read of its source, through all views of views."""
+    """Replace a read of a view by a read of its source, through views of views while that is exact."""
     while (view := views.get(access.buffer)) is not None and (new := through(access, view, block)) is not None:
         access = new
     return access
