@@ -11,7 +11,7 @@ Point: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class BoxSide:
-    """A side of a box: its number of points and the step from one to the next."""
+    """A side of a box: its number of points and the step from a point to the next."""
 
     extent: int
     direction: Point

@@ -173,7 +173,8 @@ def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
 
 
 def _linked(chain: Chain) -> Chain | None:
-    """The chain in order, with links; None unless its factors are matrices, with matrices or vectors at the ends."""
+    """The chain with its factors in order and links; None unless they are matrices, with matrices or vectors at the
+    ends."""
     spatial = chain.products[0].block.spatial
     ends = [factor for factor in chain.factors if len([n for n in factor.axes if n >= spatial]) == 1]
     if len(ends) != 2:

@@ -124,8 +124,8 @@ def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None
 
 
 def _resolved(at: _At, graph: Graph, block: Block) -> _At:
-    """Inline the elementwise producer of an expression that is a read, repeatedly, unless a maximum reads the same
-    value."""
+    """Inline the elementwise producer of an expression that is a read, repeatedly, while the read is unconditional and
+    no maximum reads the same value."""
     while isinstance(at.value, Read):
         access = at.reads[at.value.position]
         producer = graph.producers.get(access.buffer)

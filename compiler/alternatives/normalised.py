@@ -119,8 +119,8 @@ def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Oper
 
 
 def _sum_of(scale: Access, rows: tuple[Linear, ...], kind: type[Operation], graph: Graph) -> Compute | None:
-    """The compute that gives a divisor, or the divisor of a reciprocal 1 / s by which `kind` multiplies; None for any
-    other scale."""
+    """The compute of the sums by which `scale` divides a product: its producer or, if `kind` multiplies, the divisor s
+    of its reciprocal 1 / s; None for any other scale or rows."""
     producer = graph.producers.get(scale.buffer)
     if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(producer, Compute):
         return None

@@ -201,7 +201,8 @@ def _passes(online: Online, elements: Sequence[_Elements]) -> list[te.Tensor]:
 
 
 def _reduced(axes: Sequence[int], block: Block, combine: Any, element: Any, name: str) -> te.Tensor:
-    """Reduce elements by `combine` along all reduce axes of a block, into a tensor over the spatial `axes`."""
+    """Reduce `element`, a function of an index, by `combine`, such as te.sum, along all reduce axes of a block, into a
+    tensor over the spatial `axes`."""
     along = {n: te.reduce_axis(block.axes[n].size, f"r{n}") for n in range(block.spatial, len(block.axes))}
 
     def reduction(*i: Any) -> Any:

@@ -117,7 +117,7 @@ def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
 
 
 def _source(access: Access, block: Block, graph: Graph) -> Access:
-    """Replace a read of a view by a read of its source, through all views of views."""
+    """Replace a read of a view by a read of its source, through views of views while that is exact."""
     while isinstance(node := graph.producers.get(access.buffer), Compute) and len(node.results) == 1:
         view = view_of(node, 0, node.results[0], graph)
         new = None if view is None else through(access, view, block)

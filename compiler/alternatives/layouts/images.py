@@ -64,8 +64,8 @@ def image_convolution(node: object) -> ImageConvolution | None:
 
 
 def _is_image(access: Access, rank: int) -> bool:
-    """Whether a read is a convolution's image: [n, channels, ...], further forms over an axis of the result and its
-    tap."""
+    """Whether a read is a convolution's image: [n, channels, ...], with a form over an axis of the result and its tap
+    in each further dimension."""
     moved = [form.variables() for form in access.index]
     along = all(d in axes and axes <= {d, rank + d - 1} for d, axes in enumerate(moved[2:], 2))
     return len(moved) == rank and along and moved[0] <= {0} and bool(moved[1]) and moved[1] <= {1, rank}

@@ -68,7 +68,8 @@ def _read(access: Access, last: Set[str]) -> Access:
 
 
 def _moved(block: Block) -> Block:
-    """Move the channels of a block to the last spatial axis, and drop reduce axes of extent 1 as `relaid` does."""
+    """Move the channels of a block to the last spatial axis. Drop reduce axes of extent 1 if one longer reduce axis is
+    left, or several without the channels."""
     spatial, reduces = range(block.spatial), range(block.spatial, len(block.axes))
     long = [n for n in reduces if block.axes[n].size > 1]
     is_dense = len(long) > 1 and block.axes[block.spatial].size > 1
