@@ -97,7 +97,8 @@ class Includes(Protocol):
     """Interpreter of `sched.include`."""
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
-        """Apply a recipe to the block `label`; if not `judged`, legality is not checked. Raises ScheduleError."""
+        """Apply a recipe to the block `label`, without legality checks if not `judged`. A refusal raises
+        ScheduleError."""
 
 
 def only_included(op: Operation) -> bool:

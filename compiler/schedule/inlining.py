@@ -11,7 +11,7 @@ from compiler.schedule.plan import block_place, refuse
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:
     """Map each axis to the dimension of the target at position `target` that it indexes alone. Refuses an index that is
-    neither a constant nor an axis of its own, and an axis longer than 1 without a dimension."""
+    neither a constant nor an axis, once, and an axis longer than 1 without a dimension."""
     dimensions: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:

@@ -275,7 +275,7 @@ class RandomParameter(Parameter):
 
 
 def _int(value: object) -> int:
-    """Convert a value to a signed 64-bit integer. Raises ScheduleError."""
+    """Convert an integer to a Python int. Raises ScheduleError for any other value, and beyond 64 bits."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -352,7 +352,7 @@ def _spoken(handle: SSAValue) -> str:
 
 
 def word(noun: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
-    """A parameter that is one of several words; `also` maps further spellings to them.
+    """A parameter that is one of several words, else an unknown `noun`; `also` maps further spellings to them.
 
     >>> scope = strata.schedule.word("the scope", ("global", "shared"), {"smem": "shared"})
     >>> scope.encode("smem")

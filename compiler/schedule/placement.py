@@ -66,7 +66,7 @@ def nest_over(
 
 
 def require_box(program: Program, block: Block) -> None:
-    """Require that the axes of a block are independent: no loop binds two of them."""
+    """Raise ScheduleError if a loop binds two axes of a block, which are then not independent."""
     axis_of_loop: dict[int, str] = {}
     for axis, form in zip(block.axes, block.bindings, strict=True):
         for number in form.variables():

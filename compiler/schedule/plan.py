@@ -95,14 +95,14 @@ MARKED_LAST = "; loops are cut and fused before they are bound, vectorized, unro
 
 
 def require_serial(program: Program, loops: Sequence[int]) -> None:
-    """Require that loops are serial."""
+    """Raise ScheduleError if a loop is not serial."""
     for number in loops:
         if program.loops[number].kind != "serial":
             refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial{MARKED_LAST}")
 
 
 def require_perfect(chain: Sequence[Loop]) -> None:
-    """Require that each loop is the only content of the previous one."""
+    """Raise ScheduleError unless each loop is the only content of the previous one."""
     for outer, inner in pairwise(chain):
         if outer.body != (inner,):
             reason = f"it is not the only content of loop '{outer.label}', so they are not perfectly nested"
@@ -120,7 +120,7 @@ def loops_around(program: Program, block: str, loop: int) -> tuple[tuple[Loop, .
 
 
 def require_read(block: Block, buffer: str) -> None:
-    """Require that a block reads a buffer and does not write it."""
+    """Raise ScheduleError unless a block reads a buffer and does not write it."""
     if buffer not in block.sources:
         refuse(block_place(block.label), f"it does not read '{buffer}'")
     if buffer in block.targets:
@@ -128,7 +128,7 @@ def require_read(block: Block, buffer: str) -> None:
 
 
 def sole_writer(program: Program, buffer: str, label: str) -> None:
-    """Require that a buffer is a temporary that only one block writes."""
+    """Raise ScheduleError unless a buffer is a temporary that no block but `label` writes."""
     if buffer not in program.allocs:
         refuse(block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
     other_writers = [w.label for w in program.writers[buffer] if w.label != label]
@@ -137,7 +137,7 @@ def sole_writer(program: Program, buffer: str, label: str) -> None:
 
 
 def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
-    """Require that no gather among blocks has one of the buffers as its table, whose index depends on data."""
+    """Raise ScheduleError, at `place`, if a gather among blocks has one of the buffers as its table."""
     for block in blocks:
         if block.table is not None and block.table.buffer in buffers:
             gathers = f"block '{block.label}' gathers from '{block.table.buffer}'"
@@ -145,7 +145,7 @@ def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
 
 
 def no_gather(place: str, block: Block) -> None:
-    """Require that a block is no gather."""
+    """Raise ScheduleError, at `place`, if a block is a gather."""
     if block.table is not None:
         refuse(place, f"block '{block.label}' is a gather, which stays a statement of its own")
 
@@ -158,8 +158,8 @@ def only_target(block: Block) -> str:
 
 
 def without_kind_around(program: Program, loop: int, kind: str, description: str, hint: str = "") -> None:
-    """Require that no loop around or inside a loop has a kind, which a refusal calls `description`; `hint` ends its
-    sentence."""
+    """Raise ScheduleError if a loop around or inside a loop has a kind. The sentence calls the kind `description` and
+    ends with `hint`."""
     for node in (*program.enclosing(loop), *loops_in(*program.loops[loop].body)):
         if node.kind == kind:
             refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {description} already{hint}")

@@ -86,7 +86,7 @@ class Primitive:
 
     @cached_property
     def op(self) -> type[SchedOp]:
-        """The op of the `sched` dialect."""
+        """The class of the op in the `sched` dialect, built at the first use."""
         fields: dict[str, object] = {}
         for name, parameter in self.parameters.items():
             fields |= parameter.definitions(name)

@@ -49,7 +49,7 @@ def as_python(script: Script, schedule: str = "s") -> str:
 
 
 def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
-    """The handles that effective ops use, and the effective ops with those that define these handles."""
+    """The handles that printed ops use, and these ops: those that change the program or define such a handle."""
     live, ops = set[SSAValue](), list[SchedOp]()
     for op in reversed(list(sequence.body.block.ops)):
         if isinstance(op, SchedOp) and (not applies(op, *GIVERS) or live.intersection(op.results)):
@@ -59,7 +59,7 @@ def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
 
 
 def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
-    """Print an op as one line; only results that are used get a variable."""
+    """Print an op as one line; only results that are used get a variable, which is added to `names`."""
     if isinstance(op, IncludeOp):
         return f"{schedule}.{included(op, names[op.block])}"
     primitive = primitive_of(op)

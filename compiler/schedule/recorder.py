@@ -265,7 +265,7 @@ class Recorder(Unpicklable):
 
     def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
         """Apply one op of another script, and return its results; `handles` maps its operands to handles of this
-        schedule, `judged` is as in `apply`.
+        schedule, without `judged`, legality is not checked.
 
         Raises ScheduleError, with the op as its `op`.
 
@@ -354,7 +354,7 @@ class Recorder(Unpicklable):
         return list(op.results)
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
-        """The planning function of a call."""
+        """The function that plans the op of a call; subclasses may replace it."""
         return primitive.planned
 
     def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -418,7 +418,7 @@ class Recorder(Unpicklable):
         self.call(PRIMITIVES["transform_layout"], block, buffer, layout, tiles, order)
 
     def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
-        """Evaluate a Python function of the indices of a buffer to a map. Raises ScheduleError."""
+        """Evaluate a function of the indices of a buffer to a map. Raises ScheduleError if it is not quasi-affine."""
         if buffer not in self.program.buffers:
             raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
         rank = len(self.program.buffers[buffer].shape)

@@ -109,7 +109,7 @@ def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) ->
 
 
 def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
-    """Shrink a temporary to a window: indices become relative to the low end of the window.
+    """Shrink a temporary to a window, a span for each dimension: indices become relative to the low end of the window.
 
     Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
     accesses the buffer gains an axis bound to the low end.
@@ -129,7 +129,7 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
 def windowed(
     program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
 ) -> Block:
-    """Make the indices of a block into a buffer relative to windows, given by dimension, and rename the buffer.
+    """Make the indices of a block into a buffer relative to windows, given by dimension, and name the buffer `name`.
 
     An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
     end that moves becomes an axis of the block.
@@ -225,7 +225,7 @@ def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
 
 def alloc_first(program: Program, name: str) -> Program:
     """Move an allocation before the first use of its buffer, within the same body; no change if it is there already, or
-    for no temporary."""
+    the buffer is no temporary."""
     if name not in program.allocs:
         return program
     place = program.places[(name,)]

@@ -94,7 +94,7 @@ class State:
         self.take(op, plan)
 
     def _judged(self, plan: Plan, judged: bool) -> Plan:
-        """Return a plan if its sizes fit 64 bits and, with `judged`, it is legal. Raises ScheduleError."""
+        """Return a plan if its sizes fit 64 bits and, with `judged`, it is legal. Else raise ScheduleError."""
         after = plan.program
         if after is not self.program:
             fault = bad_sizes(after, self.program) or (judged and legal(after, self.program, plan))
@@ -149,8 +149,8 @@ class State:
     def _forward(self, before: Program, step: Step) -> None:
         """Redirect the handles on the former loops of moved blocks.
 
-        The only loop of an axis becomes the loop over the part of the axis that is needed, or one of a single
-        iteration; a loop of a single iteration stays one.
+        The only loop of an axis becomes the loop over the part of the axis that is needed or, for one element, an
+        omitted loop. A former loop of one iteration is omitted too.
         """
         after = step.program
         for label in step.moved:

@@ -53,7 +53,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
 
 
 def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> None:
-    """Require that no block outside `top` that runs before `block` uses `buffer`, which `block` writes."""
+    """Raise ScheduleError if a block outside `top` that runs before `block` uses `buffer`, which `block` writes."""
     inside_top = {b.label for b in blocks_in(top)}
     for user in program.readers[buffer] + program.writers[buffer]:
         before = program.places[user.label].positions < program.places[block].positions

@@ -68,8 +68,8 @@ def inline(program: Program, block: str) -> Plan:
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:
-    """Require that no block writes a block's inputs until its last consumer has read, and that these live where
-    consumers read."""
+    """Raise ScheduleError if one of a block's inputs is written between the block and its last consumer, or does not
+    live where a consumer reads."""
     order = [node.label for node in walk(program.body) if isinstance(node, Block)]
     top = {b: program.places[b].positions[0] for b in order}
     last = max(top[r.label] for r in readers)

@@ -67,7 +67,7 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
 
 
 def _require_adjacent(program: Program, first: Loop, second: Loop) -> None:
-    """Require that the loops are in one body, with only allocations between them."""
+    """Raise ScheduleError unless the loops are in one body, in order, with only allocations between them."""
     first_place, second_place = program.places[first.number], program.places[second.number]
     if [n.number for n in first_place.loops] != [n.number for n in second_place.loops]:
         refuse(loop_place(program, second.number), f"it does not stand beside loop '{first.label}'")

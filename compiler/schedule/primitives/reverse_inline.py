@@ -94,8 +94,8 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
 
 
 def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
-    """Require that the other buffers of the consumer live in the loops of the producer, that no block writes its other
-    inputs after the producer has begun, and that nothing reads its target before it."""
+    """Raise ScheduleError unless the other buffers of the consumer live in the loops of the producer, no block writes
+    its other inputs after the producer has begun, and nothing reads its target before the consumer."""
     outer = program.outer(producer.label)
     for access in (*consumer.reads, *consumer.writes):
         if not outer.issuperset(program.private_loops(access.buffer)):

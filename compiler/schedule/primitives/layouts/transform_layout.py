@@ -97,7 +97,7 @@ def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[
 
 
 def _laid(program: Program, block: str, buffer: str) -> Buffer:
-    """Find the temporary to lay out, which the block must touch. Raises ScheduleError."""
+    """Find the temporary to lay out. Raises ScheduleError for other buffers, a gather's table, and one not touched."""
     old = temporary(program, block, buffer)
     no_table(f"buffer '{buffer}'", program.blocks.values(), buffer)
     if not touches(program.blocks[block], buffer):
