@@ -315,8 +315,9 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """The schedule that `make` returns, with its verdict, if that allows it; else as written, with the verdict. `make`
-    is called without, then, if the schedule is not proved, with checks of its steps; None is as written."""
+    """Judge the schedule that `make` returns, of the source `origin`: return it with its verdict if it may be used,
+    else the loops as written with the verdict. `make(False)` skips the legality checks of the steps; if its schedule is
+    not proved, `make(True)` makes it again with the checks. A result None means the loops as written."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)
@@ -339,7 +340,8 @@ def _by_rules(
     module: ModuleOp, target: Target, threads: int | None, policy: str, constants: object, arch: str
 ) -> AnyKernel:
     """Compile a module under the schedule that a target's rules prefer; if that is not proved, in the default order of
-    loops. Raises for a function that calls groups, and for threads or constants that the target does not take."""
+    loops. Raises InputError for loops that the target cannot have, TargetError for threads or constants that it does
+    not take, and the errors of its `make_kernel`."""
     target.check(threads, constants)
     here = target.local_device()
     if is_main(find_function(module)):

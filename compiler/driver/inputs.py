@@ -32,7 +32,7 @@ class Signature:
 
 
 def signature_of(program: Program | Main) -> Signature:
-    """The signature of a program. Arrays of a main's constants need no alignment: they are copied into a block."""
+    """The signature of a program, with alignment SLOT_ALIGNMENT; 1 for a main, which copies constants to a block."""
     return Signature(
         program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT
     )

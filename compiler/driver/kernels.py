@@ -139,7 +139,8 @@ def build_by_team(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """Compile as `build_planned` does; `plan` also gets the team of processes that compiles the program."""
+    """Compile the BuildPlan that `plan` makes of the verified module of `x` and of the team of processes that compiles
+    the program; the other arguments are those of `build_planned`."""
     start = perf_counter()
     with paused():
         module = verified_module(x, policy, name)

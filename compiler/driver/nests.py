@@ -36,8 +36,8 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 
 
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
-    """Compile a program as `build` does, to a Unit, which pickles and can be loaded by another process. Nests that
-    depend on constant inputs alone are its preparation. Raises what `build` does.
+    """Compile a program, te programs with all loops as written, to a Unit, which pickles and can be loaded by another
+    process. Nests that depend on constant inputs alone are its preparation. Arguments and errors are those of `build`.
 
     >>> A = te.placeholder((4,), name="A")
     >>> unit = strata.driver.build_unit(te.function("f", [A], te.nn.relu(A, name="B")), threads=1)

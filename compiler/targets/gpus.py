@@ -43,7 +43,7 @@ class KernelArrays(Protocol):
         """Run the kernels once and wait for their end."""
 
     def results(self) -> list[Array]:
-        """Copy the outputs to the host."""
+        """Copy the outputs to the host; return the copies in order."""
 
     def seconds(self, calls: int) -> float:
         """Time `calls` calls in a row; return the seconds of one."""
@@ -64,4 +64,4 @@ class GpuKernel(Protocol):
         """The resources of each kernel, by name."""
 
     def on_device(self) -> KernelArrays:
-        """Load the kernels and allocate a device array for each argument. Raises TargetError."""
+        """Load the kernels and allocate a device array for each argument. Raises TargetError without a GPU."""

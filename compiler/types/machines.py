@@ -146,7 +146,7 @@ MACHINES = {
         _row("avx512-amx", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
     )
 }
-"""The machines that STRATA_MACHINE can name, besides `host`."""
+"""Map each name that STRATA_MACHINE can have, besides `host`, to its machine."""
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")
 
@@ -227,7 +227,8 @@ def _is_x86() -> bool:
 
 
 def _cpu(reported: str, features: set[str]) -> str:
-    """LLVM's name of the CPU, corrected by its features: LLVM reports rocketlake for some virtual machines with AMX."""
+    """LLVM's name of the CPU; sapphirerapids instead of an older CPU if the features include AMX or FP16 vectors, since
+    LLVM reports rocketlake for some virtual machines."""
     modern = "avx512fp16" in features or any(name.startswith("amx") for name in features)
     return "sapphirerapids" if modern and reported not in _AMX else reported
 

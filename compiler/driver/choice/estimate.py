@@ -68,7 +68,8 @@ def _is_fused(touch: Touch, loop: int) -> bool:
 
 
 def estimate(program: Program, machine: Machine) -> float:
-    """The estimated time of a program, in operations: those and the accesses of all blocks.
+    """The estimated time of a program, in operations: the operations and accesses of all blocks, and the traffic of
+    temporaries larger than L2.
 
     A vector operation counts as one. A block runs on vectors if its innermost loop is vectorized, or if LLVM vectorizes
     it: unguarded, with unit strides and at least as many iterations as lanes.

@@ -25,7 +25,7 @@ FLOPS, BYTES = 50e9, 10e9
 PAYS = 50e-6
 """The least seconds of work for further threads: to wake and to join them takes some microseconds."""
 CANDIDATES = 192
-"""The candidates that the forest predicts; their features take some tens of milliseconds."""
+"""The number of candidates that the forest predicts; their features take some tens of milliseconds."""
 MARGIN = 0.1
 """The least predicted gain (log time) for which the forest's sizes replace the rules'."""
 

@@ -23,8 +23,8 @@ def proved(schedule: Schedule, original: Schedule) -> Verdict:
 def judged_verdict(
     schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
 ) -> tuple[bool, str]:
-    """Return whether a schedule may be used, and the verdict in words. It may if it is proved (`proof`, by default
-    computed here), or if that is undecided and it computes what the program as written does on random inputs."""
+    """Return whether a schedule may be used, and the verdict in words. It may be used if it is proved (`proof`, by
+    default computed here), or if the proof is undecided and its results on random inputs agree with the original's."""
     verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)

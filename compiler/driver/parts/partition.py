@@ -288,7 +288,7 @@ class ProgramForms:
 
 
 def form_name(laws: Collection[str]) -> str:
-    """The name of a program's form by its laws: their names, or WRITTEN without any."""
+    """The name of a program's form by its laws: their sorted names, joined by " + ", or WRITTEN without any."""
     return " + ".join(sorted(laws)) or UNCHANGED
 
 
@@ -302,7 +302,7 @@ class FormChoice:
     key: Key
 
     def chosen(self, database: Database) -> str:
-        """The form of `forms` that a database has chosen last; the preferred form if that one was not timed."""
+        """The form of `forms` that a database has chosen last; the preferred form if the database lacks its time."""
         preferred, timed = self.forms.preferred, [record.form for record in database.forms(self.key)]
         if preferred not in timed or timed[-1] == preferred:
             return preferred
@@ -335,7 +335,8 @@ def alternatives(
 
     constants: the names of the constant inputs. in_groups: whether to cut it into groups. canonical: whether to use its
     canonical form; if not, it is not cut either. conditions: if set, and the program is cut, it takes the form of the
-    whole that laws prefer, and its groups the forms that laws offer; None offers no forms. A Group is the only part.
+    whole that laws prefer, and its groups the forms that laws offer; None offers no forms. If `x` is a Group, it is the
+    only part.
     """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(ungrouped=x))

@@ -214,7 +214,7 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
 
 
 def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
-    """The largest scale with the fewest results that are not finite, and the results at it."""
+    """The largest scale, of 1, 1/2 ... SMALLEST, with the fewest results that are not finite, and the results at it."""
     scale, outputs = 1.0, oracle.strict_results(inputs)
     best, fewest = (scale, outputs), count_non_finite(outputs)
     while fewest and scale > SMALLEST:

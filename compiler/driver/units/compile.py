@@ -132,7 +132,7 @@ def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
 
 def compiled(parts: SplitProgram, names: Sequence[str], policy: str, threads: int) -> Unit:
     """Compile the scheduled loops of a function, split into preparation and call; `names` are those of its arguments as
-    written. Raises what the lowerings do."""
+    written. Raises what the lowerings do, and TargetError if LLVM refuses the code."""
     return _lowered_unit(parts, names, policy, threads, None, (), perf_counter()).compiled()
 
 

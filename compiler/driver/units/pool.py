@@ -217,7 +217,7 @@ class _Work(Generic[Result]):
 
 
 def _ready() -> bool:
-    """Import the compiler, as the first call of a helper process."""
+    """Import the compiler, as the first call of a helper process; return True."""
     return bool(import_module("compiler.driver.building"))
 
 

@@ -27,7 +27,7 @@ from compiler.targets.clike.statements import SourceWriter
 from compiler.types.elements import element_bytes
 
 ON_STACK = 16 << 10
-"""Larger temporaries, in bytes, are allocated on the heap."""
+"""The most bytes of a temporary on the stack; larger ones are allocated on the heap."""
 Shape = tuple[int, ...]
 
 

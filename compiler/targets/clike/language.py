@@ -46,7 +46,8 @@ def may_contract(op: Operation) -> bool:
 
 class Language(ABC):
     """A language of the C family; `subject` begins its error messages. `integers` has the spellings by bits; an index
-    that is not wide has `index_bits`. `no_type` and `no_constant` are the error messages for unsupported ones."""
+    that is not wide has `index_bits`. `no_type` and `no_constant` are the error messages for types and constants that
+    the language lacks."""
 
     subject: ClassVar[str]
     integers: ClassVar[Mapping[int, Integer]]

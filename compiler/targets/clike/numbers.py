@@ -37,5 +37,5 @@ def with_callees(names: Collection[str]) -> list[str]:
 
 
 def parameters(name: str) -> tuple[str, ...]:
-    """Return the names of the parameters of a function."""
+    """Return the names of the parameters of a function of NUMBERS: a, or a and b."""
     return ("a", "b") if re.search(r"\bb\b", NUMBERS[name]) else ("a",)

@@ -19,7 +19,8 @@ from compiler.targets.clike.language import Language
 
 @dataclass
 class SourceWriter(ABC):
-    """Base class of writers of C-like code: the lines so far, the expression of each value, and the names in use."""
+    """Base class of writers of C-like code: the lines so far, the expression of each value, the names in use, and the
+    depth of indentation."""
 
     language: Language
     lines: list[str] = field(default_factory=list)

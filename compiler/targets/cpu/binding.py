@@ -54,7 +54,8 @@ class Binder:
         self._fixed = [(position, address(array)) for position, array in sorted(fixed.items())]
 
     def in_order(self, arrays: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
-        """Return the inputs in order, positional and named. Raises TargetError if names are missing or wrong."""
+        """Return the inputs in order, positional and named. Raises TargetError for a wrong count or name, and for an
+        input that is missing or passed twice."""
         names = self._names
         by_name = names[len(arrays) :]
         if len(arrays) + len(named) == len(names) and self._names_differ:

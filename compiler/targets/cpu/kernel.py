@@ -232,7 +232,8 @@ class Kernel(Unpicklable):
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:
-        """Return the program at a level of its build: te, loop, low, llvm or asm. Raises TargetError for others."""
+        """Return the program at a level of its build: te, loop, low, llvm or asm. Raises TargetError for a level that
+        the kernel has no text of."""
         if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]

@@ -54,7 +54,8 @@ def load(
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """Return the interface of a function, by default the only one. Raises TargetError for types that numpy lacks."""
+    """Return the interface of a function, by default the only one; `threads` is the default thread count of calls, by
+    `thread_count`. Raises TargetError for types that numpy lacks, and for a wrong count."""
     thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data

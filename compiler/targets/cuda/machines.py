@@ -32,6 +32,7 @@ def representative_gpu(arch: str) -> Gpu:
 
 
 def launch_limits(arch: str) -> Gpu:
-    """Return the GPU model of an architecture; for an unknown architecture the one with the largest limits."""
+    """Return the GPU model of an architecture; for an unknown architecture the model with the most shared memory a
+    block, with that architecture as its `arch`."""
     most_permissive = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
     return MACHINES.get(arch) or replace(most_permissive, arch=arch)

@@ -110,7 +110,7 @@ class OnDevice(Unpicklable):
         self._cupy.cuda.runtime.deviceSynchronize()
 
     def results(self) -> list[Array]:
-        """Copy the outputs to the host."""
+        """Copy the outputs to the host; return the copies in order."""
         return [self._cupy.asnumpy(buffer) for buffer in self._buffers[len(self._buffers) - self._outputs :]]
 
     def seconds(self, calls: int) -> float:

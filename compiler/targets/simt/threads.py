@@ -82,7 +82,7 @@ class Threads:
 
 
 def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]:
-    """Return the indices of blocks or threads along x, y and z, from their numbers."""
+    """Return the indices of blocks or threads along x, y and z, from their numbers, in which x runs fastest."""
     x, y, _ = extents
     return numbers % x, numbers // x % y, numbers // (x * y)
 

@@ -61,7 +61,8 @@ def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
 
 
 def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
-    """Exchange a value between threads whose numbers differ by xor. Raises InputError for another mode."""
+    """Set the result in each thread to the value of the thread whose number is its own xor the offset. Raises
+    InputError for a mode other than xor."""
     _check_full_warps(lanes, op, active)
     if op.mode.data != ShuffleMode.XOR:
         raise InputError(f"'{op.name}' has no meaning here but with xor")
