@@ -58,8 +58,7 @@ class Budget:
 
     @property
     def has_search_time(self) -> bool:
-        """Whether the seconds for trials, those reserved for the leaders' turns excluded, are not spent; True without
-        a limit."""
+        """Whether seconds for trials are left, those reserved for the leaders' turns excluded; True without a limit."""
         limit = self.options.seconds
         return limit is None or self.seconds < limit * (1 - RESERVE)
 
@@ -100,7 +99,7 @@ class Budget:
         return (self._unlimited if self.options.seconds is None else self.options.seconds * RESERVE) / 3
 
     def final_turn_seconds(self, share: float = 1.0) -> float:
-        """The seconds that the leaders' turns may take at the end: a share of the remaining ones of the run; without a
+        """The seconds that the leaders' turns may take at the end: `share` of the remaining ones of the run; without a
         limit, of those reserved for turns and not used half-way."""
         remaining = (
             self._unlimited - self.turn_seconds if self.options.seconds is None else self.options.seconds - self.seconds

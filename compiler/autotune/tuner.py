@@ -74,16 +74,14 @@ class TuningProblem:
 
 
 def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
-    """Search until the budget is spent, and return the best record of the task, of earlier runs too; None without
-    one."""
+    """Search until the budget is spent, and return the task's best record, earlier runs included; None without one."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
 
 
 def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
-    """Search until the budget is spent, recording each outcome in the database. Return False if the user interrupted
-    it, else True."""
+    """Search until the budget is spent; record each outcome in the database. Return False if interrupted, else True."""
     budget = Budget(options)
     with Workers(options, task.machine) as workers, TuningRun(task, options, database, budget, workers) as run:
         try:
@@ -513,7 +511,7 @@ class TuningRun:
 
 
 def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:
-    """Yield positions and outcomes as they arrive. Raises TargetError as `_checked` does."""
+    """Yield positions and outcomes as they arrive. Raises TargetError for lack of processes, files or memory."""
     while (arrived := _checked(lambda: next(arriving, None))) is not None:
         yield arrived
 

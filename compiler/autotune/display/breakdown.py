@@ -43,7 +43,7 @@ class Breakdown:
     @property
     def difference(self) -> float | None:
         """The seconds of the whole beyond the sum of its groups: the cost of calls, and the groups' effects on each
-        other. Negative if the whole is faster."""
+        other. Negative if the whole is faster; None if a group has no record."""
         return None if self.total is None else self.whole - self.total
 
     def rows(self) -> Iterator[tuple[str, str, str, str, str]]:

@@ -87,8 +87,8 @@ class RunFacts:
 
     @property
     def gained(self) -> str:
-        """The gain as text: `2.1 times as fast as the program as written`, after `about` if not measured in turns; else
-        empty."""
+        """The gain as text: `2.1 times as fast as the program as written`, after `about` if not measured in turns;
+        empty if unknown."""
         if self.best_times is None or self.gain is None:
             return ""
         return f"{'' if self.best_times.is_exact else 'about '}{self.gain:.3g} times as fast as the program as written"

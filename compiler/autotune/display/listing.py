@@ -42,8 +42,7 @@ WHY = {
 
 
 def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
-    """List the size of the space, then the sketches `numbers`: their choices, with the options and the steps that read
-    them.
+    """List the size of the space, then the sketches `numbers`: their choices, the options and the steps that read them.
 
     4 sketches, 456 candidates
     sketch 0 (270 candidates): C: gebp ab
@@ -110,7 +109,7 @@ def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed
 
 
 def feasibility(space: SketchSpace, candidate: Candidate) -> str:
-    """Return `feasible`, or `infeasible` with the reason."""
+    """Return `feasible`, or the reason: `infeasible, waste: most of its work is padding`."""
     number, positions = candidate
     features = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
     reason = features.names[int(features.reasons[0])]
@@ -125,8 +124,7 @@ def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
 
 
 def _sketch(space: SketchSpace, number: int) -> Sketch:
-    """The sketch of a number, canonical names in its script replaced by the program's. Raises InputError for an unknown
-    number."""
+    """The sketch of a number, with the program's names in its script. Raises InputError for an unknown number."""
     if not 0 <= number < len(space.sketches):
         raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
     sketch = space.sketches[number]
@@ -152,7 +150,7 @@ def _options(choice: OpenChoice) -> str:
 
 
 def _option(choice: OpenChoice, position: int) -> str:
-    """An option of a choice as text: a size, factors `4x16`, or a loop by its number from outside."""
+    """An option of a choice as text: a size, factors `4x16`, or a loop by its number from outside, or `root`."""
     option = choice.options[position]
     if choice.is_structural:
         return "root" if option[0] == ROOT else f"loop {option[0]}"
@@ -166,7 +164,8 @@ def _default(sketch: Sketch, position: int) -> str:
 
 
 def _reads(sketch: Sketch, choice: OpenChoice) -> str:
-    """The steps that read a choice, directly or through `multiple` and `product`, in the order of the script."""
+    """The steps that read a choice, directly or through `multiple` and `product`, in the order of the script; `unused`
+    without any."""
     carried: set[SSAValue] = set(sketch.ops[choice.position].results)
     steps: dict[str, None] = {}
     for op in sketch.ops:

@@ -16,7 +16,8 @@ PRODUCTS = (MulfOp, MuliOp)
 
 
 def operator(program: Program) -> str:
-    """Name the operator of the block with the most operations, its window, its reduce and its result extents.
+    """Name the operator of the block with the most operations, its window, its reduce and its result extents; `nothing`
+    without blocks. Several products alike are counted.
 
     `convolution 3x3, 64 to 1x128x28x28`, `product 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
     """
@@ -39,7 +40,8 @@ def _operations(program: Program, block: Block) -> int:
 
 
 def _kind(block: Block) -> str:
-    """Classify a block by its axes and reads: elementwise, gather, pooling, convolution, product or reduction."""
+    """Classify a block by its axes and reads: elementwise, gather, pooling, convolution, depthwise convolution, product
+    or reduction."""
     multiplies = len(block.reads) > 1 and any(
         isinstance(scalar, Apply) and scalar.kind in PRODUCTS for scalar in block.body
     )

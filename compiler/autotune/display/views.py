@@ -54,8 +54,7 @@ class RunView:
         return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
-        """The RunFacts of a progress, for the group or the program that the progress is of; not for that of a whole
-        program."""
+        """The RunFacts of the progress of a group, or of a program that is one task."""
         return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
@@ -88,7 +87,7 @@ class Lines(RunView):
         self._noted = 0
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Print a line for each change from `before` to `now`."""
+        """Print new notes and rules, and a line if the best or the phase has changed from `before` to `now`."""
         for note in now.notes[self._noted :]:
             self._say(now, note)
         self._noted = len(now.notes)

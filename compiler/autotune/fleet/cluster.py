@@ -216,7 +216,7 @@ class Cluster:
         self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
     ) -> FleetJob:
         """Submit a call of `function` on `given` to one of the workers `able`; it takes one unit of the resource `kind`
-        (BUILD or TIME). It runs after the jobs `after`, whose results it takes."""
+        (BUILD or TIME). It runs after the jobs `after`, whose futures in `given` become their results."""
         future = self._client.submit(
             function,
             *given,
@@ -230,7 +230,8 @@ class Cluster:
         )
 
     async def result(self, job: FleetJob, more: float = 0.0) -> Any:
-        """Wait for the result of a job, at most `more` seconds beyond the patience. Raises JobLost without a result."""
+        """Wait for the result of a job, at most `more` seconds beyond the patience. Raises JobLost without a result;
+        the worker of a late job is struck."""
         self._asked.add(job)
         try:
             return await job.future.result(timeout=self.patience + more)

@@ -45,7 +45,8 @@ def facts_of_worker() -> dict[str, object]:
 
 
 def build(subject: Subject, script: str, machine: str) -> Answer:
-    """Build a candidate for a machine, whose facts are a text. The Answer's value is Built, or a failure's Outcome."""
+    """Build a candidate for a machine, whose facts are a text. The Answer's value is Built, a failure's Outcome, or a
+    refusal."""
     return Answer(_worker(), try_call(lambda: worker_processes().build(subject, script, machine)))
 
 
@@ -57,7 +58,8 @@ def time(built: Answer, subject: Subject) -> Answer:
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
-    """Time candidates in turns. The Answer's value is the list of their outcomes, those of failed builds passed on."""
+    """Time candidates in turns. The Answer's value is the list of their outcomes, those of failed builds passed on; a
+    refusal is returned as is."""
     refused = next((built for built in candidates if built.refusal is not None), None)
     if refused is not None:
         return refused

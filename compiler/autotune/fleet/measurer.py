@@ -18,8 +18,7 @@ from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine, machine_facts
 
 LOSSES = 8
-"""The maximum number of lost jobs of one candidate: one more, and the outcome is `crash`. Also the number of tries of a
-comparison."""
+"""The number of lost jobs that one candidate may have before its outcome is `crash`, and of tries of a comparison."""
 PAUSE = 0.05
 """Seconds between two polls for a free worker."""
 
@@ -66,7 +65,7 @@ class Fleet:
         _ = subject.program  # computed here: the cached property is used in another thread
 
     def measure(self, scripts: Sequence[str], say: Say = ignore_step) -> Generator[tuple[int, Outcome]]:
-        """Begin all scripts now, and yield the position of each and its outcome as they finish."""
+        """Begin all scripts now; yield the position of each and its outcome as they finish. `say` is not called."""
         assert self._subject is not None
         begun = [self.cluster.begin(self._placed(self._subject, script)) for script in scripts]
         return _outcomes({future: position for position, future in enumerate(begun)})

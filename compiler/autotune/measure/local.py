@@ -125,7 +125,7 @@ class LocalExecutor(EstimatingExecutor):
         return self.timer.compare(candidates, rounds)
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """Make a candidate of a known cost the yardstick of the following ones."""
+        """Make a candidate of a known `Outcome.cost` the yardstick beside which later candidates are timed."""
         self.timer.calibrate(built, cost)
 
     @property

@@ -35,7 +35,7 @@ class Executor(Protocol):
         """Time candidates in turns on one machine, each once a round, and return their outcomes."""
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """Make a candidate of a known cost the yardstick of the following ones."""
+        """Make a candidate of a known `Outcome.cost` the yardstick beside which later candidates are timed."""
 
     def switch_subject(self, subject: Subject) -> None:
         """Switch to candidates of another subject, of the same target and number of threads."""

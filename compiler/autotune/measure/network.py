@@ -100,8 +100,7 @@ def _copies(size: int, passing: int, most: int = COPIES) -> int:
 
 
 def _slices(memory: int, size: int) -> list[Array]:
-    """Views of `size` bytes each that cover a block of `memory` bytes; one empty view if `size` is below 8. The last
-    view may be shorter."""
+    """Views of `size` bytes each, the last perhaps of fewer, on `memory` bytes; one empty view if `size` is below 8."""
     words = _memory(memory // 8)
     step = max(size, 0) // 8
     return [words[start : start + step] for start in range(0, len(words), step)] if step else [words[:0]]

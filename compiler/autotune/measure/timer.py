@@ -111,7 +111,7 @@ class Timer:
             yield number, outcome
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """Make a candidate of a known cost the yardstick of the following ones."""
+        """Make a candidate of a known `Outcome.cost` the yardstick beside which later candidates are timed."""
         self._yardsticks[self._subject] = Yardstick(0, built.artefact, cost)
 
     @property

@@ -23,8 +23,7 @@ LEAST, MOST = 7, 50
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Seconds of one run of a whole program and of each of its calls, in order; `is_clean` if its thread was not
-    preempted."""
+    """Seconds of one run of a whole program and of its calls in order; `is_clean` if its thread was not preempted."""
 
     whole: float
     calls: Array
@@ -94,8 +93,7 @@ class Turns:
         return TurnTimes(default, tuned)
 
     def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
-        """The summed times of the calls at the positions `calls`; `tuned` are those in the second program, if they
-        differ."""
+        """The summed times of the calls at positions `calls`, in the second program at `tuned` unless that is None."""
         return TurnTimes(_together(self.default, calls), _together(self.tuned, calls if tuned is None else tuned))
 
 

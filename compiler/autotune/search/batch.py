@@ -24,8 +24,7 @@ def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
     """Pick at most `count` positions of a pool, in the order of preference `order`, each dissimilar to `beside` and to
-    earlier picks. If too few are dissimilar, the most preferred of the similar ones follow; candidates of `beside` are
-    never picked."""
+    earlier picks. If too few are dissimilar, similar ones follow in this order, but none of `beside`."""
     ranked = list(order)
     picked: list[int] = []
     near = list(beside)

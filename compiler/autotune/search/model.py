@@ -35,8 +35,7 @@ JUDGED = 8
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted log cost of candidates (n,), flattened above SLOW: the mean over the trees, and their standard
-    deviation."""
+    """The predicted log cost of candidates (n,), flattened above SLOW: mean and standard deviation over the trees."""
 
     mean: Costs
     spread: Costs
@@ -87,8 +86,7 @@ def flattened(logs: Costs) -> Costs:
 
 
 def representative(targets: Costs) -> NDArray[np.int64]:
-    """The positions of at most ROWS rows, ascending: the ROWS / 2 of the lowest targets, and the latest of the
-    others."""
+    """The positions of at most ROWS rows, ascending: the ROWS / 2 lowest targets, and the latest of the others."""
     if len(targets) <= ROWS:
         return np.arange(len(targets))
     order = np.argsort(targets, kind="stable")

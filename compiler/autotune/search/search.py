@@ -98,7 +98,7 @@ class Search:
 
     @property
     def pending(self) -> tuple[Candidate, ...]:
-        """The proposals without an outcome."""
+        """The candidates that were proposed and have no outcome yet."""
         return tuple(self._pending)
 
     @property
@@ -203,8 +203,7 @@ class Search:
         return [scored.pool.candidates[i] for i in pick(scored.pool, best_first(scored.promise), count)]
 
     def _from_start(self, count: int) -> list[Proposal]:
-        """The next `count` proposals of the first round, fewer at its end, with predictions if there is a model by
-        now."""
+        """The next `count` proposals of the first round, fewer at its end, with predictions if there is a model."""
         untried = [p for p in self._start if p.candidate not in self]
         batch, self._start = untried[:count], untried[count:]
         if not self._scorer.ready:
@@ -215,8 +214,7 @@ class Search:
         return self._proposals(scored, {positions[candidate]: why for candidate, why in whys.items()})
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
-        """In the final descent, at most `count` untried neighbours of the best, best predicted first; before it,
-        none."""
+        """In the final descent, at most `count` untried neighbours of the best, best predicted first; else none."""
         final = self.options.final
         if not (self._descending or (final is not None and len(self._trials) >= final)):
             return []

@@ -109,8 +109,7 @@ class Supply:
                 return pool.subset(untried)
 
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
-        """Mutate parents, which come best first, to at most `options.mutants` candidates; return the feasible untried
-        ones."""
+        """Mutate parents, best first, to at most `options.mutants` candidates; return the feasible untried ones."""
         mutants = mutate(self._sizes, parents, self._options.mutants, self._rng)
         return self._sifted(c for c in mutants if c not in tried).feasible
 

@@ -48,8 +48,7 @@ class Trials(Generic[Name]):
         return self._combined[candidate]
 
     def ranks(self, candidate: Name) -> bool:
-        """Whether a tried candidate was measured, with a cost that can be compared. Raises KeyError for one not
-        tried."""
+        """Whether a tried candidate was measured, with a cost that can be compared. Raises KeyError for another."""
         return self._combined[candidate].is_comparable
 
     def times(self, candidate: Name) -> int:

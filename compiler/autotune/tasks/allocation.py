@@ -57,8 +57,7 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
 
 
 def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Pick the first of the tasks with the fewest turns: round robin. None if no task is ready. `every` and `timed` are
-    not used."""
+    """Pick the first of the tasks with the fewest turns. None if no task is ready. `every` and `timed` are not used."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 

@@ -70,8 +70,7 @@ class ChosenForms:
 
     def compare(self, options: TuningOptions) -> bool:
         """Time the untimed forms of the program, then those of its groups in the chosen form, and take the fastest.
-        Stop at SHARE of the run's seconds; forms chosen before then stay. Return False if the user interrupted it, else
-        True."""
+        Stop at SHARE of the run's seconds; forms chosen before then stay. Return False if interrupted, else True."""
         from compiler.autotune.tasks.forms import SHARE
 
         progress, begun = Progress(self.name, options.trials, options.seconds), perf_counter()

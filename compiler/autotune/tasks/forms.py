@@ -68,7 +68,8 @@ class FormComparison:
     what: str = "forms of groups inside the program"
 
     def measure(self) -> bool:
-        """Time the choices that have an untimed form, and record the fastest forms. Return False if time ran out.
+        """Time the choices that have an untimed form, and record the fastest forms; a preferred form yields only to one
+        that takes less than MARGIN times its time. Return False if time ran out, else True.
 
         Each choice is recorded once the groups are timed. Then the program with all the chosen forms is timed as a
         whole, and if it is slower than with the preferred forms, these are recorded instead. A form whose guard fails
@@ -123,11 +124,12 @@ class FormComparison:
         return [{name: forms[n] for name, forms in further_forms.items() if n < len(forms)} for n in range(longest)]
 
     def _keep(self, times: Mapping[str, Mapping[str, TurnTimes]], chosen: Mapping[str, str]) -> None:
-        """Record each timed form of each group in the database, the chosen form last."""
+        """Record each timed form of each group in the database, the chosen form last. `times` are by group and form."""
         self.database.choose([r for name, of in times.items() for r in self._records(name, of, chosen[name])])
 
     def _records(self, name: str, times: Mapping[str, TurnTimes], chosen: str) -> Iterator[Record]:
-        """The records of the forms of a group, the slowest first, the chosen one last."""
+        """The records of the forms of a group, the slowest first, the chosen one last. times: of each form but the
+        preferred one, in turns with that."""
         choice = self.choices[name]
         preferred, first = choice.forms.preferred, next(iter(times.values()))
         task = f"{self.name}.{name}" if name != PROGRAM else self.name

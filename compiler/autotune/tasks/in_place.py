@@ -52,8 +52,7 @@ class ComparisonSetup:
         return [position for position, called in enumerate(self.calls) if called == group]
 
     def is_undecided(self, groups: Mapping[str, TuningProblem], database: Database) -> bool:
-        """Whether a group has a best record that was not compared inside the program yet. `groups` are the tasks by
-        name."""
+        """Whether a group has a best record that was not compared inside the program yet. groups: tasks by name."""
         return any(
             (best := database.best(group.key)) is not None
             and best.script not in {r.script for r in database.records(replace(group.key, whole=self.whole))}
@@ -100,8 +99,7 @@ class InPlaceComparison:
     say: Callable[[str], None]
 
     def measure(self) -> Iterator[InPlace]:
-        """Time the groups inside the program, record the choices, and yield the times; nothing without a record that
-        still applies.
+        """Time the groups inside the program, record the choices, and yield the times; nothing without usable records.
 
         Yields twice: first once the groups are timed and their choices are on disk, then once the program with all the
         chosen schedules is timed as a whole. If that is slower than the default, the default is chosen for all groups.

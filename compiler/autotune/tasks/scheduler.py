@@ -170,7 +170,7 @@ class _Tasks:
         return bool(self.flying)
 
     def begin_turn(self, name: str) -> None:
-        """Hand the chosen batch of a task to the workers."""
+        """Hand the chosen batch of a task to the workers, and note the state of its account in `flying`."""
         self.current, account = self.runs[name], self.accounts[name]
         run = self.current
         self.flying.append(_Begun(name, perf_counter(), len(run.trials), account.seconds, account.promise))
@@ -218,7 +218,7 @@ class _Tasks:
 
     def compare(self) -> None:
         """Compare default and record of each group inside the program, if this run measured, or if a best record was
-        not compared yet."""
+        not compared yet. Does nothing without `finals`."""
         groups, current = {name: run.task for name, run in self.runs.items()}, self.current
         if self.finals is None:
             return

@@ -69,8 +69,7 @@ class TaskState:
         return 0.0 if self.seconds is None else self.weight * self.seconds
 
     def add(self, turn: Turn) -> None:
-        """Add a finished turn to the sums and means. Its gain counts only if the task had a measurement when the turn
-        began."""
+        """Add a finished turn to the sums and means. Gains of turns that began without a measurement do not count."""
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained
