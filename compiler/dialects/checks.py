@@ -23,7 +23,7 @@ def refuse(fault: str) -> None:
 
 
 def check_axes(axes: Sequence[AxisAttr]) -> None:
-    """Check that extents are in [1, 2^63), labels distinct and not reserved, and spatial axes first."""
+    """Raise VerifyException unless extents are in [1, 2^63), labels unique and not reserved, and spatial axes first."""
     labels = names_of(axes)
     for axis in axes:
         refuse(bad_extent(f"axis '{axis.label}'", axis.size))
@@ -44,8 +44,8 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 def check_access(
     subject: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
 ) -> None:
-    """Check that an access has one index a dimension, stays inside the shape, and has a condition and an `else` value
-    or neither; `subject` begins the sentence of a failure.
+    """Raise VerifyException unless an access has one index a dimension, stays inside the shape, and has a condition and
+    an `else` value or neither; `subject` begins the sentence of a failure.
 
     Each axis takes all values below its extent; with a domain, only those that the loops bind to it under the guard.
     """
@@ -79,8 +79,8 @@ def check_access(
 
 
 def check_condition(subject: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
-    """Check that a condition has one dimension for each extent and no symbols, and that its values fit 64 bits for 0 <=
-    d_i < extents[i]. None passes."""
+    """Raise VerifyException unless a condition is None, or has one dimension for each extent, no symbols, and values
+    that fit 64 bits for 0 <= d_i < extents[i]."""
     if condition is None:
         return
     if condition.num_dims != len(extents) or condition.num_symbols:
@@ -125,7 +125,7 @@ def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[st
 
 
 def check_order(block: Block) -> None:
-    """Check that every value is defined before its uses, which xDSL does not check."""
+    """Raise VerifyException for a use of a value before its definition, which xDSL does not check."""
     defined: set[SSAValue] = set(block.args)
     for op in block.ops:
         for operand in op.operands:

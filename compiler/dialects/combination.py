@@ -76,7 +76,8 @@ class Combining(IRDLOperation):
     def verify_combination(
         self, types: Sequence[Attribute], axes: Sequence[AxisAttr], yield_op: type[Operation]
     ) -> None:
-        """Check that an op with reduce axes has a known combiner for each result or a joint one, any other op none."""
+        """Raise VerifyException unless an op with reduce axes has a known combiner for each of `types`, the element
+        types of its results, or a joint one, and any other op none."""
         names, types = [c.data for c in self.combiners], list(map(scalar_type, types))
         for name in names:
             if name not in COMBINERS:

@@ -127,8 +127,7 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
         return self.data.type
 
     def verify(self) -> None:
-        """Check that the shape is static, the element type a dtype, the number of bytes right; VerifyException if
-        not."""
+        """Raise VerifyException unless the shape is static, the element type a dtype and the number of bytes right."""
         dense = self.data
         if dense.row is None or any(size < 1 for size in dense.shape):
             raise VerifyException(f"a constant has a shape of positive extents, not {dense.type}")

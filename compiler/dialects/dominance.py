@@ -39,8 +39,8 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and its regions, with the values defined before it. Computes that differ only in names are verified
-    once."""
+    """Verify an op and its regions, with the values `seen` before it. Computes that differ only in names are verified
+    once. Raises Refusal."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return
@@ -73,7 +73,7 @@ def _check_each(op: Operation, seen: set[SSAValue]) -> None:
 
 
 def _check_sizes(op: Operation) -> None:
-    """Check that shapes have less than 2^63 bytes, and that constants of type index fit 64 bits."""
+    """Raise Refusal unless shapes have less than 2^63 bytes and constants of type index fit 64 bits."""
     values = [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
     for value in values:
         fault = bad_shape(value.type)

@@ -141,7 +141,7 @@ def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
 
 def outputs(function: FuncOp) -> int:
     """The number of trailing arguments that are results, from the attribute `outputs`; 0 without it. Raises InputError
-    for more than there are arguments."""
+    if it is no number of arguments."""
     attribute = function.attributes.get("outputs")
     if attribute is None:
         return 0
@@ -153,8 +153,8 @@ def outputs(function: FuncOp) -> int:
 def positions(function: FuncOp, attribute: str) -> set[int]:
     """The positions of the arguments that an attribute of a function lists; empty without the attribute.
 
-    `unsigned` lists the arguments whose integers have no sign, `aligned` the arguments aligned to 64 bytes, `constants`
-    the arguments that are the same in all calls. Raises InputError for other positions than those of arguments.
+    `unsigned` lists the arguments of unsigned integers, `aligned` the arguments aligned to 64 bytes, `constants` the
+    arguments that are the same in all calls. Raises InputError for other positions than those of arguments.
     """
     listing = function.attributes.get(attribute)
     listed = listing.get_values() if isinstance(listing, DenseArrayBase) else () if listing is None else (-1,)

@@ -81,5 +81,5 @@ def as_signed(value: Value) -> Value:
 
 
 def as_unsigned(value: Value) -> Value:
-    """Reinterpret integers as unsigned."""
+    """Reinterpret integers as unsigned ones of the same width."""
     return value.astype(f"u{value.dtype.itemsize}")

@@ -64,7 +64,8 @@ class _Element(AttrParser._TensorLiteralElement):
     """One element of a dense attribute."""
 
     def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
-        """Convert the element to a number of a type; hexadecimal digits of a float are its bits."""
+        """Convert the element to a number of a type, a float from its bits if hexadecimal. ParseError for too many
+        bits."""
         if not isinstance(type, FLOATS) or not isinstance(self.value, int) or self.span.text[:2].lower() != "0x":
             return super().to_type(parser, type)
         if self.value >= 1 << element_bits(type):
@@ -110,8 +111,7 @@ class Parser(upstream.Parser):
         super().raise_error(msg, at_position)
 
     def parse_optional_str_literal(self) -> str | None:
-        """Parse an optional string, None without one; escaped bytes that are valid UTF-8 are text, any others no
-        string."""
+        """Parse an optional string; escaped bytes are text if they are valid UTF-8. None for anything else."""
         if self._current_token.kind is not MLIRTokenKind.BYTES_LIT:
             return super().parse_optional_str_literal()
         try:

@@ -361,7 +361,7 @@ class ConstantOp(IRDLOperation):
     """A tensor whose elements the program states.
 
     Up to 64 elements, and any number of equal ones, are printed in the op. The bytes of others are in the text's
-    trailer, under the name in the op: `dense_resource<W> : tensor<512x512xf32>`.
+    trailer, under the name in the op: `dense_resource<W_1f3a09c25d7e8b46> : tensor<512x512xf32>`.
 
     ```mlir
     func.func @scaled(%A: tensor<4xf32>) -> tensor<4xf32> {

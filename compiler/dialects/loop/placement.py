@@ -90,7 +90,8 @@ class Placed(IRDLOperation):
         return self.bindings.data, self.guard, [loop.size for loop in self.loop_ops]
 
     def verify_writes(self) -> None:
-        """Check that targets are written in bounds and unconditionally, and that the origin is over the axes."""
+        """Raise VerifyException unless targets are written in bounds, without conditions, and the origin is over the
+        axes."""
         if len(self.writes) != len(self.targets):
             raise VerifyException("the block needs one access an input and one a target")
         for value, access in zip(self.targets, self.writes, strict=True):
@@ -103,7 +104,7 @@ class Placed(IRDLOperation):
             raise VerifyException("the origin must be indexed by the block's axes")
 
     def verify_bindings(self) -> None:
-        """Check that each axis has a binding over surrounding loops that stays in its extent under the guard."""
+        """Raise VerifyException unless each axis is bound to surrounding loops, inside its extent under the guard."""
         enclosing = enclosing_loops(self)
         for value in self.loops:
             if not any(loop.iv is value for loop in enclosing):

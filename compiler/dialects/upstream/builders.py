@@ -23,23 +23,23 @@ _MAY_WRAP = {"overflowFlags": IntegerOverflowAttr("none")}
 
 @lru_cache(maxsize=256)
 def vector_type(element: Attribute, lanes: int) -> VectorType:
-    """The vector type of `lanes` elements."""
+    """The type of a vector of `lanes` elements, in one dimension."""
     return VectorType(element, [lanes])
 
 
 def load(buffer: SSAValue, indices: Sequence[SSAValue]) -> memref.LoadOp:
-    """The load of an element."""
+    """Build the load of the element buffer[indices]."""
     assert isinstance(buffer.type, MemRefType)
     return memref.LoadOp.create(operands=[buffer, *indices], result_types=[buffer.type.element_type])
 
 
 def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> memref.StoreOp:
-    """The store of an element."""
+    """Build the store of a scalar to the element buffer[indices]."""
     return memref.StoreOp.create(operands=[value, buffer, *indices])
 
 
 def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vector.LoadOp:
-    """The load of `lanes` contiguous elements."""
+    """Build the load of `lanes` contiguous elements from buffer[indices] on."""
     assert isinstance(buffer.type, MemRefType)
     type = vector_type(buffer.type.element_type, lanes)
     return vector.LoadOp.create(operands=[buffer, *indices], result_types=[type])
@@ -48,7 +48,7 @@ def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vec
 def store_lanes(
     value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], streamed: bool = False
 ) -> vector.StoreOp:
-    """The store of a vector to contiguous elements; a streamed one is nontemporal."""
+    """Build the store of a vector to contiguous elements from buffer[indices] on, nontemporal if `streamed`."""
     properties = {"nontemporal": _TRUE} if streamed else {}
     return vector.StoreOp.create(operands=[value, buffer, *indices], properties=properties)
 
@@ -56,7 +56,7 @@ def store_lanes(
 def load_masked(
     buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, otherwise: SSAValue
 ) -> vector.MaskedLoadOp:
-    """The load of contiguous elements in the lanes where the mask is true; the others are those of `otherwise`."""
+    """Build the load of elements from buffer[indices] on where the mask is true; elsewhere `otherwise` is read."""
     operands = [buffer, *indices, mask, otherwise]
     return vector.MaskedLoadOp.create(operands=operands, result_types=[otherwise.type])
 
@@ -64,19 +64,19 @@ def load_masked(
 def store_masked(
     buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, value: SSAValue
 ) -> vector.MaskedStoreOp:
-    """The store to contiguous elements of the lanes where the mask is true."""
+    """Build the store of the lanes where the mask is true to elements from buffer[indices] on."""
     return vector.MaskedStoreOp.create(operands=[buffer, *indices, mask, value])
 
 
 def scatter(
     buffer: SSAValue, indices: Sequence[SSAValue], steps: SSAValue, mask: SSAValue, value: SSAValue
 ) -> ScatterOp:
-    """The store of each lane l whose mask is true to the element `steps[l]` elements after buffer[indices]."""
+    """Build the store of each lane l whose mask is true to the element `steps[l]` elements after buffer[indices]."""
     return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
 
 
 def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, locality: int) -> PrefetchOp:
-    """The prefetch of an element's cache line, to read or to write it; locality from 0 (used once) to 3."""
+    """Build the prefetch of an element's cache line, to write it if `written`; locality from 0 (used once) to 3."""
     return PrefetchOp.create(operands=[buffer, *indices], properties=_prefetching(written, locality))
 
 
@@ -87,25 +87,25 @@ def _prefetching(written: bool, locality: int) -> Mapping[str, Attribute]:
 
 
 def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
-    """The sum of integers."""
+    """Build the sum of integers or vectors of integers, which may wrap."""
     return arith.AddiOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
 
 
 def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
-    """The product of integers."""
+    """Build the product of integers or vectors of integers, which may wrap."""
     return arith.MuliOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
 
 
 def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
-    """An op of the class `kind`, without properties, whose operands and result have the same type."""
+    """Build an op of the class `kind`, without properties, whose operands and result have the same type."""
     return kind.create(operands=operands, result_types=[operands[0].type])
 
 
 def constant(value: Constant) -> arith.ConstantOp:
-    """The arith.constant with an attribute as its value."""
+    """Build the arith.constant whose value is an attribute."""
     return arith.ConstantOp.create(result_types=[value.type], properties={"value": value})
 
 
 def broadcast(value: SSAValue, lanes: int) -> vector.BroadcastOp:
-    """The broadcast of a scalar to `lanes` lanes."""
+    """Build the broadcast of a scalar to a vector of `lanes` lanes."""
     return vector.BroadcastOp.create(operands=[value], result_types=[vector_type(value.type, lanes)])

@@ -45,7 +45,8 @@ class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """Get the value of another thread of the warp, and whether that thread exists; all threads of the warp take part.
+    """Get the value of the thread of the warp that `mode` and `offset` select, and whether that thread exists among
+    `width` threads; all threads of the warp take part.
 
     ```mlir
     func.func @f(%a: f32) -> f32 {

@@ -135,7 +135,7 @@ class GlobalOp(IRDLOperation):
 
     @classmethod
     def private_constant(cls, name: str, value: DenseAttr) -> GlobalOp:
-        """A constant global with private visibility."""
+        """Build a constant global of private visibility with the elements `value`."""
         properties = {
             "sym_name": StringAttr(name),
             "sym_visibility": StringAttr("private"),

@@ -124,7 +124,7 @@ class GroupOp(IRDLOperation):
 
 @irdl_op_definition
 class WaitOp(IRDLOperation):
-    """Wait until the copies of the thread's groups are done, or of all but the last `numGroups`.
+    """Wait until the copies of the thread's groups are done; with `numGroups`, all groups but that many last ones.
 
     ```mlir
     func.func @f() {

@@ -18,8 +18,8 @@ from compiler.dialects.upstream.memref import check_indices
 def _verify_lanes(
     base: SSAValue, indices: Sequence[SSAValue], places: SSAValue, mask: SSAValue, value: SSAValue
 ) -> None:
-    """Check that places, mask and value are one-dimensional, of one length and of fitting element types, and that the
-    buffer has one index a dimension."""
+    """Raise VerifyException unless places, mask and value are one-dimensional, of one length and of fitting element
+    types, and the buffer has one index a dimension."""
     types = (places.type, mask.type, value.type)
     if not all(isinstance(type, VectorType) and len(type.get_shape()) == 1 for type in types):
         raise VerifyException("the places, the mask and the value are vectors of one dimension")
