@@ -199,7 +199,7 @@ def _linked(chain: Chain) -> Chain | None:
 
 
 def _only(axes: Iterable[int], fits: Callable[[int], bool]) -> int | None:
-    """The only axis for which `fits` is true; None if there is none, or several."""
+    """The only one of `axes` for which `fits` is true; None if there is none, or several."""
     fitting = [n for n in axes if fits(n)]
     return fitting[0] if len(fitting) == 1 else None
 

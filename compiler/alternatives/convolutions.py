@@ -106,7 +106,7 @@ def _without_units(index: Sequence[Linear], shape: Sequence[int]) -> tuple[Linea
 
 
 def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
-    """Match a compute as a convolution with stride 1 in any layouts; None for any other compute."""
+    """Match a compute as a convolution with stride 1 of images of two or three dimensions in any layouts; else None."""
     block = node.block
     rank = block.spatial
     if kind_of(block) is not Kind.CONTRACTION or rank not in (4, 5) or len(block.reads) != 2:

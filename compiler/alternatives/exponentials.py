@@ -47,7 +47,7 @@ class OrderCase:
         return self._values[id(node)]
 
     def variable(self, position: int) -> Sum:
-        """The sum that is one read; `second` becomes `first` if the two are equal."""
+        """The sum that is the read at `position`; `second` becomes `first` if the two are equal."""
         return {((self._named(position),), ()): 1.0}
 
     def _named(self, position: int) -> int:
@@ -72,8 +72,8 @@ class OrderCase:
         return rule(self, *map(self.value, node.operands))
 
     def _holds(self, condition: Scalar) -> bool:
-        """Evaluate a comparison of floats; with a NaN operand, unordered predicates are true and others false. Raises
-        UnknownValueError if the order does not decide it."""
+        """Whether a comparison of floats is true; with a NaN operand, unordered predicates are true and others false.
+        Raises UnknownValueError if the order does not decide it."""
         if not isinstance(condition, Apply) or condition.kind is not CmpfOp:
             raise UnknownValueError
         number = dict(condition.properties)["predicate"]

@@ -108,8 +108,8 @@ class _Inside:
             yield from self.terms(inner, producer)
 
     def _only_read(self, access: Access, reader: Compute) -> Compute | None:
-        """The producer of a read value, if only `reader` reads it and it folds or reduces by the same combiner; else
-        None."""
+        """The producer of a value that only `reader` reads, without conditions, if the producer folds or reduces by the
+        same combiner and dtype; else None."""
         node = self.graph.producers.get(access.buffer)
         if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None or access.where:
             return None

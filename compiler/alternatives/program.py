@@ -31,8 +31,8 @@ def preferred(
     laws: Sequence[Law],
     taken: Callable[[AppliedForm], object] = lambda applied: None,
 ) -> Rewrite:
-    """Return the rewrite of a program to its best form, for `group_program`. `constants` are the positions of inputs
-    that never change; `taken` is called with each form applied."""
+    """Return the rewrite of a program by the best forms of `laws`, for `group_program`. `constants` are the positions
+    of inputs that never change; `taken` is called with each form applied."""
 
     def rewrite(graph: Graph) -> Canonical | None:
         constant_names = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)

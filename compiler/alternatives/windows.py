@@ -188,8 +188,8 @@ def _pays(fold: Fold, reduction: _Reduction, is_part: bool) -> bool:
     """Whether a reduction over windows has a faster schedule than the fold.
 
     If the terms are reductions, it needs at least BUSY results, and windows that slide or one longer reduce axis. If
-    they are elements, it must be a whole fold, of more than FEW terms or strided: vectors load fewer neighbours as
-    fast.
+    they are elements, it must be a whole fold, not `is_part`, of more than FEW terms or strided: vectors load fewer
+    neighbours as fast.
     """
     spatial = fold.root.block.spatial
     if reduction.first == spatial:

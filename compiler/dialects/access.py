@@ -82,7 +82,8 @@ class AxisAttr(ParametrizedAttribute):
 
 @lru_cache(maxsize=4096)
 def axis_attribute(label: str, extent: int, reduce: bool = False) -> AxisAttr:
-    """Return the attribute of an axis from a cache: programs repeat few different axes, and verifying is slow."""
+    """Return the attribute of an axis, spatial unless `reduce`, from a cache: programs repeat few different axes, and
+    verifying is slow."""
     return AxisAttr(label, extent, reduce)
 
 

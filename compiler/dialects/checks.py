@@ -102,8 +102,8 @@ def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain:
 
 
 def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:
-    """Check that a body is one block of scalar ops with an argument for each input, and ends with the yield; return the
-    block. Its ops are of arith, math and the dialect `prefix`."""
+    """Return the block of a body. Raises VerifyException unless it has an argument for each input, scalar ops of arith,
+    math and the dialect `prefix` only, and ends with the yield."""
     block = body.block
     elements = [scalar_type(element_type(value)) for value in inputs]
     if [arg.type for arg in block.args] != elements:
@@ -113,8 +113,8 @@ def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operatio
 
 
 def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[str]) -> None:
-    """Check that a block has only scalar ops of arith, math and dialects `prefixes`, in order, and ends with the
-    yield."""
+    """Raise VerifyException unless a block has only scalar ops of arith, math and dialects `prefixes`, defines values
+    before their uses, and ends with the yield."""
     if not isinstance(block.last_op, yield_op):
         raise VerifyException(f"the body must end with {yield_op.name}")
     for op in block.ops:

@@ -175,7 +175,7 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
 
 def parse_dense(parser: AttrParser) -> DenseAttr:
     """Parse `dense<...>` or `dense_resource<...>` as upstream's attribute, despite the type: `Parser` converts it to a
-    DenseAttr after it has parsed the resources at the end of the text."""
+    DenseAttr after it has parsed the resources at the end of the text. Raises ParseError for anything else."""
     start = parser.pos
     attribute = parser.parse_attribute()
     if not isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr):

@@ -52,7 +52,8 @@ def stored(value: Value, dtype: DType) -> Value:
 
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The numpy scalar of a FloatAttr or IntegerAttr; an integer wraps to its type. Raises InputError for others."""
+    """The numpy scalar of a FloatAttr, of dtype `floats` if stated, or an IntegerAttr, wrapped. InputError for
+    others."""
     if isinstance(attribute, FloatAttr):
         return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):

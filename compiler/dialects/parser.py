@@ -100,7 +100,8 @@ class Parser(upstream.Parser):
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
     ) -> NoReturn:
-        """Raise ParseError, with a message of EXPECTED instead of one of upstream's."""
+        """Raise ParseError, with a message of EXPECTED instead of one of upstream's. A position is a span or an offset
+        in the text, by default the current token."""
         if msg.strip() in EXPECTED:
             end = len(self._source.content.rstrip())
             ends = self._current_token.span.start >= end

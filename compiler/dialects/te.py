@@ -173,7 +173,7 @@ def print_reads(
 
 
 def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
-    """Parse the inputs of an op, with the arguments of its body: `(%a = %A[m, k] : type, ...)`."""
+    """Parse the inputs of an op over the axes `names`, with its body's arguments: `(%a = %A[m, k] : type, ...)`."""
     reads = Reads()
 
     def one() -> None:
@@ -197,7 +197,7 @@ def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names:
 
 
 def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
-    """Parse a tensor or buffer, its index over the named axes, and its type: `%A[m, k] : type`."""
+    """Parse a tensor or buffer, its index over the axes `names`, and its type: `%A[m, k] : type`. Raises ParseError."""
     operand = parser.parse_unresolved_operand()
     access = parse_access(parser, names)
     parser.parse_punctuation(":")

@@ -47,7 +47,7 @@ def _handle_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value
 
 
 def block_named(s: ScheduleQueries, label: str) -> Handle:
-    """The handle of a block: one from the script, or that of a new `sched.get_block`."""
+    """The handle of a block: one from the script, or that of a new get_block. Raises ScheduleError if there is none."""
     return s.handle_on(label) or s.call(PRIMITIVES["get_block"], label)[0]
 
 

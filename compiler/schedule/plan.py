@@ -32,7 +32,7 @@ class Plan(Step):
 
 
 def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]:
-    """The producers, or the consumers, of a block, in the order of the program."""
+    """The producers, or else the consumers, of a block except itself, in the order of the program."""
     block = program.blocks[label]
     touched = block.sources if producers else block.targets
     touching = program.writers if producers else program.readers

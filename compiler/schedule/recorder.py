@@ -418,7 +418,8 @@ class Recorder(Unpicklable):
         self.call(PRIMITIVES["transform_layout"], block, buffer, layout, tiles, order)
 
     def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
-        """Evaluate a function of the indices of a buffer to a map. Raises ScheduleError if it is not quasi-affine."""
+        """Evaluate a function of a buffer's indices to a map. Raises ScheduleError if there is no such buffer or
+        map."""
         if buffer not in self.program.buffers:
             raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
         rank = len(self.program.buffers[buffer].shape)
@@ -486,7 +487,7 @@ def _asked(primitive: Primitive) -> str:
 
 
 def _checked_module(x: object, name: str | None) -> ModuleOp:
-    """Copy and verify the module of a caller. Raises ScheduleError if its function is not at the loop level."""
+    """Copy and verify the module of `x`. Raises ScheduleError if its function `name` is not at the loop level."""
     module = _loop_module(x)
     function = find_function(module, name)
     if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):

@@ -129,7 +129,7 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
 def windowed(
     program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
 ) -> Block:
-    """Make the indices of a block into a buffer relative to windows, given by dimension, and name the buffer `name`.
+    """Make the indices of a block into a buffer relative to the windows `spans`, by dimension, and name it `name`.
 
     An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
     end that moves becomes an axis of the block.
@@ -196,7 +196,7 @@ def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int
 
 
 def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) -> Block:
-    """Insert an axis into a block, and renumber the later ones."""
+    """Insert an axis with a binding at a position of a block's axes, and renumber the later ones."""
     shift = {n: lin.variable(n + 1) for n in range(position, len(block.axes))}
     return replace(
         renumbered(block, shift),

@@ -34,7 +34,7 @@ def is_small(constant: Constant) -> bool:
 
 
 def _passing(graph: Graph, by_callee: _Passed) -> Graph:
-    """Drop from calls the arguments that became constants of the groups, and from the caller constants without use."""
+    """Drop from calls the arguments that are constants in `by_callee`, and from the caller constants without use."""
     nodes = [_shorter(node, by_callee[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     used = {name for node in nodes for name in node.operands} | set(graph.results)
     used_nodes = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]

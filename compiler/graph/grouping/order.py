@@ -91,8 +91,8 @@ class Acyclic:
         return largest
 
     def _move(self, group: int, target: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
-        """Move the edges of a group in one direction to `target`, the group that it joined; `backwards` are the edges
-        in the other direction."""
+        """Move the edges of a group in one direction, `neighbours`, to `target`, the group that it joined; `backwards`
+        are the edges in the other direction."""
         for neighbour in neighbours[group]:
             backwards[neighbour].discard(group)
             if neighbour != target:

@@ -94,8 +94,8 @@ def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -
 
 
 def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
-    """The truth of a comparison of type index, from the bounds of the difference of its operands; None if it varies or
-    is undecided."""
+    """The truth of a comparison of type index at `indices`, from the bounds of the difference of its operands over
+    `ranges`; None if it varies or is undecided."""
     predicate = dict(value.properties)["predicate"]
     first, second = map(_form, value.operands)
     if first is None or second is None or not isinstance(predicate, IntegerAttr) or predicate.value.data > 5:

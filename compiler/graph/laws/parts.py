@@ -67,8 +67,9 @@ def _is_join(node: Compute) -> bool:
 
 
 def _cut(node: Compute, joins: Mapping[str, Compute], graph: Graph) -> _Parts | None:
-    """The dimension and index ranges by which to cut a compute's result; None if it is not to be cut. Each read of the
-    result is inside one range, and for each range the compute reads one part of each concatenation."""
+    """The dimension and index ranges by which to cut a compute's result; None if it is not to be cut. `joins` maps
+    concatenations to their computes. Each read of the result is inside one range, and for each range the compute reads
+    one part of each concatenation."""
     block = node.block
     if len(node.results) != 1 or block.table is not None or _is_join(node) or node.results[0].name in graph.results:
         return None

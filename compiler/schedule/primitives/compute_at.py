@@ -76,8 +76,8 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
 
 
 def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Interval]:
-    """Map each spatial axis to the hull of the spans that readers of the targets need, and -1 to one element; `dims`
-    maps each target to the axes of its dimensions, -1 for a dimension without axis."""
+    """Map each spatial axis to the hull of the spans that readers of the targets need for fixed loops `outer`, and -1
+    to one element; `dims` maps each target to the axes of its dimensions, -1 for a dimension without axis."""
     spans_by_axis = {-1: Interval(lin.constant(0), 1)}
     for buffer, axes in dims.items():
         if not program.readers[buffer]:

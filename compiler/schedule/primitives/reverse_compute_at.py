@@ -107,7 +107,7 @@ def _last_rounds(
 ) -> list[Condition]:
     """The conditions under which the consumer runs: the last iteration of the reduce loops of its producers.
 
-    Iterations of all other new loops must have disjoint regions: 4 elements from `4*i` are, 4 from `3*i` overlap.
+    Refused unless iterations of all other new loops have disjoint regions: 4 elements from `4*i` are, 4 from `3*i` not.
     """
     around = [*program.enclosing(node.number), node]
     common = program.outer(block)

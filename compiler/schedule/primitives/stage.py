@@ -86,7 +86,7 @@ def _copied_out(program: Program, copy: Buffer) -> Program:
 def _window_nest(
     program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str
 ) -> tuple[str, Node]:
-    """Build the nest that copies a window to `copy` (way "in") or back ("out"); return its block label and the nest."""
+    """Copy the window `spans` to `copy` (way "in") or back ("out"): return the label of the block and its nest."""
     source = program.buffers[buffer]
     label = f"{copy.name}.{way}"
     while label in program.blocks:

@@ -87,7 +87,7 @@ def transform_layout(
 
 
 def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[int], order: Sequence[int]) -> Plan:
-    """Plan a blocked layout, in which no two elements share a location."""
+    """Plan a layout in blocks of `tiles`, dimensions in `order`, in which no two elements share a location."""
     ranges = lin.box(old.shape)
     order = dimension_order(block, old.name, old, tiles, order)
     forms = in_blocks(lin.variables(len(old.shape)), tiles, order, ranges)
