@@ -120,7 +120,7 @@ def _is_gradient(block: Block) -> bool:
 
 
 def _is_pooling(block: Block) -> bool:
-    """Whether a block reduces its only read in windows along two dimensions or more."""
+    """Whether a block reduces its only, unconditional read over the taps of windows along two or more dimensions."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     windows = [form.variables() for form in block.reads[0].index if len(form.variables()) > 1]

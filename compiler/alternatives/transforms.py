@@ -149,7 +149,7 @@ def _input(border: Tensor, tiles: Tiles) -> Tensor:
 
 
 def _filter(w: Tensor, t: Transform) -> Tensor:
-    """The transformed filters [i, j, c, k], where (i, j) is a point of the tile."""
+    """The transformed filters [i, j, c, k] in f32, where (i, j) is a point of the tile."""
     filters, channels, *between = w.shape[:-2]
     between = [0 for _ in between]
     taps = te.compute(

@@ -215,7 +215,8 @@ def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
 
 
 def _stem(node: Node) -> str:
-    """The stem of a node's canonical name, by its kind."""
+    """The stem of a node's canonical name, by its kind: `call`, `constant`, `gather`, `view`, `map`, `product`, `sum`,
+    ..."""
     match node:
         case Call():
             return "call"

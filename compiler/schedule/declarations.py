@@ -86,7 +86,7 @@ def _result_faults(primitive: Primitive) -> Iterator[str]:
 
 
 def _example_faults(primitive: Primitive, name: str) -> Iterator[str]:
-    """Yield the faults of the example, which is parsed as part of a script."""
+    """Yield the faults of the example, which is parsed as part of a script and must contain the op `name`."""
     context = Context()
     for dialect in (Builtin, Transform, SCHED):
         context.load_dialect(dialect)

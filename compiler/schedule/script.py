@@ -49,7 +49,7 @@ def script_of(script: Script) -> NamedSequenceOp:
 
 
 def _parsed(script: str | PathLike[str]) -> ModuleOp:
-    """Parse the module of a text or a file. Raises ScheduleError, with the line."""
+    """Parse the module of a text or a file. Raises ScheduleError, with the line of a syntax error."""
     if isinstance(script, str) and not is_text(script) and not os.path.exists(script):
         raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
     try:

@@ -55,7 +55,7 @@ def minimum_assignment(costs: Sequence[CostTable]) -> dict[int, bool] | None:
 
 
 def _next(costs: Sequence[CostTable]) -> tuple[int, list[int]]:
-    """The variable that shares tables with the fewest others, and the sorted others."""
+    """The variable that shares tables with the fewest others, and those others, sorted."""
     neighbours: dict[int, set[int]] = {}
     for each in costs:
         for variable in each.variables:

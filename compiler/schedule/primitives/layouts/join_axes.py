@@ -63,7 +63,8 @@ def _runs(program: Program, block: Block) -> list[_Run]:
 
 
 def _bound_together(program: Program, block: Block, first: int, end: int) -> Linear | None:
-    """The variable of the loop that runs over axes `first` to `end - 1`, in row-major order; None if there is none."""
+    """The variable of the loop that runs over the axes `first` to `end - 1`, of one kind, in row-major order; None if
+    there is none, or the first or last axis has extent 1."""
     axes = block.axes[first:end]
     if len({axis.is_reduce for axis in axes}) > 1 or any(axis.size == 1 for axis in (axes[0], axes[-1])):
         return None
