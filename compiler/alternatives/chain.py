@@ -162,7 +162,7 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
 
 
 def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
-    """The product that computes a factor; None if it is no product, is a result, has a second reader, or has another
+    """The product that computes a factor; None if it is no product, is a result, is read a second time, or has another
     body than `root`."""
     inner = _product(graph.producers.get(factor.value))
     if inner is None or factor.value in graph.results or len(graph.consumers[factor.value]) != 1:

@@ -265,7 +265,7 @@ class Recorder(Unpicklable):
 
     def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
         """Apply one op of another script, and return its results; `handles` maps its operands to handles of this
-        schedule, without `judged`, legality is not checked.
+        schedule. Without `judged`, legality is not checked.
 
         Raises ScheduleError, with the op as its `op`.
 

@@ -33,9 +33,9 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     Before a loop inside the reduction, the init runs in the first iteration of the reduce loops outside: where a tile
     is summed in several rounds, the first round sets it to the identity just before it adds.
 
-    Requires a block whose init is implicit, and a loop around it; between the outermost loop of the reduction and that
-    one, loops bind spatial axes or reduce axes of the block, not both. Elsewhere: TVM decompose_reduction, Exo fission
-    of the init.
+    Requires a block whose init is implicit, and a loop around it in which no target lives (lift_alloc first); between
+    the outermost loop of the reduction and that one, loops bind spatial axes or reduce axes of the block, not both.
+    Elsewhere: TVM decompose_reduction, Exo fission of the init.
     """
     reduction = program.blocks[block]
     place = block_place(block)

@@ -40,10 +40,10 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
       ->
         loop.for "i" = 4 { S(i)  T(i) }
 
-    Two reductions may share an outer loop, and a shifted consumer follows a rolling window of its producer.
-    Requires serial loops, one after the other in one body (allocations between them move before). Refused where a
-    dependence would be reversed. Elsewhere: Exo fuse, Halide compute_with, MLIR affine-loop-fusion; TVM
-    merge takes equal extents and no shift.
+    Two reductions may share an outer loop, and a shifted consumer follows a rolling window of its producer. Requires
+    serial loops, one after the other in one body (allocations between them move before), and no negative shift. Refused
+    where a dependence would be reversed. Elsewhere: Exo fuse, Halide compute_with, MLIR affine-loop-fusion; TVM merge
+    takes equal extents and no shift.
     """
     require_serial(program, [first, second])
     first_loop, second_loop = program.loops[first], program.loops[second]
