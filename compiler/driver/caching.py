@@ -16,15 +16,13 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries
 from compiler.driver.inputs import Signature, checked_arrays, merged_constants, renamed_constants
-from compiler.driver.main.linked import Linked, load_linked
-from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
-from compiler.driver.units.unit import BuildSettings, Unit
+from compiler.driver.units.unit import BuildSettings
 from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import LevelText
+from compiler.targets.cpu.linked import Linked, load_linked
 from compiler.types.machines import host
 
 
@@ -57,15 +55,13 @@ class _Elements:
 @dataclass(frozen=True)
 class _Program:
     """The cached form of a program: all of its kernel but the arrays of constants and the texts, of which it has the
-    levels (`levels_before`: of the preparation). Either `linked` or `unit` is set."""
+    levels (`levels_before`: of the preparation)."""
 
     signature: Signature | None
     stated_constants: tuple[_Elements, ...]
     levels: tuple[str, ...]
     levels_before: tuple[str, ...]
-    linked: Linked | None
-    unit: Unit | None
-    group: GroupFacts | None
+    linked: Linked
 
 
 def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel:
@@ -77,33 +73,27 @@ def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel
     if cached is not None:
         constants = _known(cached.stated_constants, request.module)
         arrays = _arrays(request, cached.signature, constants)
-        groups = () if cached.linked is None else tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
-        linked = cached.linked and replace(cached.linked, groups=groups)
-        return _loaded(request, replace(cached, linked=linked), arrays, constants, _lazy_texts(cached, recipe), True)
+        groups = tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
+        return _loaded(request, replace(cached.linked, groups=groups), arrays, _lazy_texts(cached, recipe), True)
     fresh = recipe()
     arrays = _arrays(request, fresh.signature, fresh.stated_constants)
-    code, texts = fresh.compiled(), fresh.texts()
-    linked, unit = (code, None) if isinstance(code, Linked) else (None, code)
+    linked, texts = fresh.compiled(), fresh.texts()
     levels, elements = tuple(texts.main), _elements(fresh.stated_constants, request.module)
-    program = _Program(fresh.signature, elements, levels, tuple(texts.preparation), linked, unit, fresh.group)
+    program = _Program(fresh.signature, elements, levels, tuple(texts.preparation), linked)
     entries.put(program, words)
-    return _loaded(request, program, arrays, fresh.stated_constants, texts, False, fresh.allocate)
+    return _loaded(request, linked, arrays, texts, False, fresh.allocate)
 
 
 def _loaded(
     request: BuildRequest,
-    program: _Program,
+    linked: Linked,
     arrays: Mapping[str, Array],
-    elements: Mapping[str, DenseAttr],
     texts: Texts,
     cached: bool,
     allocate: Allocate = arena,
 ) -> Kernel:
     start = request.settings.start
-    if program.linked is not None:
-        return load_linked(program.linked, arrays, texts.main, start, cached, allocate)
-    assert program.unit is not None
-    return load_unit(program.unit, program.signature, arrays, elements, texts, program.group, start, cached)
+    return load_linked(linked, arrays, texts.main, start, cached, allocate, texts.preparation)
 
 
 def _words(request: BuildRequest) -> Sequence[object]:

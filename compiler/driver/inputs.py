@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +17,7 @@ from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
 from compiler.support.errors import InputError
-from compiler.targets.arguments import Array, aligned_copy, check_input
+from compiler.targets.arguments import Array, check_input
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,6 @@ def merged_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr
     for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
     return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
-
-
-def constant_arrays(
-    arguments: Sequence[Buffer], constants: Mapping[str, Array], stated: Collection[str]
-) -> dict[int, Array]:
-    """The arrays of the constants among arguments, by position: aligned copies of the caller's, and without a copy
-    those that the program states; `stated` are their names."""
-    return {
-        n: constants[b.name] if b.name in stated else aligned_copy(argument(b), constants[b.name])
-        for n, b in enumerate(arguments)
-        if b.name in constants
-    }
 
 
 def checked_mapping(constants: object) -> Mapping[str, object]:

@@ -1,9 +1,8 @@
-"""`nest_recipe`: the recipe of a program without groups; `load_unit`: its kernel; `build_unit`: compile it to data."""
+"""`nest_recipe`: the recipe of a program without groups; `build_unit`: compile it to data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
@@ -12,11 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import universe
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function, is_main
-from compiler.driver.inputs import Signature, constant_arrays, merged_constants, renamed_constants, signature_of
+from compiler.driver.inputs import Signature, merged_constants, renamed_constants, signature_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
 from compiler.driver.units.unit import BuildSettings, Unit
+from compiler.graph.main import constant_slots
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
 from compiler.passes.split_constants import split, split_program
@@ -25,11 +25,11 @@ from compiler.pipeline.source import LOWER, level_of, verified_module
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError
-from compiler.targets.arguments import Array
-from compiler.targets.cpu import Kernel, thread_count
+from compiler.targets.cpu import thread_count
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.cpu.facts import BuildFacts, GroupFacts
-from compiler.targets.cpu.kernel import FixedArguments, LevelText
+from compiler.targets.cpu.facts import GroupFacts
+from compiler.targets.cpu.kernel import LevelText
+from compiler.targets.cpu.linked import ConstantBlock, Linked, Preparation
 from compiler.types.machines import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
@@ -68,9 +68,12 @@ def nest_recipe(
     if level_of(module) == "low" and not has_none:
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if has_none and _is_compiled_whole(module, name):
-        compile = partial(_of_module, module, name, settings)
         level = level_of(module)
-        return Recipe(None, {}, compile, lambda: Texts(_texts(level, module.clone, settings)), plan.group)
+
+        def compiled_whole() -> Linked:
+            return linked_unit(_of_module(module, name, settings), group=plan.group, threads=settings.threads)
+
+        return Recipe(None, {}, compiled_whole, lambda: Texts(_texts(level, module.clone, settings)))
     te: dict[str, LevelText] = {}
     if level_of(module) == "te":
         te = {"te": partial(str, module if has_none else without_elements(module))}
@@ -91,8 +94,13 @@ def nest_recipe(
         before = _texts("loop", lambda: ModuleOp([parts.functions()[0]]), settings) if parts.prepare else {}
         return Texts({**te, **main}, before)
 
-    compile = partial(compiled, parts, _names(program), settings.policy, settings.threads)
-    return Recipe(signature, stated_constants, compile, texts, plan.group)
+    names, constant_names = _names(program), tuple(arrays)
+
+    def linked() -> Linked:
+        unit = compiled(parts, names, settings.policy, settings.threads)
+        return linked_unit(unit, signature, constant_names, plan.group, settings.threads)
+
+    return Recipe(signature, stated_constants, linked, texts)
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
@@ -110,38 +118,32 @@ def _is_compiled_whole(module: ModuleOp, name: str | None) -> bool:
     return level_of(module) == "low" or is_main(find_function(module, name))
 
 
-def load_unit(
+def linked_unit(
     unit: Unit,
-    signature: Signature | None,
-    constants: Mapping[str, Array],
-    stated: Collection[str],
-    texts: Texts,
-    group: GroupFacts | None,
-    start: float,
-    cached: bool,
-) -> Kernel:
-    """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
-    names of those that the program states. start: of the build, on perf_counter. Raises TargetError if no library here
-    has a function that the unit calls, or if the system refuses tile registers."""
-    before, fixed = None, dict[int, Array]()
-    if signature is not None:
-        taken_arguments = [signature.arguments[n] for n in unit.takes]
-        fixed = constant_arrays(taken_arguments, constants, stated)
-        if unit.prepare is not None:
-            before = unit.prepare.load(texts.preparation)
-            prepared = before(*(constants[signature.arguments[n].name] for n in unit.prepares))
-            fixed |= enumerate(prepared if isinstance(prepared, tuple) else (prepared,), len(taken_arguments))
-    for array in fixed.values():
-        array.flags.writeable = False
-    native, seconds = unit.call.interface, perf_counter() - start
-    facts = BuildFacts(
-        () if group is None else (replace(group, seconds=0.0 if cached else seconds),),
-        arena_bytes=native.workspace.size(native.threads or 1),
-        constant_bytes=sum(array.nbytes for array in fixed.values()),
-        build_seconds=seconds,
-        cached=cached,
+    signature: Signature | None = None,
+    constants: Collection[str] = (),
+    group: GroupFacts | None = None,
+    threads: int = 1,
+) -> Linked:
+    """A unit as a program with a block of constants. constants: the names of the constant inputs. group: its facts."""
+    taken_arguments = [] if signature is None else [signature.arguments[n] for n in unit.takes]
+    fixed = {n: buffer for n, buffer in enumerate(taken_arguments) if buffer.name in constants}
+    fixed |= enumerate(unit.prepared, len(taken_arguments))
+    slots, bytes = constant_slots(fixed.values())
+    preparations: tuple[Preparation, ...] = ()
+    if unit.prepare is not None and signature is not None:
+        inputs = tuple(signature.arguments[n].name for n in unit.prepares)
+        preparations = (Preparation(unit.prepare.interface, inputs, tuple(b.name for b in unit.prepared)),)
+    return Linked(
+        unit.call.interface,
+        tuple(code.object for code in reversed(unit.codes)),
+        unit.call.policy,
+        threads,
+        any(code.tiles for code in unit.codes),
+        tuple((n, slot.offset) for n, slot in zip(fixed, slots, strict=True)),
+        ConstantBlock(slots, bytes, preparations, {buffer.name: buffer for buffer in unit.prepared}),
+        () if group is None else (group,),
     )
-    return unit.call.load(texts.main, FixedArguments(fixed, before), facts)
 
 
 def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> Unit:

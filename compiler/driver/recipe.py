@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from compiler.dialects.dense import DenseAttr
 from compiler.driver.inputs import Signature
-from compiler.driver.main.linked import Linked
-from compiler.driver.units.unit import Unit
 from compiler.targets.arena import Allocate, arena
-from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import LevelText
-
-CompiledProgram: TypeAlias = Unit | Linked
-"""The compiled program: a unit, or units that main calls."""
+from compiler.targets.cpu.linked import Linked
 
 
 @dataclass(frozen=True)
@@ -31,13 +25,12 @@ class Recipe:
     """The deferred compilation of a program.
 
     signature: None for a program that cannot have constants. stated_constants: the constants whose elements the program
-    states, by name. compiled: compiles the program. texts: makes its texts by level, most of them on demand. group: the
-    facts of the group, for a kernel of one group. allocate: allocates the memory of the constants, by bytes.
+    states, by name. compiled: compiles the program. texts: makes its texts by level, most of them on demand.
+    allocate: allocates the memory of the constants, by bytes.
     """
 
     signature: Signature | None
     stated_constants: Mapping[str, DenseAttr]
-    compiled: Callable[[], CompiledProgram]
+    compiled: Callable[[], Linked]
     texts: Callable[[], Texts]
-    group: GroupFacts | None = None
     allocate: Allocate = arena

@@ -160,12 +160,18 @@ def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
     """Lay out those of `constants` that steps of `main` read in one memory, at offsets that are multiples of
     SLOT_ALIGNMENT."""
     read = {name for step in main.steps for name in step.reads}
-    offset, stored = 0, list[ConstantSlot]()
-    for buffer in constants:
-        if buffer.name in read:
-            stored.append(ConstantSlot(buffer, offset))
-            offset += -(-size(buffer) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
-    return replace(main, constants=tuple(stored), constant_bytes=offset)
+    slots, bytes = constant_slots(buffer for buffer in constants if buffer.name in read)
+    return replace(main, constants=slots, constant_bytes=bytes)
+
+
+def constant_slots(buffers: Iterable[Buffer]) -> tuple[tuple[ConstantSlot, ...], int]:
+    """Lay out buffers one after the other in one memory, each at an aligned offset; return their slots, and the bytes
+    of the memory."""
+    offset, slots = 0, list[ConstantSlot]()
+    for buffer in buffers:
+        slots.append(ConstantSlot(buffer, offset))
+        offset += -(-size(buffer) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
+    return tuple(slots), offset
 
 
 def size(buffer: Buffer) -> int:

@@ -4,6 +4,5 @@ occurrences.py the calls of main: those that run once, and the unit of each; out
 slices.py      concatenations whose parts are written into their slices
 constants.py   the layout of constants, and the calls that prepare them once
 texts.py       the texts of the whole program by level
-linked.py      Linked: a program as data, and its kernel
 assemble.py    `assembled`: compile main and its units to such data; `build_program`: its kernel
 """

@@ -14,8 +14,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import callees, find_function, is_main
 from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
-from compiler.driver.main.constants import CallRewriter, ConstantBlock, with_steps
-from compiler.driver.main.linked import Linked, load_linked
+from compiler.driver.main.constants import CallRewriter, with_steps
 from compiler.driver.main.occurrences import ConstantSplit, Pairs, Units, coalesced, replaceable, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty_function, program_texts, te_text
@@ -33,6 +32,7 @@ from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.cpu.kernel import Kernel, LevelText
+from compiler.targets.cpu.linked import ConstantBlock, Linked, load_linked
 from compiler.targets.cpu.load import interface
 from compiler.types.machines import host
 
@@ -119,7 +119,7 @@ def assembled(
         settings.policy,
         settings.threads,
         any(code.tiles for code in planned.codes),
-        len(main.inputs),
+        ((len(main.inputs), 0),) if main.constants else (),
         ConstantBlock(main.constants, main.constant_bytes, tuple(rewriter.preparations), rewriter.prepared_buffers),
         tuple(_groups(planned, sources, hashes, {f.sym_name.data: _law(f) for f in callees(function)})),
         {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},

@@ -1,40 +1,15 @@
-"""The layout of constants, and the calls that run once to prepare them."""
+"""Main with its constants: their layout, and the calls that run once to prepare them."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from compiler.dialects.numbers import Array, dtype_of
 from compiler.driver.units.unit import NativeCode, Unit
-from compiler.graph.main import BufferCall, BufferCopy, ConstantSlot, Main, Step, size, with_constant_offsets
+from compiler.graph.main import BufferCall, BufferCopy, Main, Step, with_constant_offsets
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
-from compiler.targets.address import address
-from compiler.targets.arena import Allocate, arena
-from compiler.targets.cpu.compile import LoadedCode
-from compiler.targets.cpu.kernel import Interface
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """A call that runs once: its native function, and the names of the buffers that it reads and writes."""
-
-    interface: Interface
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ConstantBlock:
-    """The block of memory with the constants of main. constants: with their offsets in the block. bytes: its size.
-    preparations: the calls that run once, in order. prepared: the buffers that they fill, by name."""
-
-    constants: tuple[ConstantSlot, ...]
-    bytes: int
-    preparations: tuple[Preparation, ...]
-    prepared: Mapping[str, Buffer]
+from compiler.targets.cpu.linked import Preparation
 
 
 class CallRewriter:
@@ -98,35 +73,3 @@ def with_steps(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)
     changed = replace(main, temporaries=temporaries, steps=tuple(steps), elements={})
     return with_constant_offsets(changed, constants.values())
-
-
-def fill_constants(
-    block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
-) -> Array:
-    """Allocate and fill a block of constants, and return it as read-only bytes. given: the arrays of the constants by
-    name. The preparations run in order, each on `threads` threads; prepared buffers that main does not read are freed
-    after this call."""
-    memory = allocate(block.bytes)[: block.bytes]
-    arrays = dict(given)
-    for constant in block.constants:
-        stretch = memory[constant.offset : constant.offset + size(constant.buffer)]
-        array = stretch.view(dtype_of(constant.buffer.element)).reshape(constant.buffer.shape)
-        if constant.buffer.name in given:
-            array[...] = given[constant.buffer.name]
-        arrays[constant.buffer.name] = array
-    scratch = arena(max((p.interface.workspace.size(threads) for p in block.preparations), default=0))
-    for preparation in block.preparations:
-        for name in preparation.outputs:
-            if name not in arrays:
-                arrays[name] = arena(size(block.prepared[name]))
-        addresses = [address(arrays[name]) for name in (*preparation.inputs, *preparation.outputs)]
-        _run(preparation, [*addresses, address(scratch)], library, threads)
-    memory.flags.writeable = False
-    return memory
-
-
-def _run(preparation: Preparation, pointers: Sequence[int], library: LoadedCode, threads: int) -> None:
-    interface = preparation.interface
-    count = [] if interface.threads is None else [ctypes.c_int32]
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(interface.name))
-    native(*pointers, *([threads] if count else []))

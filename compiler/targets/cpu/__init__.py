@@ -1,9 +1,10 @@
 """The CPU through llvmlite.
 
 target.py      the facts of the CPU, for `compiler.targets.registry`
-compile.py     LLVM IR text to machine code in this process
+compile.py     LLVM IR text to object code, and its loading
 openmp.py      the runtime of parallel loops, and their number of threads
 kernel.py      a compiled function as a Python callable
+linked.py      `Linked`: a compiled program as data, and its kernel
 binding.py     the arrays of a call to the arguments of native code
 calls.py       the fast path of a call: a Python function generated for each kernel and each of kinds.py's array classes
 facts.py       `BuildFacts`: groups, memory, seconds

@@ -1,22 +1,24 @@
-"""Compile LLVM IR text to machine code in this process, by llvmlite's new pass manager and MCJIT."""
+"""Compile LLVM IR text to machine code in this process, by llvmlite's new pass manager, and load it by ORC."""
 
 from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain, count
 from time import perf_counter
 from weakref import finalize
 
 import llvmlite.binding as llvm
+from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, create_lljit_compiler
 
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.types.machines import Machine, missing_features
+from compiler.types.machines import Machine, detect_machine, missing_features
 
 
 class LoadedCode(Unpicklable):
@@ -24,12 +26,22 @@ class LoadedCode(Unpicklable):
 
     _refusal = "loaded machine code cannot be pickled or copied: a unit of strata.driver.build_unit can be"
 
-    def __init__(self, engine: llvm.ExecutionEngine, machine: Machine, context: llvm.ContextRef | None = None) -> None:
-        self._engine = engine
-        self._context = context
-        finalize(self, _free, engine, context).atexit = False
-        self._engine.finalize_object()
+    def __init__(self, objects: Sequence[ObjectCode], machine: Machine) -> None:
+        """Load object code whose functions call each other and those of `runtime_symbols`. JITLink keeps the sections
+        of a file together, as the small code model requires."""
         self._machine = machine
+        self._engine, number = _engines.next()
+        builder = JITLibraryBuilder().add_current_process()
+        for file in objects:
+            builder.add_object_img(file.code)
+        self._defined = frozenset(name for file in objects for name in file.defined)
+        for name in self._defined:
+            builder.export_symbol(name)
+        for name, symbol_address in runtime_symbols().items():
+            if name not in self._defined:
+                builder.import_symbol(name, symbol_address)
+        self._code = builder.link(self._engine, str(number))
+        finalize(self, self._code.close).atexit = False
 
     def address(self, name: str) -> int:
         """Return the address of a function. Raises TargetError for an unknown name, and for code with instructions that
@@ -39,10 +51,33 @@ class LoadedCode(Unpicklable):
             raise TargetError(
                 f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(missing)}"
             )
-        address: int = self._engine.get_function_address(name)
-        if not address:
+        if name not in self._defined:
             raise TargetError(f"the compiled module has no function '{name}'")
+        address: int = self._code[name]
         return address
+
+
+class _Engines:
+    """Engines of ORC, each for LIBRARIES libraries: one takes 2 ms to create, and searches libraries one by one."""
+
+    LIBRARIES = 256
+
+    def __init__(self) -> None:
+        self._counts = count()
+        self._current: LLJIT | None = None
+
+    def next(self) -> tuple[LLJIT, int]:
+        """Return the engine for a library, and the library's number in this process."""
+        number = next(self._counts)
+        if self._current is None or number % self.LIBRARIES == 0:
+            _initialise()
+            self._current = create_lljit_compiler(
+                _target_machine(detect_machine(), 0), use_jit_link=True, suppress_errors=True
+            )
+        return self._current, number
+
+
+_engines = _Engines()
 
 
 class Library(LoadedCode):
@@ -52,7 +87,7 @@ class Library(LoadedCode):
         self.llvm = str(compiled.module)
         """The optimised LLVM IR."""
         self._opt_level = opt_level
-        super().__init__(llvm.create_mcjit_compiler(compiled.module, compiled.native), machine, compiled.context)
+        super().__init__([_object_of(compiled)], machine)
 
     def asm(self, name: str | None = None) -> str:
         """Return the assembly of the optimised module, or of one function. Raises TargetError for an unknown name."""
@@ -74,9 +109,12 @@ class Library(LoadedCode):
         return self._emitted(comments=True)
 
     def _emitted(self, comments: bool) -> str:
-        native = _target_machine(self._machine, self._opt_level)
+        native, context = _target_machine(self._machine, self._opt_level), _new_context()
         native.set_asm_verbosity(comments)
-        text: str = native.emit_assembly(llvm.parse_assembly(self.llvm, self._context))
+        module = llvm.parse_assembly(self.llvm, context)
+        text: str = native.emit_assembly(module)
+        module.close()
+        _dispose(context)
         return text
 
 
@@ -84,7 +122,7 @@ class Library(LoadedCode):
 class ObjectCode:
     """Relocatable machine code, loadable by other processes on machines of the same kind.
 
-    declared: the external functions that it calls. defined: the functions that it exports.
+    declared: the external functions that it calls. defined: the functions and variables that it exports.
     """
 
     code: bytes
@@ -102,8 +140,14 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
     """Compile LLVM IR to object code without loading it. The functions `elsewhere` may be declared in the text: other
     object code that is loaded with this one defines them. Raises TargetError for text that LLVM refuses, and for any
     other external function that no library defines."""
-    compiled = _compile_module(text, machine, opt_level, elsewhere)
-    symbols = [f.name for f in compiled.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
+    return _object_of(_compile_module(text, machine, opt_level, elsewhere))
+
+
+def _object_of(compiled: _CompiledModule) -> ObjectCode:
+    """Emit the object code of an optimised module, and free the module."""
+    definitions = chain(compiled.module.functions, compiled.module.global_variables)
+    hidden = (llvm.Linkage.internal, llvm.Linkage.private)
+    symbols = [value.name for value in definitions if not value.is_declaration and value.linkage not in hidden]
     code = ObjectCode(
         compiled.native.emit_object(compiled.module),
         tuple(sorted(_external_functions(compiled.module))),
@@ -154,10 +198,7 @@ def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> LoadedCode:
     if duplicates:
         raise TargetError(f"two parts of a program have a function '{duplicates[0]}'")
     _resolve({name for file in objects for name in file.declared} - defined.keys())
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(machine, 0))
-    for file in objects:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(file.code))
-    return LoadedCode(engine, machine)
+    return LoadedCode(objects, machine)
 
 
 @dataclass(frozen=True)
@@ -198,12 +239,6 @@ def _dispose(context: llvm.ContextRef) -> None:
     context.close()
 
 
-def _free(engine: llvm.ExecutionEngine, context: llvm.ContextRef | None) -> None:
-    engine.close()
-    if context is not None:
-        _dispose(context)
-
-
 def _external_functions(module: llvm.ModuleRef) -> set[str]:
     """Return the declared functions of a module, without LLVM's intrinsics."""
     names = {function.name for function in module.functions if function.is_declaration}
@@ -211,8 +246,9 @@ def _external_functions(module: llvm.ModuleRef) -> set[str]:
 
 
 def _target_machine(machine: Machine, opt_level: int) -> llvm.TargetMachine:
+    """Return LLVM's target machine for position-independent code of the small code model, as shared libraries have."""
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="default", codemodel="jitdefault"
+        cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="pic", codemodel="default"
     )
 
 
@@ -245,10 +281,10 @@ def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in _HALF_CONVERSIONS:
-        _define_symbol(name, "gcc_s")
+        _find_symbol(name, "gcc_s")
     for name in _MATHEMATICS:
         for full in (name, f"{name}f"):
-            _define_symbol(full)
+            _find_symbol(full)
 
 
 _MATHEMATICS = (
@@ -264,14 +300,28 @@ _HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
 """Functions of libgcc that LLVM calls for f16 on processors without its conversions."""
 
 
-def _define_symbol(name: str, library: str = "m") -> bool:
-    """Register a function of a library with LLVM unless the process exports it; return whether it exists."""
-    if llvm.address_of_symbol(name):
+_symbols: dict[str, int] = {}
+
+
+def runtime_symbols() -> Mapping[str, int]:
+    """The addresses of functions that code may call beside those that the process exports, by name: of libraries, and
+    those of `define_symbol`."""
+    return _symbols
+
+
+def define_symbol(name: str, symbol_address: int) -> None:
+    """Let code that is loaded from now on call a function of this process by a name."""
+    _symbols[name] = symbol_address
+
+
+def _find_symbol(name: str, library: str = "m") -> bool:
+    """Register a function of a library unless the process exports it; return whether it exists."""
+    if name in _symbols or hasattr(ctypes.CDLL(None), name):
         return True
     function = getattr(_open_library(library), name, None)
     if function is None:
         return False
-    llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    define_symbol(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
     return True
 
 
@@ -288,9 +338,9 @@ _SONAMES = {"m": "libm.so.6", "gcc_s": "libgcc_s.so.1"}
 
 
 def _resolve(declared: Iterable[str]) -> None:
-    """Register functions with LLVM. Raises TargetError for one that no library defines: LLVM would end the process."""
+    """Register functions of libraries. Raises TargetError for a function that no library defines."""
     if set(declared) & set(openmp.SYMBOLS):
-        openmp.define_symbols()
+        _symbols.update(openmp.symbols())
     for name in sorted(declared):
-        if not _define_symbol(name):
+        if not _find_symbol(name):
             raise TargetError(f"the module calls '{name}', which is in no library here")

@@ -77,6 +77,11 @@ class Interface:
     workspace: Workspace
     threads: int | None
 
+    @property
+    def symbol(self) -> str:
+        """The symbol of the function in its object code."""
+        return symbol(self.name)
+
 
 @dataclass(frozen=True)
 class FixedArguments:

@@ -19,8 +19,6 @@ from importlib.util import find_spec
 from operator import index
 from pathlib import Path
 
-import llvmlite.binding as llvm
-
 from compiler.support.errors import TargetError
 from compiler.types.processors import processors
 
@@ -94,16 +92,13 @@ def _fall_back_to_one(reason: str) -> int:
     return 1
 
 
-def define_symbols() -> None:
-    """Register the runtime's functions and those of AFFINITY_SYMBOLS with LLVM; missing ones are stubs, which are never
-    called or return -1."""
-    library = runtime()
-    for name in SYMBOLS:
-        function = _no_op if library is None else getattr(library, name)
-        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-    process = ctypes.CDLL(None)
-    for name in AFFINITY_SYMBOLS:
-        llvm.add_symbol(name, ctypes.cast(getattr(process, name, _unavailable), ctypes.c_void_p).value)
+def symbols() -> dict[str, int]:
+    """The addresses of the runtime's functions and of those of AFFINITY_SYMBOLS, by name; missing ones are stubs, which
+    are never called or return -1."""
+    library, process = runtime(), ctypes.CDLL(None)
+    functions = {name: _no_op if library is None else getattr(library, name) for name in SYMBOLS}
+    functions |= {name: getattr(process, name, _unavailable) for name in AFFINITY_SYMBOLS}
+    return {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in functions.items()}
 
 
 @cache

@@ -28,10 +28,10 @@ def test_memory_does_not_grow(kind: str) -> None:
 
 def test_machine_code_goes_with_its_kernel() -> None:
     kernel = compiler.build(program(1), threads=1)
-    engine = kernel.library._engine
+    code = kernel.library._code
     gone = weakref.ref(kernel.library)
-    assert not engine.closed
+    assert not code.closed
     del kernel
     gc.collect()
     assert gone() is None
-    assert engine.closed
+    assert code.closed

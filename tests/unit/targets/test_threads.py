@@ -11,7 +11,6 @@ from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from xdsl.dialects import memref, scf
@@ -23,7 +22,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.pipeline import parse, parse_passes, run
 from compiler.support.errors import LoweringError
 from compiler.targets.cpu import openmp
-from compiler.targets.cpu.compile import compile_llvm
+from compiler.targets.cpu.compile import compile_llvm, define_symbol
 from compiler.types.machines import host
 from compiler.universe import context
 from tests.unit.targets.calls import at_once, said
@@ -507,7 +506,7 @@ def test_a_thread_stays_where_it_is(here: int) -> None:
 def test_the_first_thread_yields_once_where_the_others_have_not_come() -> None:
     yields: list[int] = []
     yielded = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: yields.append(1) or 0)
-    llvm.add_symbol("counted", ctypes.cast(yielded, ctypes.c_void_p).value)
+    define_symbol("counted", ctypes.cast(yielded, ctypes.c_void_p).value or 0)
     text = team._MEET.replace("define internal", "define").replace(".meet", "meet").replace("sched_yield", "counted")
     library = compile_llvm(text + "declare i32 @counted()\nattributes #0 = { nounwind }", host())
     meet = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("meet"))
@@ -539,13 +538,12 @@ def test_each_thread_of_a_region_joins_its_team() -> None:
     """The first stays; the second is sent away and allowed back, three times."""
     code = f"""
 import ctypes
-from llvmlite import binding as llvm
 from compiler.lowering.low_to_llvm import team
-from compiler.targets.cpu.compile import compile_llvm
+from compiler.targets.cpu.compile import compile_llvm, define_symbol
 from compiler.types.machines import host
 system = compile_llvm({PRETENDED!r}, host())
 for name, pretended in (("sched_getcpu", "first"), ("sched_setaffinity", "count")):
-    llvm.add_symbol("pretended_" + name, system.address(pretended))
+    define_symbol("pretended_" + name, system.address(pretended))
     team._JOIN = team._JOIN.replace("@" + name, "@pretended_" + name)
 team._JOIN += "declare i32 @pretended_sched_getcpu()\\ndeclare i32 @pretended_sched_setaffinity(i32, i64, ptr)"
 sent = ctypes.CFUNCTYPE(ctypes.c_int64)(system.address("counted"))

@@ -1,0 +1,166 @@
+"""`Linked`: a compiled program as data, for any machine of its kind; `load_linked`: its kernel."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from types import MappingProxyType
+
+from compiler.dialects.numbers import dtype_of
+from compiler.graph.main import ConstantSlot, size
+from compiler.program.tree import Buffer
+from compiler.targets.address import address
+from compiler.targets.arena import Allocate, arena
+from compiler.targets.arguments import Array
+from compiler.targets.cpu.compile import LoadedCode, ObjectCode, load_objects
+from compiler.targets.cpu.facts import BuildFacts, GroupFacts
+from compiler.targets.cpu.kernel import FixedArguments, Interface, Kernel, LevelText
+from compiler.targets.cpu.openmp import usable_threads
+from compiler.targets.cpu.tiles import permit_tiles
+from compiler.types.machines import host, missing_features
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A call that runs once: its native function, and the names of the buffers that it reads and writes."""
+
+    interface: Interface
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConstantBlock:
+    """The block of memory with the constants of a program. constants: with their offsets in the block. bytes: its size.
+    preparations: the calls that run once, in order. prepared: the buffers that they fill, by name."""
+
+    constants: tuple[ConstantSlot, ...] = ()
+    bytes: int = 0
+    preparations: tuple[Preparation, ...] = ()
+    prepared: Mapping[str, Buffer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A compiled program, of one function or of main and its units.
+
+    interface: of the function that each call runs. objects: its code first, then the code that it and the preparations
+    call. tiles: whether the code uses tile registers. fixed: the positions of native arguments in the block of
+    constants, each with its offset in bytes. block: its layout and preparations. groups: the facts of each unit.
+    callees: the interfaces of the units by name; none for one function. temporaries_bytes: of all temporaries between
+    units, before they share memory.
+    """
+
+    interface: Interface
+    objects: tuple[ObjectCode, ...]
+    policy: str
+    threads: int
+    tiles: bool
+    fixed: tuple[tuple[int, int], ...] = ()
+    block: ConstantBlock = ConstantBlock()
+    groups: tuple[GroupFacts, ...] = ()
+    callees: Mapping[str, Interface] = field(default_factory=dict)
+    temporaries_bytes: int = 0
+
+
+def load_linked(
+    linked: Linked,
+    arrays: Mapping[str, Array],
+    texts: Mapping[str, LevelText],
+    start: float,
+    cached: bool = False,
+    allocate: Allocate = arena,
+    texts_before: Mapping[str, LevelText] = MappingProxyType({}),
+) -> Kernel:
+    """Load a program as a kernel, and fill its block of constants.
+
+    arrays: of the constants, by name. texts: of the program, by level. start: of the build, on perf_counter. cached:
+    whether the program is from the cache. allocate: allocates the block. texts_before: of the preparation of a program
+    of one function. Raises TargetError if no library here has a function that the program calls, or if the system
+    refuses tile registers.
+    """
+    library = _load_code(linked)
+    block = fill_constants(linked.block, arrays, library, usable_threads(linked.threads), allocate)
+    return _kernel(linked, library, block, texts, start, cached, texts_before)
+
+
+def load_filled(linked: Linked, block: Array) -> Kernel:
+    """Load a program whose block of constants is filled; `block` is its bytes, aligned to 64. Raises TargetError as
+    `load_linked` does."""
+    return _kernel(linked, _load_code(linked), block, {}, perf_counter(), True, {})
+
+
+def _load_code(linked: Linked) -> LoadedCode:
+    machine = host()
+    if linked.tiles and not missing_features(machine):
+        permit_tiles()
+    return load_objects(linked.objects, machine)
+
+
+def _kernel(
+    linked: Linked,
+    library: LoadedCode,
+    block: Array,
+    texts: Mapping[str, LevelText],
+    start: float,
+    cached: bool,
+    texts_before: Mapping[str, LevelText],
+) -> Kernel:
+    interface = linked.interface
+    before = None
+    if not linked.callees and linked.block.preparations:
+        before = Kernel(linked.block.preparations[0].interface, library, linked.policy, texts_before)
+    seconds, groups = perf_counter() - start, linked.groups
+    if not linked.callees:
+        groups = tuple(replace(group, seconds=0.0 if cached else seconds) for group in groups)
+    facts = BuildFacts(
+        groups,
+        arena_bytes=interface.workspace.size(interface.threads or 1),
+        temporaries_bytes=linked.temporaries_bytes,
+        constant_bytes=linked.block.bytes,
+        build_seconds=seconds,
+        cached=cached,
+    )
+    fixed = FixedArguments(_views(linked, block), before)
+    return Kernel(interface, library, linked.policy, texts, fixed, facts, linked.callees)
+
+
+def _views(linked: Linked, block: Array) -> dict[int, Array]:
+    """The arrays in the block of constants, by their positions among the native arguments."""
+    arguments = linked.interface.arguments
+    slices = {n: block[offset : offset + arguments[n].size] for n, offset in linked.fixed}
+    return {n: bytes.view(arguments[n].dtype).reshape(arguments[n].shape) for n, bytes in slices.items()}
+
+
+def fill_constants(
+    block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
+) -> Array:
+    """Allocate and fill a block of constants, and return it as read-only bytes. given: the arrays of the constants by
+    name. The preparations run in order, each on `threads` threads; prepared buffers that are not in the block are freed
+    after this call."""
+    memory = allocate(block.bytes)[: block.bytes]
+    arrays = dict(given)
+    for constant in block.constants:
+        stretch = memory[constant.offset : constant.offset + size(constant.buffer)]
+        array = stretch.view(dtype_of(constant.buffer.element)).reshape(constant.buffer.shape)
+        if constant.buffer.name in given:
+            array[...] = given[constant.buffer.name]
+        arrays[constant.buffer.name] = array
+    scratch = arena(max((p.interface.workspace.size(threads) for p in block.preparations), default=0))
+    for preparation in block.preparations:
+        for name in preparation.outputs:
+            if name not in arrays:
+                arrays[name] = arena(size(block.prepared[name]))
+        addresses = [address(arrays[name]) for name in (*preparation.inputs, *preparation.outputs)]
+        _run(preparation, [*addresses, address(scratch)], library, threads)
+    memory.flags.writeable = False
+    return memory
+
+
+def _run(preparation: Preparation, pointers: Sequence[int], library: LoadedCode, threads: int) -> None:
+    interface = preparation.interface
+    count = [] if interface.threads is None else [ctypes.c_int32]
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(interface.symbol))
+    native(*pointers, *([threads] if count else []))
