@@ -28,7 +28,7 @@ COMMANDS = {
 }
 """Map each command to its line of help. A command is a module of compiler.cli with `add_arguments` and `run`."""
 NATIVE = ("run", "build", "bench", "explain", "explain-rewrites", "space", "tune", "worker")
-"""The commands that compile for the machine of `host()`, and at the end name it if it is not this one."""
+"""The commands that compile for the machine of `host()`; if it is not this one, a last line on stderr names it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,7 +80,8 @@ def _say_machine() -> None:
 
 
 def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
-    """Make the parser of all commands; with a command's name, import the module and add the arguments of that only."""
+    """Make the parser of all commands; with `command_name`, the other commands have no arguments, and their modules are
+    not imported."""
     from importlib import import_module
 
     parser = command.Parser(prog="strata", description="A multi-dialect tensor compiler.")

@@ -78,7 +78,7 @@ def _loader(path: str) -> Callable[[], Loaded]:
 
 
 class _OpenContext(Context):
-    """A context that registers dialects of plugins, and of other packages of xDSL, when a name of theirs is looked
+    """A context that registers a dialect of a plugin, or of another package of xDSL, when one of its names is looked
     up."""
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
@@ -89,12 +89,12 @@ class _OpenContext(Context):
         return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """Return the class of a type; its dialect is registered first. None if unknown."""
+        """Return the class of a type; its dialect is registered first. None if unknown and not allowed."""
         self._meet(name)
         return super().get_optional_type(name)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """Return the class of an attribute; its dialect is registered first. None if unknown."""
+        """Return the class of an attribute; its dialect is registered first. None if unknown and not allowed."""
         self._meet(name)
         return super().get_optional_attr(name)
 

@@ -165,7 +165,8 @@ def _print_text(explanation: Explanation, options: argparse.Namespace) -> None:
 
 
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:
-    """The selected program; with `--scheduled` a workload under the script of `bench`. Raises InputError."""
+    """The selected program; with `--scheduled` a workload under the script of `bench`. Raises InputError for
+    `--scheduled` with a file, or with a workload that has no script."""
     if not options.scheduled:
         return program.selected(options)
     if workload is None:

@@ -1,4 +1,4 @@
-"""Models of ONNX timed beside onnxruntime: interleaved, on as many threads, and checked."""
+"""Models of ONNX timed beside onnxruntime: interleaved, on the same number of threads, and checked."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
 
 
 def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tuple[LoopNest, int]]:
-    """Return the loops, of pairs with their runs in a call, that fit in `budget` runs if those of fewest come first."""
+    """Return the pairs of a loop and its runs with the fewest runs, as many as have at most `budget` runs together."""
     affordable, remaining = list[tuple[LoopNest, int]](), budget
     for nest, count in sorted(level, key=lambda pair: pair[1]):
         if count <= remaining:

@@ -38,7 +38,7 @@ def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
             identity=(-math.inf, 2**63 - 1),
         )
 
-    Raises TeError for an object that is no function, and for an identity that is empty or no tuple.
+    Raises TeError for an object that is no function, and for an identity that is empty or no sequence.
 
     >>> both = te.combiner(lambda held, added: (held[0] + added[0], held[1] * added[1]), identity=(0.0, 1.0))
     >>> X, k = te.constant([2.0, 3.0, 4.0]), te.reduce_axis(3, "k")

@@ -55,7 +55,7 @@ def compute(
 
 def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
     """Return a spatial axis for each dimension, named by `axes`, else after fn's parameters (*i: i0, i1, ...). Raises
-    TeError for an invalid name or shape, and unless names and parameters are as many as dimensions."""
+    TeError for an invalid or repeated name, an invalid shape, and a number of names other than that of dimensions."""
     check_name("a tensor", name)
     extents = static_shape(f"tensor '{name}'", shape)
     names = _axis_names(name, extents, fn, axes)

@@ -21,7 +21,7 @@ from compiler.types.policies import policy_named
 class Options:
     """The options of compiling graphs.
 
-    database: the path of the tuning records; each group is compiled with its best one.
+    database: the path of the tuning records; each group is compiled with its best record.
     trials: the number of trials for each compiled part; missing ones are measured before it is compiled.
     threads: the number of threads of parallel loops; None for torch's.
     policy: the policy of floating-point operations: strict, contract or fast.

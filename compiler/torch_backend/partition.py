@@ -21,8 +21,8 @@ IDLE = "it stands in a part that only moves elements"
 class Split:
     """A module that calls parts as submodules.
 
-    compiled: the names of the submodules to compile. reasons: why operators stay with torch, with their number.
-    computing: the number of nodes that compute in all parts; computing_compiled: in those to compile.
+    compiled: the names of the submodules to compile. reasons: the number of computing nodes that stay with torch, by
+    reason. computing, computing_compiled: the number of computing nodes in all parts, and in those to compile.
     """
 
     module: fx.GraphModule

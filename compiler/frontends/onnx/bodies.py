@@ -21,7 +21,7 @@ def domain_of(name: str) -> str:
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:
-    """Return the schema of a node's operator in its domain's opset, or in opset 1; None for an unknown operator."""
+    """Return the schema of a node's operator in the opset of its domain (default: 1); None for an unknown operator."""
     domain = domain_of(node.domain)
     try:
         return defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
@@ -32,8 +32,8 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | Non
 def body_of(
     node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
 ) -> FunctionProto | None:
-    """Return the function body of a node's operator: the model's, else the schema's for these inputs; None without
-    one."""
+    """Return the function body of a node's operator: the model's, else the schema's for inputs of the types of
+    `values`; None without one."""
     function = functions.get((domain_of(node.domain), node.op_type))
     if function is not None:
         return function
@@ -55,7 +55,8 @@ def body_of(
 
 
 def _latest(versions: Sequence[int], newest: int, build: object) -> FunctionProto | None:
-    """Build and parse the body of the highest of `versions` that is at most `newest`; None without one."""
+    """Parse build(version) for the highest of `versions` that is at most `newest`; None without such a version, and for
+    a body without nodes."""
     usable = [version for version in versions if version <= newest]
     if not usable or not callable(build):
         return None

@@ -21,7 +21,8 @@ OLDEST = 13
 
 
 def load(source: object) -> ModelProto:
-    """Load and check a model, a ModelProto or a path, and convert older ones to opset OLDEST. Raises InputError."""
+    """Load and check a model, a ModelProto or a path, and convert older ones to opset OLDEST. Raises InputError for a
+    file that cannot be read, an invalid model, and one that ONNX cannot convert."""
     if isinstance(source, ModelProto):
         _check(source, source, "the model")
         return _convert(source, "the model")

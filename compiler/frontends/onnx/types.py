@@ -25,7 +25,7 @@ DTYPE_OF = {
     TensorProto.UINT64: "u64",
     TensorProto.BFLOAT16: "bf16",
 }
-"""te's dtype of each element type; strings, complex numbers and types below 8 bits have none."""
+"""Map ONNX's element types to te's dtypes; strings, complex numbers and types below 8 bits have none."""
 TYPE_OF = {dtype: type for type, dtype in DTYPE_OF.items()}
 _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 

@@ -249,7 +249,8 @@ class Walk:
         return [inner.find(output.name) for output in graph.output]
 
     def branch(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert If: the taken branch of a constant condition, else an elementwise selection between both."""
+        """Convert If: the taken branch of a constant condition, else a selection between the results of both. Raises
+        Refused for such results of different shapes."""
         graphs, label = _subgraphs(node), self._label(node, scope)
         condition = values[0]
         if not isinstance(condition, Tensor):
@@ -315,7 +316,8 @@ class Walk:
         return [*state, *(self._stack(elements, label, axes[n]) for n, elements in enumerate(ordered))]
 
     def _stack(self, parts: Sequence[GraphValue], label: str, axis: int = 0) -> GraphValue:
-        """Stack an output of all iterations along a new axis; UNKNOWN if one is. Raises Refused without iterations."""
+        """Stack an output of all iterations along a new axis; UNKNOWN if one of `parts` is. Raises Refused without
+        iterations, and for sequences."""
         if any(isinstance(part, Unknown) for part in parts):
             return UNKNOWN
         if not parts or any(part is None or isinstance(part, list) for part in parts):

@@ -184,7 +184,8 @@ def constant_of(node: fx.Node) -> Tensor:
 
 
 def te_name(name: str) -> str:
-    """Spell a name as a te name: `x_` precedes reserved words and names that do not begin with a letter."""
+    """Spell a name as a te name: invalid characters become `_`, and `x_` precedes reserved words and names that do not
+    begin with a letter."""
     return spelled(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
 
 

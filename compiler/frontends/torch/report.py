@@ -31,7 +31,10 @@ class GraphReport:
 
 @dataclass
 class Report:
-    """The result of `explain`: the graphs of a call, the reasons of graph breaks, and the call's time in eager mode."""
+    """The result of `explain`: the graphs of a call, the reasons of graph breaks, and the call's time in eager mode.
+
+    seconds_eager: None if eager mode was not timed.
+    """
 
     graphs: list[GraphReport] = field(default_factory=list)
     breaks: list[str] = field(default_factory=list)

@@ -97,7 +97,8 @@ def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = 
 
 
 def broadcast_matmul(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
-    """numpy's matmul of two tensors of rank 1 or more, dtypes as matmul. Raises TeError."""
+    """numpy's matmul of two tensors, with the dtypes of te.nn.matmul. Raises TeError for a tensor of rank 0, and for
+    extents or dtypes that do not match."""
     if a.rank == 0 or b.rank == 0:
         scalar = a if a.rank == 0 else b
         raise TeError(f"matmul: '{scalar.name}' has no dimensions; * multiplies by a number")
@@ -118,7 +119,8 @@ def broadcast_matmul(a: Tensor, b: Tensor, name: str, dtype: str | None = None) 
 
 
 def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
-    """Multiply the matrices in the last two dimensions; leading dimensions broadcast. Raises TeError."""
+    """Multiply the matrices in the last two dimensions; leading dimensions broadcast. Raises TeError for extents or
+    dtypes that do not match."""
     if a.shape[-1] != b.shape[-2]:
         raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not fit")
     rank = max(a.rank, b.rank) - 2

@@ -73,8 +73,8 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "ms
 
 
 def _paired(operator: str, x: Tensor, target: Tensor, reduction: str, loss: Loss, name: str) -> Tensor:
-    """Compute an elementwise loss of predictions and targets of one float dtype and shape, and reduce it. Raises
-    TeError."""
+    """Compute an elementwise loss of predictions and targets, and reduce it. Raises TeError unless both are of one
+    float dtype and shape, and `reduction` is mean, sum or none."""
     _check(operator, x, reduction)
     if check_tensor(operator, target).shape != x.shape or target.dtype != x.dtype:
         raise TeError(
@@ -151,8 +151,8 @@ def cross_entropy(
 
     logits is [N, C, d...], or [C], of a float dtype; target is [N, d...] of integer classes, or a probability for each
     logit. Targets equal to `ignore_index`, or out of range (torch refuses these), have loss 0 and are excluded from the
-    mean. weight [C] multiplies the losses of a class; the mean is then divided by the sum of the targets' weights. As
-    torch's cross_entropy without smoothing. Raises TeError.
+    mean. weight [C] multiplies the losses of a class; the mean over classes is then divided by the sum of the targets'
+    weights, that over probabilities by their number. As torch's cross_entropy without smoothing. Raises TeError.
     """
     _check("cross_entropy", logits, reduction)
     if logits.rank < 1:

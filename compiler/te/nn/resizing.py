@@ -77,7 +77,8 @@ def resize(
 def _targets(
     x: Tensor, order: Sequence[int], sizes: Sequence[int] | None, scales: Sequence[float] | None
 ) -> tuple[list[float], list[int]]:
-    """Return the scale and the size of each axis in `order`; missing ones follow from the others. Raises TeError."""
+    """Return the scale and the size of each axis in `order`; sizes or scales that are None follow from the others.
+    Raises TeError if both are None, and for invalid values."""
     for what, values in (("sizes", sizes), ("scales", scales)):
         if values is not None and (not isinstance(values, tuple | list) or len(values) != len(order)):
             raise TeError(f"resize: the {what} {values!r} are not one for each of {len(order)} axes of '{x.name}'")

@@ -37,7 +37,8 @@ def hardmax(node: Node) -> Tensor:
 
 @handles("BatchNormalization")
 def batch_norm(node: Node) -> list[Tensor]:
-    """Batch normalisation with input statistics; in training mode the batch's, and also the updated running ones."""
+    """Batch normalisation with the inputs mean and variance; in training mode with those of the batch, then also the
+    updated running mean and variance."""
     x, gamma, beta, mean, variance = (node.tensor(position) for position in range(5))
     eps = node.attribute("epsilon", 1e-5)
     if not node.attribute("training_mode", 0):

@@ -50,7 +50,8 @@ def _axis(node: Node, x: Tensor) -> int:
 
 @handles("QuantizeLinear")
 def quantize(node: Node) -> Tensor:
-    """round(x / scale) + zero point, saturated to the zero point's dtype, or to `output_dtype` (default: u8)."""
+    """round(x / scale) + zero point, saturated to the zero point's dtype, or to `output_dtype` (default: u8). Raises
+    Refused unless that is an integer dtype of te."""
     x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
     type_id = node.attribute("output_dtype", 0)
     dtype = zero.dtype if zero is not None else DTYPE_OF.get(type_id, "") if type_id else "u8"

@@ -49,7 +49,8 @@ def batch_norm(
     *options: float,
 ) -> tuple[Tensor | None, ...]:
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel of dimension 1, and None for the statistics to
-    save; all results are None in training mode, which has no te form here."""
+    save; all results are None in training mode, which has no te form here. options: `training` or nothing, then
+    momentum and eps."""
     if len(options) == 3 and options[0]:
         return None, None, None
     return batch_norm_as(call.dtype, x, 1, mean, variance, weight, bias, options[-1], call.name), None, None

@@ -55,8 +55,8 @@ def topk(
 
 @operator("kthvalue")
 def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th least element (k from 1) along a dimension, and its index; NaN is greatest. Raises Unsupported as
-    `topk`."""
+    """The k-th least element (k from 1) along a dimension, and its index; NaN is greatest. Raises Unsupported for more
+    than MAX_SORTED elements along it."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -73,8 +73,8 @@ def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
 
 @operator("median.dim")
 def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along a dimension and its index; NaN and its index for a row with NaNs. Raises Unsupported as
-    `topk`."""
+    """The lower median along a dimension and its index; NaN and its index for a row with NaNs. Raises Unsupported for
+    more than MAX_SORTED elements along it."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -89,7 +89,7 @@ def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tupl
 
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
-    """The lower median of all elements; NaN if an element is NaN."""
+    """The lower median of all elements; NaN if an element is NaN. Raises Unsupported for more than MAX_SORTED."""
     value_and_index = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
     return median_along(value_and_index, flatten(x, f"{call.name}.flat"), 0)[0]
 
@@ -98,5 +98,5 @@ def median(call: Call, x: Tensor) -> Tensor:
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension, sorted stably, and their indices. Raises Unsupported as `topk`."""
+    """The elements along a dimension, sorted stably, and their indices. Raises Unsupported for more than MAX_SORTED."""
     return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

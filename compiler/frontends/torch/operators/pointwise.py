@@ -22,7 +22,7 @@ def _function(name: str) -> Callable[[Expr], Expr]:
 
 
 def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """Return a formula that applies another to floats and leaves integers unchanged."""
+    """Return a function that applies `formula` to floats and returns integers unchanged."""
     return lambda x: formula(x) if is_float(x.dtype) else x
 
 
@@ -201,7 +201,7 @@ def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def pow(call: Call, x: Operand, y: Operand) -> Tensor:
-    """x to the power y, by products for integers y from 0 to 8. Raises Unsupported for integers to a negative power."""
+    """x to the power y, by products for a number y of 0, 1 ... 8. Raises Unsupported for integers and a number y < 0."""
     if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8 and call.dtype != "i1":
         return pointwise(call, lambda a: _power(a, int(y)), x)
     if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:
@@ -329,7 +329,7 @@ def isnan(call: Call, x: Tensor) -> Tensor:
 
 @operator("isinf")
 def isinf(call: Call, x: Tensor) -> Tensor:
-    """An i1, true if x is infinite."""
+    """An i1, true if x is infinite; false for integers."""
     if not is_float(x.dtype):
         return pointwise(call, lambda a: False, x, dtype="i1")
     return pointwise(call, lambda a: e.equal(e.abs(a), math.inf), x, dtype=x.dtype)

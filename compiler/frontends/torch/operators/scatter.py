@@ -167,7 +167,8 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 @operator("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
 def scatter(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str | None = None) -> Tensor:
-    """x with source[i] written at i with i[dim] replaced by index[i], or added or multiplied; the last write counts."""
+    """x with source[i] written (the last write counts), or with `reduce` "add" or "multiply" combined with x's element,
+    at i with i[dim] replaced by index[i]."""
     return _scatter(call, x, dim, index, source, None if reduce is None else _REDUCTIONS[reduce])
 
 
