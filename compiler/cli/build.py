@@ -110,7 +110,8 @@ def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_f
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a program, and print its text at a level or write it to the output; return 0."""
+    """Build a program, and print its text at a level or write it to the output; return 0. Raises InputError for a text
+    that the target does not have."""
     target = target_named(options.target)
     name = options.emit or _text(target, options.output)
     if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):

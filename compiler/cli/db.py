@@ -239,8 +239,8 @@ def _selected_records(database: Database, tasks: list[Summary], options: argpars
 
 
 def _record_text(record: Record, options: argparse.Namespace) -> str:
-    """The text of a record in the selected mode, such as assembly. Raises InputError for the record of a form, which
-    has no script, except in JSON mode."""
+    """The text of a record in the selected mode, such as assembly. Except in JSON mode, raises InputError for the
+    record of a form, which has no script, and for a script that does not apply."""
     if record.form and options.mode != "json":
         reason = f"is the time of the form {record.form}, and has no script"
         raise InputError(f"record {record.id} of {options.file} {reason}")

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the code and the cost of a program or of its group `--group`; of a program with groups, without `--group`,
-    print the work of each. Return 0."""
+    print the work of each. Return 0. Raises InputError for a program that does not verify."""
     workload = program.workload(options.program, options.scale)
     try:
         selected = _program(options, workload)

@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print for each public te function the laws that apply, and the reasons why others do not; return 0."""
+    """Print for each public te function the laws that apply, and the reasons why others do not; return 0. Raises
+    InputError for a program below te, and for one that does not verify."""
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.utils.exceptions import VerifyException
 

@@ -22,6 +22,8 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on command-line arguments; return 0, 1 after an error, or 130 after an interruption.
 
+    argv: None for the arguments of the process.
+
     >>> strata.opt.main(["missing.mlir"])
     1
     """

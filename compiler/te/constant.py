@@ -114,7 +114,8 @@ def _of_lists(elements: Elements) -> Array:
 
 
 def _of_numbers(numbers: Array, dtype: str) -> Array:
-    """Convert an array of Python's numbers, with integers of any size, to one of numpy's, with values of a dtype."""
+    """Convert an array of Python's numbers to one of numpy's: for a float dtype f64 numbers rounded to it, else numbers
+    of the dtype. Raises TeError for a number that an integer dtype cannot represent."""
     if DTYPES[dtype].kind == "f":
         return np.array([rounded(number, dtype) for number in numbers.flat]).reshape(numbers.shape)
     return np.array([const(number, dtype).value for number in numbers.flat], DTYPES[dtype].array).reshape(numbers.shape)

@@ -43,7 +43,8 @@ def adaptive_avg_pool(x: Tensor, size: Sizes, name: str = "adaptive_avg_pool") -
 def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> Tensor:
     """Y[n, c, i] = the maximum of X[n, c, floor(i*H / OH) : ceil((i + 1)*H / OH)] in each dimension.
 
-    Shapes as adaptive_avg_pool; any dtype of numbers. Raises TeError. Elsewhere: torch adaptive_max_pool2d.
+    x is [N, C, H...] of any dtype of numbers with one to three image dimensions H; `size` is the result's OH.
+    Raises TeError. Elsewhere: torch adaptive_max_pool2d.
     """
     sizes = _sizes("adaptive_max_pool", x, size)
     return _pooled(x, sizes, e.max, extremum_identity(x.dtype, lowest=True), x.dtype, name)

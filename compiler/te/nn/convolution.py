@@ -25,7 +25,8 @@ class _Result:
     name: str
 
     def build(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], in_dtype: str) -> Tensor:
-        """Compute element(axes), sums over operands of in_dtype, add the bias at axis 1, cast to the result's dtype."""
+        """Compute element(axes), sums over operands of in_dtype, add the bias at axis 1, cast to the result's dtype.
+        Raises TeError for a bias that is no vector of shape[1] elements."""
         out_dtype = result_dtype(self.operator, in_dtype, self.dtype)
         label = self.name if out_dtype == accumulator(in_dtype) else f"{self.name}.sum"
         sums, bias = compute(shape, element, label, axes=axes), self.bias

@@ -206,8 +206,8 @@ def lstm(
     """Y, H, C = all states H[t] = o * tanh(C[t]) with C[t] = f * C[t - 1] + i * tanh(c), and the last ones of both.
 
     i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the stated order;
-    w is [4 H, I], r [4 H, H], biases [4 H]; peepholes [3 H] are the weights of the cell in i, o and f, in this order;
-    the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError.
+    w is [4 H, I], r [4 H, H], biases [4 H], the initial cell [B, H] (default 0); peepholes [3 H] are the weights of the
+    cell in i, o and f, in this order; the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError.
     Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
     """
     check_flag("lstm", "reverse", reverse)

@@ -77,7 +77,7 @@ def expand_dims(x: Tensor, axis: int, name: str = "expand_dims") -> Tensor:
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "squeeze") -> Tensor:
-    """Y = X without the listed dimensions, or all, of extent 1. Raises TeError."""
+    """Y = X without the dimensions `axis` of extent 1 (None: all that have it). Raises TeError for other extents."""
     check_tensor("squeeze", x)
     removed_dims = [d for d, n in enumerate(x.shape) if n == 1] if axis is None else check_axes("squeeze", x, axis)
     for d in removed_dims:
@@ -176,7 +176,7 @@ def slice(
 
 
 def flip(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "flip") -> Tensor:
-    """Y = X with the listed axes, or all, reversed. Raises TeError."""
+    """Y = X with the order of elements reversed along the axes `axis` (None: all). Raises TeError."""
     flipped_dims = check_axes("flip", check_tensor("flip", x), axis)
 
     def element(*i: Index) -> Expr:

@@ -85,7 +85,7 @@ register(__name__, {"GlobalAveragePool": handler(nn.global_avg_pool)})
 
 @handles("GlobalMaxPool")
 def global_max_pool(node: Node) -> Tensor:
-    """The maximum of each channel's image; image dimensions keep extent 1."""
+    """The maximum of each channel's image; image dimensions keep extent 1. Raises Refused for a rank below 3."""
     x = node.tensor(0)
     if x.rank < 3:
         raise Refused("its input is no image")

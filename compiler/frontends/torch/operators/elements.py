@@ -84,7 +84,8 @@ def promote(operand: Operand, dtype: str, name: str, exact: bool = False) -> Ope
 def pointwise(
     call: Call, formula: Callable[..., Scalar], *operands: Operand, dtype: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Apply a formula to broadcast operands cast to wide_dtype(dtype or the result's); cast to the result's dtype."""
+    """Apply a formula to broadcast operands cast to wide_dtype(dtype or the result's), and cast the values to the
+    result's dtype. The tensor is called `name`, by default like the call."""
     calc_dtype = wide_dtype(dtype or call.dtype)
 
     def element(*at: Index) -> Expr:
