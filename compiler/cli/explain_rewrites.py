@@ -63,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Namespace) -> Iterator[str]:
-    """Yield for each law of whole functions its applications to a function, or the reasons why it does not apply."""
+    """Yield for each law of whole functions its applications to a function, or the reasons why it does not apply;
+    `constants` are the names of the function's constant inputs."""
     from compiler.alternatives import PROGRAM_LAWS
     from compiler.alternatives.explained import explanations
     from compiler.graph.canonical import canonical
@@ -75,7 +76,7 @@ def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Na
 
 def _group_lines(x: object, constants: tuple[str, ...], options: argparse.Namespace) -> Iterator[str]:
     """Yield for each law of groups its applications to the groups of a program, or the reasons why it does not apply.
-    Laws of whole functions are applied first."""
+    Laws of whole functions are applied first; `constants` are the names of the program's constant inputs."""
     from compiler.alternatives import GROUP_LAWS
     from compiler.alternatives.explained import NamedGroup, group_explanations
     from compiler.dialects.functions import find_function

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.kernel import Interface, Timing
 
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
-"""The largest error of a result by dtype, relative to the largest element; 0 for other dtypes."""
+"""The largest error of a right result by dtype, relative to the largest element; 0 for other dtypes."""
 NOT_COMPARED = "difference: not compared, since the file is below the te level"
 
 

@@ -302,7 +302,7 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over, with values below its extent; or from the range (0, extent), as TVM writes it.
 
     The default name is k, or k1, k2 ... if a compute has several. Raises TeError for an extent below 1 or that is no
-    integer, and for a range that begins elsewhere.
+    integer, and for a range that does not begin at 0.
 
     >>> k = te.reduce_axis(8, "k")
     >>> k.name, k.extent

@@ -73,8 +73,8 @@ def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
 
 
 def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
-    """Map each node to n, for part 2n or 2n + 1: the most changes from torch to compiled code on a path to the node; a
-    compiled node without inputs, such as `full`, has the least n of its users."""
+    """Map each node to n, for part 2n (compiled) or 2n + 1 (torch): the most changes from torch to compiled code on a
+    path to the node. A compiled (`supported`) node without inputs, such as `full`, has the least n of its users."""
     turns: dict[fx.Node, int] = {}
     for node in nodes:
         before = [turns[n] + (node in supported and n not in supported) for n in node.all_input_nodes if n in turns]

@@ -33,7 +33,7 @@ def body_of(
     node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
 ) -> FunctionProto | None:
     """Return the function body of a node's operator: the model's, else the schema's for inputs of the types of
-    `values`; None without one."""
+    `values`, in the opsets by domain; None without one."""
     function = functions.get((domain_of(node.domain), node.op_type))
     if function is not None:
         return function

@@ -19,8 +19,8 @@ _GROWING = {"ConstantOfShape": 0, "Expand": 1}
 
 
 def evaluate(node: NodeProto, values: Sequence[Array | None], opsets: Mapping[str, int]) -> list[Any]:
-    """Evaluate a node for constant inputs, None if omitted; return its outputs, each an array, or a list if a sequence.
-    Raises Refused for invalid inputs, and for results that are too large."""
+    """Evaluate a node for constant inputs, None if omitted, with the opsets by domain; return its outputs, each an
+    array, or a list if a sequence. Raises Refused for invalid inputs, and for results that are too large."""
     _check_size(node, values)
     feeds = {name: value for name, value in zip(node.input, values, strict=True) if name and value is not None}
     try:

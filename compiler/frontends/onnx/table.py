@@ -150,7 +150,8 @@ class Node:
         return value
 
     def integers(self, position: int, what: str) -> list[int]:
-        """Return the elements of a constant input in row-major order. Raises Refused if the model computes it."""
+        """Return the elements of a constant input in row-major order. Raises Refused, with `what` as its name, if the
+        model computes it."""
         return [int(n) for n in self.constant(position, what).reshape(-1)]
 
     def number(self, position: int) -> float | int | None:

@@ -130,7 +130,8 @@ def astype(x: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def per_dim(operator: str, what: str, value: object, minimum: int, count: int) -> tuple[int, ...]:
-    """Return an integer, or a list of `count`, as a tuple of `count`. Raises TeError for others and below `minimum`."""
+    """Return an integer, or a list of `count`, as a tuple of `count`. Raises TeError, with `what` as the argument's
+    name, for other values and for integers below `minimum`."""
     values = (value,) * count if isinstance(value, int) else tuple(value) if isinstance(value, tuple | list) else ()
     if len(values) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < minimum for v in values):
         raise TeError(f"{operator}: {what} is {value!r}, expected an integer or {count} of them, at least {minimum}")

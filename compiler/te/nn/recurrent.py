@@ -112,7 +112,8 @@ class _Layer:
         return e.select(length > (e.cast(t, "i64") if isinstance(t, Index) else t), value, otherwise)
 
     def step(self, element: Element, t: int, previous: Tensor | None, name: str) -> Tensor:
-        """Compute the state after step t; beyond the end of a sequence it is the previous state (None: 0)."""
+        """Compute the state after step t by its element function; beyond the end of a sequence it is the previous state
+        (None: 0)."""
         return self.state(lambda b, j: self.within(t, b, element(b, j), _state_or_zero(previous, b, j, self)), name)
 
     def results(self, states: Sequence[Tensor], reverse: bool, *final: Tensor) -> tuple[Tensor, ...]:

@@ -86,8 +86,8 @@ def conv_transpose(node: Node) -> Tensor:
 
 
 def _transposed(node: Node, x: Tensor, w: Tensor, over: Windows, pads: Sequence[int], extra: Sequence[int]) -> Tensor:
-    """A transposed convolution with padding of any sign; negative padding surrounds the sums with zeros. `extra`: the
-    output padding of each dimension."""
+    """A transposed convolution with padding of any sign; negative padding surrounds the sums with zeros. over: the
+    strides and dilations. pads: all paddings before, then all after. extra: the output padding of each dimension."""
     rank, groups = x.rank - 2, node.attribute("group", 1)
     operator = TRANSPOSED[rank]
     before, after = pads[:rank], pads[rank:]

@@ -16,8 +16,8 @@ from compiler.types.elements import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:
-    """Return an input as indices into `extent` elements; if constant, negative ones are wrapped. Raises Refused for a
-    constant index out of bounds."""
+    """Return the input at a position as indices into `extent` elements; if constant, negative ones are wrapped. Raises
+    Refused for a constant index out of bounds."""
     indices = node.value(position)
     if not isinstance(indices, Tensor):
         array = np.asarray(indices)

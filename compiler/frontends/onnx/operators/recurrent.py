@@ -87,8 +87,8 @@ LAYERS: dict[str, Callable[[Direction, Tensor | None], States]] = {"RNN": _rnn, 
 
 
 def _initial_state(direction: Direction, position: int) -> Tensor | None:
-    """Return this direction's slice [B, H] of an initial state, an input [directions, B, H], or with layout 1
-    [B, directions, H]; None without that input."""
+    """Return this direction's slice [B, H] of an initial state, the input at a position, [directions, B, H], or with
+    layout 1 [B, directions, H]; None without that input."""
     if not direction.node.has(position) or not direction.node.attribute("layout", 0):
         return direction.part(position)
     states = direction.node.tensor(position)

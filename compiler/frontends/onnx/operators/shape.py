@@ -157,7 +157,7 @@ def blocks(node: Node) -> Tensor | None:
 
 @handles("Trilu")
 def trilu(node: Node) -> Tensor:
-    """The upper or lower triangle of each matrix from a diagonal on, zero elsewhere."""
+    """The elements of each matrix with column - row >= k (`upper`) or <= k, input 1, 0 by default; zero elsewhere."""
     x, upper = node.tensor(0), bool(node.attribute("upper", 1))
     diagonal = node.value(1) if node.has(1) else np.zeros((), np.int64)
     if isinstance(diagonal, Tensor):

@@ -261,7 +261,7 @@ def put(call: Call, x: Tensor, index: Tensor, source: Tensor, accumulate: bool =
 
 @operator("diagonal_scatter")
 def diagonal_scatter(call: Call, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """x with a diagonal of two dimensions replaced by a source, whose last dimension runs along it."""
+    """x with the diagonal i[dim2] - i[dim1] = offset replaced by a source, whose last dimension runs along it."""
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
 
     def element(*i: Index) -> Expr:

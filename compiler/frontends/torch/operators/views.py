@@ -162,7 +162,7 @@ def constant_pad_nd(call: Call, x: Tensor, pad: Sequence[int], value: float = 0)
 
 @operator("diagonal", trivial=True)
 def diagonal(call: Call, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements on a diagonal of two dimensions, along a new last dimension; both are dropped."""
+    """The elements on the diagonal i[dim2] - i[dim1] = offset, along a new last dimension; both dims are dropped."""
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
 
     def element(*i: Index) -> Expr:
@@ -186,13 +186,13 @@ def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
 
 @operator("tril")
 def tril(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The elements on and below a diagonal of each matrix, zero elsewhere."""
+    """The elements of each matrix with column - row <= diagonal, zero elsewhere."""
     return nn.tril(x, diagonal, call.name)
 
 
 @operator("triu")
 def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The elements on and above a diagonal of each matrix, zero elsewhere."""
+    """The elements of each matrix with column - row >= diagonal, zero elsewhere."""
     return nn.triu(x, diagonal, call.name)
 
 
