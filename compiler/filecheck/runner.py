@@ -44,8 +44,8 @@ class _Done:
 
 
 def check(path: Path) -> None:
-    """Run every RUN line of a file. Raises FileCheckError for the first that fails, and before any is run for a file or
-    a line that would pass with any output."""
+    """Run every RUN line of a file. Raises FileCheckError for the first that fails; also, before any is run, for a file
+    or a line that would pass with any output."""
     text = expanded(path)
     commands = _commands(text)
     for complaint in _vacuity_faults(text, commands):

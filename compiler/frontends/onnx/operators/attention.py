@@ -33,12 +33,12 @@ def attention(node: Node) -> list[Tensor] | None:
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
-    """Reshape [B, M, H * D] to [B, H, M, D]."""
+    """Split the last dimension of [B, M, H * D] into heads, and transpose to [B, H, M, D]."""
     batch, rows, width = x.shape
     return nn.transpose(nn.reshape(x, (batch, rows, heads, width // heads)), (0, 2, 1, 3), name=f"{x.name}.heads")
 
 
 def _merge_heads(x: Tensor, name: str) -> Tensor:
-    """Reshape [B, H, M, D] to [B, M, H * D]."""
+    """Transpose [B, H, M, D] to [B, M, H, D], and fuse the heads: [B, M, H * D]."""
     batch, heads, rows, width = x.shape
     return nn.reshape(nn.transpose(x, (0, 2, 1, 3)), (batch, rows, heads * width), name=name)
