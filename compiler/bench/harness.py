@@ -54,7 +54,7 @@ CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, 
 
 @dataclass(frozen=True)
 class Plan:
-    """The duration of a measurement: rounds, and the seconds after which no round begins.
+    """The duration of a measurement: rounds, and the seconds within which a further round must be expected to end.
 
     >>> strata.bench.Plan(rounds=3).seconds
     60.0

@@ -18,7 +18,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Row:
-    """A contender's seconds of a call, rate in work per second, percent of the ceiling, ratio to the base's median.
+    """A contender's seconds of a call, work per second, percent of the ceiling, ratio of medians to the base.
 
     A row without times has a wrong result, or was interrupted before the first sample. There is no percentage if a
     contender exceeded the ceiling: see `Measurement.ceiling`.

@@ -1,7 +1,7 @@
 """Hand-written schedules of the workloads: composites of `compiler.recipes`, and sizes.
 
-Each takes the unscheduled program, the machine and the number of threads. Sizes follow from the extents and from the
-machine's caches and registers, not from its name.
+Each takes the unscheduled program, the machine and the number of threads; with one no loop is parallel. Sizes follow
+from the extents and from the machine's caches and registers, not from its name.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def register_tile(machine: Machine, m: int, n: int) -> Tile:
 
 
 def matmul(s: Schedule, machine: Machine, threads: int) -> None:
-    """Tile and pack a matmul."""
+    """Tile a matmul, and pack its operands unless they fit half of L2; parallel over rows."""
     (block,) = _blocks(s)
     _gebp(s, block, machine, threads)
 
 
 def products(s: Schedule, machine: Machine, threads: int) -> None:
-    """Tile and pack each of several matmuls."""
+    """Tile each of several matmuls, and pack its operands unless they fit half of L2; parallel over rows."""
     for block in _blocks(s):
         _gebp(s, block, machine, threads)
 
@@ -175,7 +175,7 @@ def _attention_tiles(s: Schedule, machine: Machine) -> recipes.AttentionTiles | 
 
 
 def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
-    """Compute all values of a row just before it is written, with non-temporal stores for large results."""
+    """Compute a row's values just before it is written, by non-temporal stores beyond L2's size; parallel over rows."""
     block = s.get_block(list(s.program.blocks)[-1])
     row = recipes.by_rows(s, block, lanes(machine), streamed=_is_large(s, machine))
     if threads > 1:
@@ -183,7 +183,7 @@ def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def swish(s: Schedule, machine: Machine, threads: int) -> None:
-    """Vectorize an elementwise function, with non-temporal stores for large results; the loop over rows is parallel."""
+    """Vectorize an elementwise function, with non-temporal stores for results larger than L2; parallel over rows."""
     (label,) = s.program.blocks
     block = s.get_block(label)
     row = s.get_loops(block)[-2]

@@ -28,7 +28,7 @@ class Input:
     mean: float = 0.0
 
     def draw(self, random: np.random.Generator) -> Array:
-        """Draw random elements."""
+        """Draw a float32 array of the shape."""
         normal = random.standard_normal(self.shape, dtype=np.float32)
         return normal * np.float32(self.spread) + np.float32(self.mean)
 

@@ -127,7 +127,7 @@ class Record:
 @dataclass(frozen=True)
 class WholeProgram:
     """A program whose groups were tuned: its descriptive name, the text of its te module, whose main calls the groups,
-    the positions of the constant inputs, and JSON fields of newer versions.
+    the positions of the constant inputs, and JSON fields of newer versions. Raises InputError for an invalid field.
 
     >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
     >>> strata.database.from_line(strata.database.to_line(whole)) == whole

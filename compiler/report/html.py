@@ -70,7 +70,7 @@ TEXTS, SENTENCES = ("computes", "limit", "layers"), ("its reason", "mean time by
 
 
 def escaped(text: str) -> str:
-    """Escape a text for elements and attributes."""
+    """Escape a text for elements and attributes; unprintable characters are made visible."""
     return escape(printable(text))
 
 

@@ -52,7 +52,7 @@ def _work(code: LoopCode) -> tuple[int, int]:
 
 
 def shortened(assembly: str) -> str:
-    """Return the assembly of a loop, without the last lines of a long one."""
+    """Return the assembly of a loop; of one beyond MAX_CHARACTERS the first lines, and the number of the others."""
     if len(assembly) <= MAX_CHARACTERS:
         return assembly
     kept = assembly[:MAX_CHARACTERS].rpartition("\n")[0]

@@ -12,7 +12,7 @@ from compiler.graph.main import BufferCall, Main, size
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer: its shape and dtype as text, its bytes, its offset in the arena, its first and its last step."""
+    """A buffer: its shape and dtype as text, its bytes, its offset in the arena, its first and last step, from 0."""
 
     name: str
     type: str

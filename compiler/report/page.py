@@ -245,7 +245,7 @@ def _choice(task: TaskFacts) -> str:
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
-    """Yield the table of rejected candidates by kind, each with the first of its kind."""
+    """Yield the table of failures by kind, with the first of each; nothing without any. Each comes with its origin."""
     by_kind: dict[str, list[tuple[str, Failure]]] = {}
     for origin, failure in failures:
         by_kind.setdefault(failure.kind, []).append((origin, failure))

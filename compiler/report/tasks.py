@@ -125,7 +125,7 @@ class TaskFacts:
 
     @property
     def gain(self) -> float | None:
-        """The cost of the baseline divided by that of the best script; None without measured scripts."""
+        """The cost of the baseline over that of the best script; None without measured scripts, or if not finite."""
         if self.best is None or self.baseline is None:
             return None
         gain = self.baseline.outcome.cost / self.best.outcome.cost
@@ -159,7 +159,7 @@ class TaskFacts:
 
     @cached_property
     def bound(self) -> float | None:
-        """The share of the ceiling that the best script reaches; None on another machine, and if implausible."""
+        """The share of the ceiling that the best script reaches; None without `work` or a script, or if implausible."""
         if self.program is None or self.work is None or self.best is None:
             return None
         return plausible_share(share(self.program, host(), self.best.outcome.cost))

@@ -36,7 +36,7 @@ requested so far: tracing one takes some tens of milliseconds. The features of t
 
 @dataclass
 class _Traced:
-    """A sketch with the structures that have been traced so far."""
+    """A sketch with the structures that have been traced so far, in order and as a decision tree (`runs`)."""
 
     sketch: Sketch
     graph: TraceGraph = field(default_factory=TraceGraph)

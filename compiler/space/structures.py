@@ -62,7 +62,8 @@ class Runs:
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
         """Group rows of candidates by the structure that is valid for them: yield each structure with its rows, and
-        None with rows for which no run is valid."""
+        None with rows for which no run is valid, either perhaps several times. rows: indices into `columns` (n,
+        inputs). evaluated: a cache of arrays by node."""
         stack = [(self._first[True], rows)]
         while stack:
             node, node_rows = stack.pop()
