@@ -194,7 +194,7 @@ def estimate(program: Program, gpu: Gpu) -> float:
 
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
-    """The seconds of a perfect kernel: all units busy, each argument moved once, one launch."""
+    """The seconds of a perfect kernel for `useful` operations: all units busy, each argument moved once, one launch."""
     moved = sum(float(float_product(b.shape)) * element_bytes(b.element) for b in program.arguments)
     is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
     peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
@@ -240,7 +240,7 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
 
 
 def _extents(loops: Iterable[Loop], kind: str) -> Number:
-    """The number of blocks or threads of a kernel: along each dimension, the largest extent of a loop."""
+    """The number of blocks or threads (`kind`) of a kernel: the product of the largest extents along x, y and z."""
     extent: Number = 1
     for dimension in "xyz":
         mine = [loop.extent for loop in loops if loop.kind == f"{kind}_{dimension}"]
@@ -274,7 +274,7 @@ def _loads(touch: Touch, s: BlockView) -> Number:
 
 
 def _bytes(touch: Touch, s: BlockView) -> Number:
-    """The bytes moved for one element of an access to global memory: neighbouring threads share sectors."""
+    """The bytes moved for one element of an access to global memory: neighbouring threads share SECTOR bytes."""
     thread = next((loop for loop in s.loops if loop.kind == "thread_x"), None)
     if thread is None:
         return touch.weight

@@ -112,7 +112,7 @@ def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
 
 
 def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
-    """The facts of a machine that recipes read, as the attribute of a script."""
+    """The facts of a machine that recipes read, and the number of threads, as the attribute of a script."""
     facts = {name: getattr(machine, name) for name in machine.recipe_facts} | {_THREADS: threads}
     return DictionaryAttr(
         {name: StringAttr(fact) if isinstance(fact, str) else size_attribute(fact) for name, fact in facts.items()}
@@ -188,7 +188,7 @@ def with_includes(
     script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1
 ) -> ModuleOp:
     """Replace the steps of each inclusion in a script by one `sched.include`. Returns the script itself if there are no
-    inclusions, or if other steps use handles of a recipe."""
+    inclusions, or if other steps use handles of a recipe. machine, threads: facts that the new script states."""
     sequence, ops = script_of(script), _ops(script)
     inside = {first_op for inclusion in inclusions for first_op in inclusion.places}
     recipe_handles = {result for first_op in inside for result in ops[first_op].results}

@@ -59,7 +59,8 @@ class Sketch:
 
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
-        """Make the sketch of a schedule: its script without decisions, except those of ops at positions `closed`."""
+        """Make the sketch of a recorded schedule: its script without decisions, except those of ops at positions
+        `closed`."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
         options = {
@@ -132,7 +133,8 @@ class Sketch:
         return replayed_state(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
-        """Plan a choice: its results are traced sizes, or for a choice of a loop that of the witness."""
+        """Plan choice `number`, of which the witness takes the option at `position`: its results are traced sizes, the
+        inputs from `column` on, or for a choice of a loop the witness's loop."""
         choice = self.choices[number]
         table = np.asarray(choice.options, np.int64)
         numbers: list[Number] = [
@@ -150,12 +152,13 @@ PlanStep = Callable[[State, int, SchedOp], Plan]
 
 
 def planned_step(state: State, place: int, op: SchedOp) -> Plan:
-    """Plan an op by its own primitive. Raises ScheduleError for a refusal."""
+    """Plan an op by its own primitive; `place` is not used. Raises ScheduleError for a refusal."""
     return primitive_of(op).planned(state, op)
 
 
 def replayed_state(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
-    """Replay the ops of a script on a program, without checks of legality, and return the final state."""
+    """Replay the ops of a script, its final yield included, on a program; return the final state. Legality is not
+    checked. Raises what `plan` does."""
     state = State(program, random.Random(0), empty_script()[1])
     body = ops[0].parent
     assert body is not None

@@ -80,14 +80,14 @@ def _applied(branch: _Branch, op: Operation) -> _Branch:
 
 
 def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
-    """The positions of the choices whose sizes an include states, among its steps, which begin at op `first`."""
+    """The positions among the ops of the choices whose sizes an include states; its steps begin at op `first`."""
     steps = list(script_of(schedule.script).body.block.ops)[first : schedule.length]
     sizes, names = {} if op.sizes is None else op.sizes.data, choice_names(steps)
     return frozenset(position for position, step in enumerate(steps, first) if names.get(step) in sizes)
 
 
 def _derived(branch: _Branch, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Branch]:
-    """Schedule the block of a `sched.auto` by the rules: a branch for each derivation."""
+    """Schedule the block of a `sched.auto` by the rules: a branch for each derivation. Refusals go to `dropped`."""
     handles = dict(zip(branch.values, branch.draft.kept, strict=True))
     label = branch.draft.schedule.label(handles[op.operands[0]])
     ends = derivations(replace(branch.draft.fork(), left=(label,)), rules, dropped)

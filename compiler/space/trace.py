@@ -300,7 +300,7 @@ def upper_bound(number: Number) -> Number:
 
 
 def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
-    """The bounds of a quotient of a and b over all candidates; infinite if b may be zero or negative."""
+    """The bounds of a / b over all candidates, `name` floordiv or truediv; infinite if b may be zero or negative."""
     if lower_bound(b) <= 0:
         return -np.inf, np.inf
     # floordiv of a in 8..64 by b in 2..4: the quotients of the ends are 4, 2, 32 and 16, so it is in 2..32.
@@ -310,7 +310,7 @@ def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def _decided(name: str, a: Number, b: Number) -> bool | None:
-    """The answer common to all candidates, by the bounds of a and b; None if the bounds leave it open."""
+    """The answer to `name` (lt, le or eq) of all candidates, by the bounds of a and b; None if these leave it open."""
     # a < b for a in 1..8: with b in 9..64 True, with b = 1 False, with b in 4..64 None.
     if name == "eq":
         if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:
@@ -344,12 +344,12 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
 
 
 def traced_min(*values: Number) -> Number:
-    """The minimum of some numbers, for all candidates, without a guard."""
+    """The minimum of at least one number, for all candidates, without a guard."""
     return _joined("least", values)
 
 
 def traced_max(*values: Number) -> Number:
-    """The maximum of some numbers, for all candidates, without a guard."""
+    """The maximum of at least one number, for all candidates, without a guard."""
     return _joined("greatest", values)
 
 

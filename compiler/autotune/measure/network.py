@@ -83,7 +83,7 @@ class NetworkCall(ArrangedCall):
 
 def seconds_of(kernel: Kernel, machine: Machine) -> float:
     """Seconds of a call of a kernel whose constants are built in, on random inputs, with `network` timing: the caches
-    hold other memory before each call, then the inputs. The median of CALLS calls."""
+    of `machine` hold other memory before each call, then the inputs. The median of CALLS calls."""
     _, arrays = random_call(kernel)
     call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1

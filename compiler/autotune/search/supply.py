@@ -116,7 +116,8 @@ class Supply:
 
 def draw(sizes: Sizes, count: int, rng: np.random.Generator) -> list[Candidate]:
     """Draw about `count` different candidates, an equal share of each sketch; a smaller sketch is enumerated. The
-    unused share of small sketches goes to the others: 10 of sketches with 2 and 100 candidates are 2 and 8.
+    unused share of small sketches goes to the others: 10 of sketches with 2 and 100 candidates are 2 and 8. sizes: for
+    each sketch the number of options of each choice.
 
     >>> strata.autotune.draw([(2, 3), (1,)], 3, np.random.default_rng(0))
     [(1, (0,)), (0, (1, 1)), (0, (1, 0))]
