@@ -57,9 +57,10 @@ class SearchTask(TaskProgram):
     at the te or loop level, or a model: the result of a front end or an ONNX file, whose weights are constants.
     target: `cpu`, which TVM calls llvm, or a GPU target.
     threads: of a kernel; None is the value of OMP_NUM_THREADS, else the number of cores that the process may use.
-    rules: the search rules that derive the space. template: replaces them, except that they schedule the blocks of its
-    `sched.auto` steps. It is a script with open choices, its text, or a function of a `Schedule`, whose choices without
-    a decision are open.
+    policy: `strict`, `contract` or `fast`. name: of the task in records, by default the program's. rules: the search
+    rules that derive the space. template: replaces them, except that they schedule the blocks of its `sched.auto`
+    steps. It is a script with open choices, its text, or a function of a `Schedule`, whose choices without a decision
+    are open.
     machine: the machine to derive the space for, by default this one; for a GPU the model of its architecture `arch`,
     by default that of the installed GPU.
     constants: the names of inputs that never change, such as weights. What depends on them alone, such as a packed

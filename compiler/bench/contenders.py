@@ -97,7 +97,8 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 
 def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """Split inputs into constants by name, if `prepared`, and the others. Raises TargetError without constants."""
+    """Split inputs into constants by name, if `prepared`, and others. Raises TargetError if there are none to
+    prepare."""
     if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))

@@ -121,7 +121,7 @@ def _contender(row: Row) -> dict[str, Any]:
 
 
 _NAMES = {"percent": "percent_of_ceiling", "ratio": "ratio_to_ours"}
-"""The JSON names of fields of a row."""
+"""The JSON names of a row's fields that differ from the fields' names."""
 
 
 def disturbance(disturbed: Disturbance) -> dict[str, float]:

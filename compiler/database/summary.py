@@ -55,7 +55,7 @@ def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
 
 @dataclass(frozen=True)
 class Summary:
-    """A task: the numbers of scripts (`trials`), of measured ones, and of failed ones by kind; its best script.
+    """A task: the numbers of scripts (`trials`), of measured ones (`ok`), and of failed ones by kind; its best script.
 
     names: the names of the task, latest last. best: the id of the best script's first measured record. seconds: the
     median of the best script's samples; both None without a measured script.
@@ -72,8 +72,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Removal:
-    """The removal of a task's records: their ids, how many measured and failed, the number of records left; `best` if
-    the best script is removed."""
+    """The removal of a task's records: the task's latest name, the ids, how many of these measured (`ok`) and failed,
+    the number of records left; `best` if the best script is removed."""
 
     key: Key
     name: str

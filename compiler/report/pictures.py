@@ -27,7 +27,7 @@ MOST_BUFFERS = 1500
 
 
 def roofline(program: ProgramFacts) -> Drawing | None:
-    """Draw each task at its operations per byte and per second, below the machine's ceilings; None without bounds."""
+    """Draw tasks with a bound by operations per byte and per second, below the machine's ceilings; None without any."""
     bounded = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
     arithmetic, bandwidth = (_rate(program, ceiling) for ceiling in ("flops", "bytes"))
     points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in bounded]
@@ -80,7 +80,7 @@ def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """Draw the time of each script in the order of trials, and a line of the best so far; None if none was measured."""
+    """Draw the times of `_sampled` scripts in the order of trials, and a line of the best so far; None without any."""
     trials = _sampled(task.curve)
     if not trials:
         return None
@@ -103,7 +103,7 @@ def _sampled(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """Draw the measured time of each script over its predicted time; None without predictions."""
+    """Draw the measured times of `_sampled` scripts over the predicted times; None without predictions."""
     predictions = [(t.predicted, t.seconds, t.number) for t in _sampled(task.curve) if t.predicted is not None]
     if not predictions:
         return None
@@ -141,7 +141,7 @@ def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
 
 
 def memory(plan: MemoryPlan) -> Drawing | None:
-    """Draw the arena over a run: each buffer at its offset, from its first to its last call; None without buffers."""
+    """Draw the arena over a run: the MOST_BUFFERS largest buffers by offset, first and last call; None without any."""
     if not plan.buffers:
         return None
     unit, name = (MEBI, "MiB") if plan.size >= MEBI else (KIBI, "KiB")

@@ -44,7 +44,8 @@ _SOURCES = "compiler.recipes."
 
 
 class Includer:
-    """Applies `sched.include` to a schedule; one instance for each script."""
+    """Applies `sched.include` to a schedule; one instance a script. `facts`: of the script's machine, None for this
+    one."""
 
     def __init__(self, schedule: Schedule, facts: Attribute | None = None) -> None:
         self.schedule = schedule

@@ -26,7 +26,7 @@ class Limits:
 
     build_seconds: to apply, prove and compile it. run_seconds: to load, check and time it, or to take one sample of a
     comparison. memory_bytes: memory that its process may map beyond its size at the start. start_seconds: to start a
-    worker, or to compute the reference.
+    worker, or to compute the reference. sampling: how its time is sampled.
     """
 
     build_seconds: float = 30.0

@@ -56,7 +56,7 @@ class ProfiledProgram:
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """Seconds of two programs, or of a group's calls in them, run in turns: a pair of times each round."""
+    """Seconds of two programs, default and tuned, or of a group's calls in them, run in turns: a pair each round."""
 
     default: tuple[float, ...]
     tuned: tuple[float, ...]
@@ -79,7 +79,7 @@ class TurnTimes:
 
 @dataclass(frozen=True)
 class Turns:
-    """The runs of two programs that took turns, a pair each round."""
+    """The runs of two programs, default and tuned, that took turns: a pair each round."""
 
     default: Sequence[RunTimes]
     tuned: Sequence[RunTimes]

@@ -53,7 +53,7 @@ class ChosenForms:
         return self._every.programs is not None or self._current.offered is not None
 
     def read_database(self, database: Database) -> None:
-        """Switch to the forms that a database records as chosen; set `partition` and `timed`."""
+        """Switch to the forms that a database records as chosen, else the preferred; set `partition` and `timed`."""
         current = self._every.chosen_program(database, self._threads, self._policy)
         forms = current.chosen(database, self._threads, self._policy)
         if (current, forms) != (self._current, self._forms):
