@@ -97,8 +97,7 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 
 def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """Split inputs into constants by name, if `prepared`, and others. Raises TargetError if there are none to
-    prepare."""
+    """Split inputs into constants by name, if `prepared`, and others. Raises TargetError if none can be prepared."""
     if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
