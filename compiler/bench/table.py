@@ -89,7 +89,8 @@ def notes(measurement: Measurement) -> list[str]:
 
 
 def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
-    """Yield a table of group times for `tuned` and `tuned.prepared`; none for a single group, or without records."""
+    """Yield a table of group times for `tuned` and `tuned.prepared` in `contenders`, if there are groups and
+    records."""
     from compiler.autotune.task import SearchTask
 
     constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}

@@ -43,7 +43,8 @@ def replay(space: Space, log: str) -> Search:
 
 
 def _call(entry: Json) -> Call:
-    """Decode a line of a log into the call of a search that it records. Raises InputError for damaged values."""
+    """Decode a line of a log into a call of a search. Raises InputError, KeyError, TypeError or ValueError if
+    malformed."""
     if "propose" in entry:
         count = integer("a number of proposals", entry["propose"], 0, MOST)
         return lambda search: search.propose(count)
