@@ -43,8 +43,7 @@ def replay(space: Space, log: str) -> Search:
 
 
 def _call(entry: Json) -> Call:
-    """Decode a line of a log into a call of a search. Raises InputError, KeyError, TypeError or ValueError if
-    malformed."""
+    """Decode a line of a log into a call of a search. Raises InputError, KeyError, TypeError or ValueError."""
     if "propose" in entry:
         count = integer("a number of proposals", entry["propose"], 0, MOST)
         return lambda search: search.propose(count)
