@@ -105,7 +105,10 @@ def split_program(
     taken: Sequence[str] = (),
     apart: bool = True,
 ) -> SplitProgram:
-    """Split a program as `split` does a function; `aligned` names the arguments that are aligned to 64 bytes."""
+    """Split a program by the names of its constant inputs, with the parameters and errors of `split`.
+
+    aligned: the names of arguments that are aligned to 64 bytes. attributes: of the function, for both results.
+    """
     check_constants(program, constants)
     if not apart:
         return SplitProgram(program, None, frozenset(aligned), frozenset(), attributes)

@@ -114,7 +114,7 @@ def _tiles(block: Block) -> Iterator[_Tile]:
 
 
 def _continues_run(first: ScatterOp, op: Operation) -> bool:
-    """Return whether an op that accesses the buffer of a run of scatters continues the run."""
+    """Return whether an op is a scatter to the buffer of a run, with the run's mask, lane offsets and vector type."""
     if not isinstance(op, ScatterOp) or op.base is not first.base:
         return False
     return op.mask is first.mask and op.index_vec is first.index_vec and op.value.type == first.value.type

@@ -56,7 +56,7 @@ def hint(name: str) -> str | None:
 
 
 def update(function: FuncOp, program: Program) -> None:
-    """Replace the arguments, the body and the attribute `outputs` of a loop function by a program's."""
+    """Replace a loop function's arguments and body, and its attributes for outputs and constants, by a program's."""
     new = write(program)
     replace_body(function, new.detach_region(new.body))
     function.attributes |= new.attributes
@@ -71,8 +71,7 @@ def replace_body(function: FuncOp, body: Region) -> None:
 
 
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
-    """Replace nests of a loop function, which is `write(program)`, by those in `nests`, by position in the program's
-    body; other ops stay."""
+    """Replace nests of a loop function by those in `nests`, by position in the body of its program; other ops stay."""
     block = function.body.block
     constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
     ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]

@@ -50,7 +50,7 @@ class Bounds:
         return max(smallest, 0) if max(smallest, 0) == max(largest, 0) else None
 
     def lower(self, scopes: Scopes) -> SSAValue:
-        """Emit the first iteration: the largest of 0 and `lows`."""
+        """Emit the number of the first iteration: the largest of 0 and `lows`."""
         value = scopes.index_constant(0)
         for form in self.lows:
             if lin.bounds(form, scopes.ranges)[1] > 0:

@@ -31,8 +31,9 @@ class BlockThreads:
     """The threads of a kernel.
 
     ids, extents, variables: by loop kind (`thread_x`), the hardware index, its extent and its variable in conditions.
-    parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the nodes
-    with a barrier before them. in_stage: true while a stage is emitted. copies_wait: barriers wait for async copies.
+    parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
+    the nodes with a barrier before them. in_stage: true while a stage is emitted. copies_wait: barriers wait for async
+    copies.
     """
 
     ids: dict[str, SSAValue]
@@ -100,7 +101,7 @@ class Context:
         return [self._substitute(form, axes) for form in index]
 
     def _substitute(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
-        """Substitute variables in a form; forms without them, or of one variable, need no new sum."""
+        """Substitute forms for variables in a form: one without these variables is returned itself."""
         for atom, _ in form.terms:
             if not isinstance(atom, int) or atom in values:
                 break

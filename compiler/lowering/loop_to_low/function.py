@@ -41,7 +41,7 @@ def low_type(buffer: Buffer) -> MemRefType:
 
 
 def allocation(buffer: Buffer, type: MemRefType) -> memref.AllocOp:
-    """Create the allocation of a buffer."""
+    """Create the allocation of a buffer as a memref of `type`, with a name hint; it is not inserted."""
     alloc = memref.AllocOp([], [], type)
     alloc.memref.name_hint = hint(buffer.name)
     return alloc

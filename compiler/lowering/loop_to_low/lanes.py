@@ -193,7 +193,8 @@ class BlockLanes:
         return mask
 
     def _level(self, test: Condition) -> int:
-        """Return the level of the scope that computes a condition's mask."""
+        """Return the level of the scope that computes a condition's mask: the innermost for a mask that is neither the
+        same in all lanes nor a prefix, else the one that binds the condition's variables."""
         if self.context.has_lanes(test.form) and not self._is_prefix(test):
             return len(self.scopes.stack) - 1
         return self.scopes.level(self.context.at_lane(test.form, 0))

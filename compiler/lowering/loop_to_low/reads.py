@@ -94,7 +94,7 @@ class Reader(BlockLanes):
         return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """Return the number of an access if all lanes read one element of a constant unconditionally, else None."""
+        """Return the element of a constant that all lanes read unconditionally; None for other accesses and NaN."""
         constant = self.context.program.stated.get(access.buffer)
         if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None

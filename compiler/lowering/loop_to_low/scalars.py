@@ -51,12 +51,12 @@ def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Constant:
 
 
 def zeros(type: Constant) -> Constant:
-    """Return a vector constant of zeros."""
+    """Return a constant of zeros, of a vector type."""
     return DenseIntOrFPElementsAttr.from_list(type, [0])
 
 
 def dense(values: Sequence[int | float], element: Constant) -> Constant:
-    """Return a vector constant with one value for each lane."""
+    """Return a vector constant with one value of type `element` for each lane."""
     return DenseIntOrFPElementsAttr.from_list(vector_type(element, len(values)), list(values))
 
 
@@ -68,7 +68,7 @@ def lane_offsets(step: int, lanes: int) -> Constant:
 
 @lru_cache(maxsize=64)
 def all_lanes(lanes: int) -> Constant:
-    """Return the mask of all lanes."""
+    """Return the mask constant in which all lanes are active."""
     return dense([1] * lanes, i1)
 
 

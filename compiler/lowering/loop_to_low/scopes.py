@@ -60,7 +60,7 @@ class Scopes:
 
     @contextmanager
     def at(self, location: LocationAttr) -> Iterator[None]:
-        """Set the location of ops, and of LoweringErrors, within the context."""
+        """Set the location of new ops, and of LoweringErrors without one, in the `with` body."""
         location_before, self.location = self.location, location
         try:
             yield
@@ -72,7 +72,7 @@ class Scopes:
 
     @contextmanager
     def region(self) -> Iterator[Block]:
-        """Open a region of one block, without terminator; ops are appended to the block within the context."""
+        """Open a region of one block, without terminator, to which ops are appended in the `with` body."""
         body = Block()
         self.stack.append(InsertionScope(body))
         yield body
@@ -117,7 +117,7 @@ class Scopes:
         return value
 
     def indices(self, forms: Iterable[Linear]) -> list[SSAValue]:
-        """Emit several forms, each as `index` does."""
+        """Emit several forms, each once, in the scope of its innermost variable."""
         return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:

@@ -18,8 +18,8 @@ MAX_GROWTH = 1.5
 
 
 def enlarge_temporaries(program: Program) -> Program:
-    """Enlarge each temporary to the elements that all lanes of guarded, vectorized reductions read; not one that would
-    grow by more than the factor MAX_GROWTH."""
+    """Return the program with each temporary enlarged to the elements that all lanes of guarded, vectorized reductions
+    read, unless it would grow by more than the factor MAX_GROWTH."""
     needed_shapes: dict[str, list[int]] = {}
     for block in program.blocks.values():
         lanes = [loop.number for loop in program.enclosing(block.label) if loop.kind == "vectorized"]

@@ -204,7 +204,7 @@ def _store_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
 
 
 def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Return the scalar conditions and the masks whose conjunction a mask is."""
+    """Split a mask into the scalar conditions and the masks whose conjunction is the mask."""
     owner = mask.owner
     if isinstance(owner, arith.AndIOp):
         (conditions, masks), (right_conditions, right_masks) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)

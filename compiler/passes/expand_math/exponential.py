@@ -76,7 +76,7 @@ def exp_in_range(x: Real, normal: bool = False) -> Real:
 
 
 def exp_times(factor: Real, x: Real, correction: Real) -> Real:
-    """factor * e^(x + correction), rounded once if it is subnormal; for an x as in `exp_in_range`."""
+    """factor * e^(x + correction), rounded once if it is subnormal; e^x may not overflow, nor underflow to zero."""
     reduced = _reduce(x)
     return ldexp(horner(reduced.r + correction, _EXP[x.site.format.name]) * factor, reduced.n_bits)
 

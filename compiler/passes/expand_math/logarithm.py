@@ -117,5 +117,5 @@ def _tail(f: Real) -> Real:
 
 
 def _with_special_cases(logarithm: Real, x: Real) -> Real:
-    """The logarithm, or the result for a negative, zero, infinite or NaN x."""
+    """The logarithm, but -inf for x = 0, NaN for a negative x, and x itself for an x of inf or NaN."""
     return select(x.equals(0.0), -inf, select(x < 0.0, nan, select(x < inf, logarithm, x)))

@@ -86,7 +86,7 @@ class BindThreadsPass(SchedulingPass):
 
 @dataclass(frozen=True, kw_only=True)
 class FusePass(SchedulingPass):
-    """Fuse an elementwise consumer into a loop of its producer: `fuse{block=D at=C.m}`, like reverse-compute-at."""
+    """Fuse an elementwise consumer into a loop of its producer by reverse_compute_at: `fuse{block=D at=C.m}`."""
 
     name = "fuse"
     block: str

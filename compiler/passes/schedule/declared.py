@@ -64,7 +64,7 @@ class PrimitivePass(SchedulingPass):
             raise
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
-        """Convert an option's value to an argument of the primitive's method: labels to handles, -1 to None."""
+        """Convert an option's value to an argument of the primitive: labels to handles, -1 to None, text to a map."""
         if value is None or kind is BLOCK:
             return block if kind is BLOCK else None
         if isinstance(kind, HandleParameter):

@@ -52,7 +52,7 @@ class SchedulingPass(ModulePass, ABC):
 
 
 def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
-    """Return the loops around a block that have these labels, in the order of the labels."""
+    """Return the loops around a block that have these labels, in the labels' order. Raises ScheduleError."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
 
