@@ -204,7 +204,7 @@ class _Walker:
         return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
 
     def _is_awaited(self, statement: Statement, use: Use) -> bool:
-        """Whether a write to shared memory is asynchronous: before a barrier, even its own thread may not see it."""
+        """Whether a use is an asynchronous write to shared memory, which no thread surely sees before a barrier."""
         is_async = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
         return is_async and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 

@@ -56,7 +56,7 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
     """Find an element that iterations of a loop from `extent` on write and that an earlier iteration, or an instance
-    outside the loop, uses. Returns a sentence about it or about a query that isl did not decide, or None."""
+    outside the loop, uses. Returns a sentence about the element, or about a query that isl did not decide, or None."""
     # T[x0] written in the loop, read as T[y1] outside, extent 6:  x0 = y1 and x0 >= 6  ->  (x0, y1) = (6, 6)
     uses = uses_of(program, buffer)
     beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]

@@ -91,7 +91,7 @@ class Violation:
 
 
 def _element(use: Use, later: Use, points: Points) -> Iterator[str]:
-    """The index of an element that both uses touch; `*` in a dimension where it is any index for both."""
+    """The index of an element that both uses touch; `*` in a dimension in which both may touch any index."""
     for f, g in zip(use.index, later.index, strict=True):
         if f is not None:
             yield str(lin.evaluate(f, points[0]))

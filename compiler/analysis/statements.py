@@ -78,7 +78,7 @@ class Statement:
         return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
-        """The constraints of its instances or, with `use`, of those that perform it, in isl's syntax."""
+        """The constraints, in isl's syntax, of the instances or, with `use`, of the instances that perform this use."""
         ranges = [f"{self.ranges[n][0]} <= {names[n]} <= {self.ranges[n][1]}" for n in self.loops]
         return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
 

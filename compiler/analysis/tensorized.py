@@ -185,7 +185,7 @@ def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> b
 def absorbed(program: Program) -> Program:
     """Match every tensorized nest again, and weaken its guard by `matched`.
 
-    Each nest is judged in `program`, in which the others are not weakened. Raises Misfit, which names the loop, and
+    Each nest is judged in `program`, in which other guards are not weakened. Raises Misfit, which names the loop, and
     ScheduleError for an unknown intrinsic.
     """
     weakened_program = program
@@ -213,7 +213,7 @@ def _tensorized(program: Program) -> Iterator[Loop]:
 def run_whole(program: Program) -> Program:
     """Weaken the guards of tensorized nests so that these run whole, which is proved to be harmless.
 
-    Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that others touch.
+    Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that other nests touch.
     """
     _check_fragments(program)
     if not any(loop.kind == "tensorized" for loop in program.loops.values()):

@@ -357,7 +357,8 @@ def _combined(
 def _init(block: BlockOp, scope: _Scope) -> Statement:
     """Compile the init of a block's targets in `scope`, which may be outside some of the block's loops.
 
-    It iterates over those of them that bind a spatial iterator, or occur in a constraint without reduce-only loops.
+    The init iterates over the loops outside `scope` that bind a spatial iterator, or occur in a constraint of the guard
+    without reduce-only loops.
     """
     spatial = sum(not axis.is_reduce for axis in block.axes)
     bound = block.bindings.data.results[:spatial]

@@ -256,7 +256,8 @@ class _LiveStores:
         self._overlaps = Overlaps(forms)
 
     def overwrite(self, store: LowAccess) -> None:
-        """Record a store, forget those it overlaps; erase the former store to its element if no access is between."""
+        """Record a store and forget overlapping stores. Erase the former store to the same element if the buffer was
+        not accessed since."""
         former = self.by_place.get(store.place)
         is_dead = former is not None and self.latest is former.op
         for overlapping in self._overlaps.meeting(store):

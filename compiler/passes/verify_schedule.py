@@ -24,7 +24,7 @@ class VerifySchedulePass(ModulePass):
     te-to-loop leaves it. Each block is compared with the one that its origin names, each read must find the right
     value, each contribution to a reduction must occur once, and none may be missing. Changes nothing.
 
-    Raises ScheduleError if it is refuted (with an instance) or, unless the option `undecided` is true, undecided.
+    Raises ScheduleError if a function is refuted (with an instance) or, unless `undecided` is true, undecided.
     """
 
     name = "verify-schedule"

@@ -75,8 +75,8 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 
 def steps(text: str) -> list[PipelineStep]:
-    """Parse a pipeline to passes like `parse_passes`, each with its part of the text. The text of each pass of a named
-    pipeline is the pipeline's name.
+    """Parse a pipeline to passes, with named pipelines expanded, each with its part of the text, for a pass of a named
+    pipeline the pipeline's name. Raises InputError.
 
     >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']

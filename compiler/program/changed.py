@@ -17,7 +17,7 @@ class Changed:
 
 
 def changed_nodes(before: Program, after: Program, keys: Iterable[Key] = ()) -> Changed:
-    """Compare two bodies: a node is changed if the other body lacks this object, or if it contains one of `keys`.
+    """Compare two bodies: a node is changed if it is no object of the other body, or contains a node of `keys`.
 
     If the common nodes are in another order, all nodes are changed.
     """

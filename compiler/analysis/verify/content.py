@@ -20,7 +20,7 @@ class Refuted(Exception):
 
 
 class Unknown(Exception):
-    """A program that the method cannot judge."""
+    """A program about which the proof does not decide; the message gives the reason."""
 
 
 def join(table: dict[Index, Found], key: Index, points: Found) -> None:

@@ -235,7 +235,7 @@ class Flow(Spaces):
         return last.union(since).reverse()
 
     def _last(self, earlier: isl.UnionMap, resets: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """The map from instances to the last reset of their cells before them; most have only one."""
+        """The map from instances to the last reset of their cells before them. Raises Unknown if isl gives several."""
         # Z[i] and W[i] set the cell of Y[i] in this order: { Y[i] -> Z[i]; Y[i] -> W[i] }  ->  { Y[i] -> W[i] }.
         if earlier.is_single_valued():
             return earlier

@@ -15,7 +15,7 @@ from compiler.program import body
 
 
 def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Condition | None:
-    """Translate an eq or sge of expressions of axes, which have the forms `axes`, to a condition; None for others."""
+    """Translate an eq or sge of expressions of axes, which have the forms `axes`, to a condition; else None."""
     if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
         return None
     predicate = dict(node.properties)["predicate"]

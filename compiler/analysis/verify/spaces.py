@@ -78,7 +78,7 @@ class Spaces:
         return self._sets[text]
 
     def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
-        """The instances of a statement or, with `use`, those that perform it."""
+        """The instances of a statement or, with `use`, the instances that perform this use."""
         return self.instances(key, self.domain_text(key, use))
 
     def holds(self, key: Key, *conditions: Condition) -> isl.UnionSet:

@@ -102,7 +102,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 
 def _conditions_to_test(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
-    """Return the conditions to test around a node; inside the innermost loop not those that all its blocks defer."""
+    """Return the conditions to test around a node; not, inside the innermost loop, the ones that all its blocks defer."""
     if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     deferred = [deferred_conditions(context, block, testable) for block in blocks_in(node)]
@@ -133,7 +133,8 @@ def _emit_loop(context: Context, loop: Loop) -> None:
 
 
 def _must_unroll(context: Context, loop: Loop) -> bool:
-    """Return whether this lowering unrolls an unrolled loop of a kernel, rather than mark it: it indexes a constant."""
+    """Return whether a kernel's unrolled loop is unrolled here, not by the GPU's compiler: its variable indexes a
+    constant."""
     if loop.kind != "unrolled" or any(inner.kind in THREADS for inner in loops_in(loop)):
         return False
     constants = context.program.stated

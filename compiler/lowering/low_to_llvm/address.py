@@ -68,7 +68,7 @@ def _buffer_alignment(f: FunctionEmitter, buffer: SSAValue) -> int:
 
 def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: BufferLayout) -> str:
     """Emit the pointer to the element at offset `form`. The varying part alone may be out of bounds until the constant
-    is added: then it is not inbounds."""
+    is added: then its getelementptr is not inbounds."""
     varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)
     flag = "inbounds" if _stays_inside(f, varying, layout.length) else "nusw"
     if varying.terms:

@@ -42,14 +42,14 @@ def loops_of(module: ModuleOp) -> list[LoopOp]:
 
 
 def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ()) -> str:
-    """Emit a module as `emit` does, with the number of each instruction's innermost loop.
+    """Emit the LLVM IR text of a module, as `emit`, with the number of each instruction's innermost loop.
 
         br i1 %t, label %body, label %done
       ->
         br i1 %t, label %body, label %done, !dbg !1007        // !1007 = !DILocation(line: 3, ...)
 
     The loops with the numbers `timed` add the ticks of `llvm.readcyclecounter`, and their runs, to the profile. Debug
-    locations do not change the machine code; timing does, a little. Raises LoweringError as `emit` does.
+    locations do not change the machine code; timing does, a little. Raises the LoweringErrors of `emit`.
     """
     numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
 
@@ -67,8 +67,8 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
 
 
 def emit_profiled(module: ModuleOp, machine: Machine) -> str:
-    """Emit a module as `emit` does; its calls, numbered from 1 in order, add their ticks and runs to the profile.
-    Raises LoweringError as `emit` does."""
+    """Emit the LLVM IR text of a module in which each call adds its ticks and runs to the profile; calls are numbered
+    from 1 in order. Raises the LoweringErrors of `emit`."""
     numbers = {op: number for number, op in enumerate((op for op in module.walk() if isinstance(op, CallOp)), start=1)}
 
     def emit_call(f: FunctionEmitter, op: CallOp) -> None:

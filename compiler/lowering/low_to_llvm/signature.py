@@ -173,6 +173,6 @@ def _is_written_by(call: CallOp, position: int) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Return a symbol as LLVM IR spells it."""
+    """Return a symbol as an operand of LLVM IR: `@` and the name in quotes, with escapes."""
     safe = re.sub(rb"[^\w.$-]", lambda match: b"\\%02X" % match[0][0], name.encode())
     return f'@"{safe.decode()}"'

@@ -94,8 +94,8 @@ MAX_STRIDE = 4
 
 def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> None:
     """Load `stride` vectors, and shuffle every stride-th element out of them. No element after that of the last of
-    `count` active lanes is loaded; other lanes are passed through. Source: LLVM's interleaved access group; a gather
-    makes a memory request for each lane."""
+    `count` active lanes is loaded; other lanes have the pass-through value. Source: LLVM's interleaved access group; a
+    gather makes a memory request for each lane."""
     address, all_lanes, element = (
         element_address(f, op, op.base, op.indices),
         lanes(op.result.type),

@@ -68,7 +68,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a gather: an index is a form over axes or the number of its read; beyond the table is `otherwise`.
+    """The table of a gather: an index is a form over axes, or the number of the read that loads the index; a gather
+    outside the table yields `otherwise`.
 
     >>> W, I = te.placeholder((10, 4), name="W"), te.placeholder((3,), "i32", name="I")
     >>> B = te.gather((3, 4), lambda i, d: W.at(I[i], d), name="B")

@@ -45,7 +45,7 @@ def loops_in(*nodes: Node) -> list[Loop]:
 
 
 def blocks_in(*nodes: Node) -> list[Block]:
-    """Return the blocks at or inside nodes.
+    """Return the blocks at or inside nodes, in pre-order.
 
     >>> A = te.placeholder((4,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
