@@ -45,7 +45,7 @@ class Condition:
 
 
 def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
-    """Translate each constraint of a set to a condition, dimension i replaced by dims[i], a form over `ranges`."""
+    """Translate each constraint of a set to a condition, dimension i replaced by dims[i], of variables in `ranges`."""
     forms = []
     for constraint in guard.constraints:
         form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)

@@ -241,7 +241,7 @@ def evaluate(form: Linear, values: Mapping[int, int]) -> int:
 
 
 def bounds(form: Linear, ranges: Ranges) -> Range:
-    """An inclusive interval that contains every value of a form; tight if each variable occurs once, and no mod."""
+    """An inclusive interval of all values of a form over `ranges`; tight if each variable occurs once, and no mod."""
     low = high = form.constant
     for atom, factor in form.terms:
         smallest, largest = _atom_bounds(atom, ranges)

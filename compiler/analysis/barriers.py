@@ -80,7 +80,7 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Find a race in a stage: two blocks touch an element in two threads, one writes; None if isl excludes all."""
+    """Find a race in a stage: blocks touch an element in two threads, one writes; None if isl excludes all races."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)
@@ -111,7 +111,7 @@ class _Walker:
         return [*([] if key in self.needed else pending), *(_Pending(statement) for statement in stage_statements)]
 
     def _loop(self, node: Loop, pending: list[_Pending]) -> list[_Pending]:
-        """Insert barriers in a uniform loop: first between its iterations, then after the statements before it."""
+        """Insert barriers in a uniform loop: between iterations, then after `pending`; return what is pending then."""
         if node.extent > 1 and node.kind not in BLOCKS:
             inside = {block.label for block in blocks_in(node)}
             before = [

@@ -117,7 +117,7 @@ def _weight(kind: type[Operation]) -> int:
 
 
 def _combination(block: Block, position: int) -> int:
-    """The operations that combine a value into a target; those of a joint combiner count for its first target."""
+    """The operations that combine value `position` into its target; a joint combiner's count for its first target."""
     combiner = block.combiners[position]
     if isinstance(combiner, Joint):
         return _flops(combiner.body) if position == 0 else 0

@@ -41,7 +41,7 @@ Instance = tuple[Statement, Use]
 def _clash(
     program: Program, buffer: str, forms: Sequence[Linear], first: Instance, between: Instance, last: Instance
 ) -> str | None:
-    """The sentence of `clash` for a write, a write of another element to its location, and a use of the first."""
+    """The sentence of `clash` if `between` writes the location of `first` before `last` uses its element; else None."""
     # T[x0], T[y0] written in one loop, T[z1] read in the next, location d0 mod 4:
     #   x0 = z1 and (x0 != y0) and x0 mod 4 = y0 mod 4 and x0 < y0  ->  (x0, y0, z1) = (0, 4, 0)
     names = [{n: f"{v}{n}" for n in s.loops} for v, (s, _) in zip("xyz", (first, between, last), strict=True)]

@@ -84,7 +84,7 @@ def _map(text: str) -> isl.Map:
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
-    """Reset isl's operation count and run a query. Raises Undecided if it exceeds the operation limit."""
+    """Reset isl's operation count and run the query `ask`. Raises Undecided if it exceeds the operation limit."""
     import islpy as isl
 
     context().reset_operations()

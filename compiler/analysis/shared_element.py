@@ -69,7 +69,7 @@ class SharedElement:
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """Find values of all variables under further constraints; None if there are none, () if isl does not decide."""
+        """Find values of all variables that also meet `more`; None if there are none, () if isl does not decide."""
         # T[x0] and T[y1] of two loops with extent 8, no further constraint:
         #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:
@@ -86,7 +86,7 @@ def _coefficients(form: Linear) -> dict[int, int] | None:
 
 
 def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, forced: set[int]) -> set[int]:
-    """The shared loops whose two values must agree if f(x) = g(y), by the ranges alone.
+    """The shared loops whose two values must agree if f(x) = g(y), by the ranges alone, if those of `forced` agree.
 
     f = g = 4*i + j: 4*(xi - yi) + (xj - yj) = 0 forces i and j for j in [0, 4), and neither for j in [0, 5).
     """

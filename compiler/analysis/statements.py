@@ -92,7 +92,7 @@ class Statement:
         return depth
 
     def instance(self, point: dict[int, int]) -> str:
-        """An instance as text, such as `C[0,2,k=1]`: its spatial axes, then its reduce axes by name."""
+        """The instance at loop values by number, as text, such as `C[0,2,k=1]` for spatial axes and a reduce axis k."""
         shown = []
         for axis, form in zip(self.block.axes, self.block.bindings, strict=True):
             if axis.is_reduce and self.is_init:
@@ -172,7 +172,7 @@ class Statements(Mapping[Key, Statement]):
         return [self[key] for key in ((label, True), (label, False)) if key in self]
 
     def of(self, top: int) -> dict[Key, Statement]:
-        """The statements of the node at a position of the body."""
+        """The statements of the node at position `top` of the program's body."""
         return _statements(_Same(self._program.body[top]), top)
 
 

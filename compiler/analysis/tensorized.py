@@ -78,7 +78,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNes
 
 
 def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
-    """Eliminate the nest's loops and, if possible, unrolled loops from the block's guard; Misfit if that is harmful."""
+    """Return the program without the nest's and, if possible, unrolled loops in the block's guard. Raises Misfit."""
     nest = {n.number for n in loops}
     unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
     if not any(c.form.variables() & (nest | unrolled) for c in block.guard):

@@ -25,7 +25,7 @@ def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
 
 
 def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
-    """Declare vdpbf16ps: each f32 accumulator of a vector adds two products of bf16; denormals count as zero."""
+    """Declare vdpbf16ps: each f32 accumulator of a vector of `bits` adds two products of bf16; denormals are zero."""
     return Intrinsic(
         name=name,
         axes=(NestAxis("j", bits // 32), NestAxis("k", 2)),

@@ -63,12 +63,12 @@ def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterato
 def _tile_transfer(
     name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str
 ) -> Intrinsic:
-    """Declare a move of an MMA tile between memory and the registers of a warp."""
+    """Declare a move of an MMA tile from `read` to `target`, one of them in memory, one in the registers of a warp."""
     return Intrinsic(name, axes, (read,), target, (("sm_75",),), mnemonic, form="matrix")
 
 
 def _sum(combiner: str) -> Intrinsic:
-    """Declare the reduction of 32 f32 numbers, one of each thread of a warp, by butterfly shuffles."""
+    """Declare the reduction by `combiner` of 32 f32 numbers, one of each thread of a warp, by butterfly shuffles."""
     parts, total = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",

@@ -73,7 +73,7 @@ class _Checker:
                 raise _refusal(access.op, access.buffer, f"its last lane is at {attained_range[1] + access.lanes - 1}")
 
     def _out_of_bounds_value(self, index: SSAValue, size: int) -> float | None:
-        """Return a value out of bounds that an index certainly attains; None if there is none."""
+        """Return a value outside [0, size) that an index certainly attains; None if there is none."""
         attained_range, (low, high) = self._attained_range(index), self.ranges.of(index)
         values: list[float] = [end for end in attained_range or () if not 0 <= end < size]
         values += [end for end in (low, high) if (low >= size or high < 0) and not isinf(end)]

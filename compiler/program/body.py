@@ -117,7 +117,8 @@ def to_block(
 ) -> Block:
     """Build a body that yields these expressions, one op for each distinct subexpression; argument n is read n.
 
-    `types` are the types of the reads; `index_op` and `yield_op` are the ops of the body's level, te or loop.
+    `types` are the types of the reads, `axes` the axes whose values occur; `index_op` and `yield_op` are the ops of the
+    body's level, te or loop.
     """
     block = Block(arg_types=types)
     emitted: dict[tuple[object, ...], Operation] = {}

@@ -26,7 +26,7 @@ def init_guard(block: Block) -> tuple[Condition, ...]:
 
 
 def init_block(program: Program, block: Block, label: str) -> Block:
-    """Build the block that sets a reduction's targets to the identity: over its spatial axes, under `init_guard`."""
+    """Build the init of a reduction as block `label`: it sets the targets to the identity over the spatial axes."""
     spatial = block.spatial
     zeros = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
     writes = tuple(

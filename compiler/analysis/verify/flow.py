@@ -40,7 +40,7 @@ class Flow(Spaces):
         self._assumptions: dict[tuple[Key, int], Claim] = {}
 
     def left(self, key: Key, use: Use) -> Content:
-        """The content of the cells immediately after a write or init, over the instances of its statement."""
+        """The content of the cells immediately after the write or init `use`, over the instances of its statement."""
         # S[i] with origin C[i]: final { C: { S[i] -> V[i] } }. The init I[i] of a sum: constant { 0: { I[i] } }.
         statement = self.statements[key]
         number = self.targets(key).index(use)
@@ -127,7 +127,7 @@ class Flow(Spaces):
             raise Unknown(f"the partial results of '{buffer}' that block '{key[0]}' copies could not be followed")
 
     def added(self, key: Key, use: Use) -> Content:
-        """The content that an update adds to its cells: contributions to elements of one buffer."""
+        """The content that the update `use` adds to its cells: contributions to elements of one buffer."""
         # S[i, k] adds into C[i], with origin C at [i, k]: partial { C: { S[i, k] -> K[i, k] } }.
         block, number = self.statements[key].block, self.targets(key).index(use)
         claim = self.claimed(key, number)

@@ -51,7 +51,7 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
 
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
-    """The map from instances to the contributions of one target, in the space of the origin's first target."""
+    """The map from instances to the contributions of target `number`, in the space of the origin's first target."""
     # Target 1 of an argmax holds { S[k] -> K1[k'] : k' < k }: { S[k] -> K0[k'] : k' < k }.
     contributions = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):
@@ -68,7 +68,7 @@ def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
 
 
 def _empty(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionSet:
-    """The instances at which a target holds, or gains, the identity."""
+    """The instances at which target `number` holds, or gains, the identity."""
     combiner = flow.statements[key].block.combiners[number]
     assert isinstance(combiner, Joint)
     return content.constant.get(combiner.identities[number], union_set())

@@ -126,7 +126,7 @@ class Spaces:
                     yield use.buffer, dim, beyond
 
     def before(self, key: Key, earlier: Key) -> isl.UnionMap:
-        """The map from the instances of a statement to those of another, or its own, that run before.
+        """The map from the instances of a statement to those of the statement `earlier` that run before.
 
         Of S[i, k] to its own: { S[i, k] -> S[i', k'] : i' < i or i' = i and k' < k }.
         """

@@ -89,7 +89,7 @@ def deferred_conditions(context: Context, block: Block, guard: Sequence[Conditio
 
 
 def _conditions_of_loop(context: Context, block: Block, inner: int) -> list[Condition]:
-    """Return a block's conditions that depend on an unrolled loop, at its current value; none for any other loop."""
+    """Return a block's conditions that depend on the unrolled loop `inner`, at its value; empty for another loop."""
     if inner not in context.values:
         return []
     values = context.values

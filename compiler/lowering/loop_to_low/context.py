@@ -169,8 +169,7 @@ class Context:
 
 
 def emit_under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
-    """Emit code in an scf.if on the conjunction of conditions that are the same in all lanes; without conditions, no
-    scf.if."""
+    """Emit code in an scf.if on the conjunction of `tests`, the same in all lanes; without tests, in no scf.if."""
     if not tests:
         emit()
         return

@@ -75,7 +75,7 @@ def module_symbols(function: FuncOp) -> list[str]:
 
 
 def declare_constants(constants: ConstantGlobals, function: FuncOp) -> None:
-    """Insert the globals in use before a function in its module."""
+    """Insert the declarations of the globals in use before a function in its module; erase unused references."""
     declarations = constants.declarations()
     if declarations:
         assert function.parent is not None

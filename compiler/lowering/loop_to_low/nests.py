@@ -102,7 +102,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 
 def _conditions_to_test(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
-    """Return the conditions to test around a node; not, inside the innermost loop, the ones that all its blocks defer."""
+    """Return the conditions to test around a node: inside the innermost loop not those that all its blocks defer."""
     if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     deferred = [deferred_conditions(context, block, testable) for block in blocks_in(node)]

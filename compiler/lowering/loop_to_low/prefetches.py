@@ -183,7 +183,7 @@ def _prefetch_loop(
 
 
 def _delinearize(context: Context, line: SSAValue, counts: Sequence[int]) -> list[int | SSAValue]:
-    """Emit the indices of a line in the merged dimensions from its number."""
+    """Emit the indices of a line in the merged dimensions, of extents `counts`, from its row-major number."""
     scopes, quotient = context.scopes, line
     indices: list[int | SSAValue] = []
     for d in range(len(counts) - 1, -1, -1):
@@ -221,8 +221,8 @@ def _delinearized(number: int, counts: Sequence[int]) -> list[int]:
 
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
-    """Return the windows of a buffer that a later iteration of a loop accesses, without duplicates; none for a buffer
-    that is allocated inside the loop."""
+    """Return the windows of a buffer that the iteration of `outer` further on by `ahead` accesses, without duplicates;
+    none for a buffer that is allocated inside the loop."""
     windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []

@@ -82,8 +82,8 @@ def evaluate(
 
 @dataclass
 class Expressions:
-    """The emission of scalar expressions: values by expression, and ops by operation and operands. `reads` are the
-    elements of constants among the reads, by their numbers."""
+    """The emitter of scalar expressions, which emits equal subexpressions once. `leaf` emits a read or an axis; `reads`
+    are the elements of constants, by the number of the read."""
 
     scopes: Scopes
     leaf: Callable[[Read | Index], SSAValue]

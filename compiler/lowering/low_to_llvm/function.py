@@ -102,7 +102,8 @@ class FunctionEmitter:
         self.externals.add(f"declare {type} @{name}({', '.join(parameters)}) {attributes}".rstrip())
 
     def call(self, type: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
-        """Declare a function; return the instruction that calls it on SSA values, which is not appended."""
+        """Declare a function; return the instruction that calls it on SSA values, which is not appended. `flags` are
+        fast-math flags, with a space after."""
         self.declare(llvm_type(type), name, [llvm_type(a.type) for a in arguments])
         return f"call {flags}{llvm_type(type)} @{name}({', '.join(self.typed(a) for a in arguments)})"
 

@@ -112,7 +112,7 @@ class _Region:
             self._iteration([*outer, index])
 
     def units(self, f: FunctionEmitter, counts: Sequence[str]) -> str:
-        """Emit the number of units, from the iterations of each loop."""
+        """Emit the number of units, from the number of iterations along each index of the loop."""
         if not self.is_elementwise:
             return _product(f, counts)
         if len(counts) > 1:
@@ -260,7 +260,8 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
-    """Emit a loop over [first, end), whose body is emitted in the context; the context gets the index."""
+    """Emit a loop over [first, end). Its body is emitted in the `with` body, which gets the index; `metadata` ends the
+    branch back."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")

@@ -117,7 +117,7 @@ def slot_offsets(block: Block) -> list[int]:
 
 
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
-    """Return the text of an internal function without a result, with `lines` as its body."""
+    """Return the text of an internal function without a result, with LLVM's `attributes` and `lines` as its body."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
 

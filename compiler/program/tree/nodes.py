@@ -256,7 +256,7 @@ class Nest:
 
     @cached_property
     def readers(self) -> dict[str, list[Block]]:
-        """The blocks that read each buffer, in order."""
+        """The blocks that read each buffer, in order, by the buffer's name; no entry for a buffer that none reads."""
         readers: dict[str, list[Block]] = {}
         for block in self.blocks.values():
             for name in block.sources:
@@ -265,7 +265,7 @@ class Nest:
 
     @cached_property
     def writers(self) -> dict[str, list[Block]]:
-        """The blocks that write each buffer, in order."""
+        """The blocks that write each buffer, in order, by the buffer's name; no entry for a buffer that none writes."""
         writers: dict[str, list[Block]] = {}
         for block in self.blocks.values():
             for name in block.targets:

@@ -112,12 +112,12 @@ class Program:
 
     @cached_property
     def readers(self) -> dict[str, list[Block]]:
-        """The blocks that read each buffer, in order."""
+        """The blocks that read each buffer, in order, by the name of every buffer."""
         return _gathered(self.buffers, [nest.readers for nest in self.nests])
 
     @cached_property
     def writers(self) -> dict[str, list[Block]]:
-        """The blocks that write each buffer, in order."""
+        """The blocks that write each buffer, in order, by the name of every buffer."""
         return _gathered(self.buffers, [nest.writers for nest in self.nests])
 
     def enclosing(self, key: Key) -> tuple[Loop, ...]:
