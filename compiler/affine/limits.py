@@ -71,7 +71,7 @@ def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
 
 
 def _magnitude(expr: AffineExpr, extents: Sequence[int]) -> int:
-    """Bound the magnitude of every intermediate value of an expression, evaluated as it is written."""
+    """Bound the magnitude of every intermediate value of an expression as written, for 0 <= d_i < extents[i]."""
     match expr:
         case AffineConstantExpr(value):
             return abs(value)

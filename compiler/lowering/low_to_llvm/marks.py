@@ -42,7 +42,7 @@ def loops_of(module: ModuleOp) -> list[LoopOp]:
 
 
 def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ()) -> str:
-    """Emit the LLVM IR text of a module, as `emit`, with the number of each instruction's innermost loop.
+    """Emit the LLVM IR text of a module, with the number of each instruction's innermost loop as debug location.
 
         br i1 %t, label %body, label %done
       ->

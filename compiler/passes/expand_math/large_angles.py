@@ -18,7 +18,7 @@ _TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0
 
 @dataclass(frozen=True)
 class ReducedAngle:
-    """An angle n pi / 2 + r: r, and n modulo 4 in the lowest bits."""
+    """An angle n pi / 2 + r; the two lowest bits of `quadrant` are n modulo 4."""
 
     r: Real
     quadrant: Bits
