@@ -127,8 +127,8 @@ class Operand(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint combiner of several results. operands: the accumulators, then the added values, one a result each;
-    results: the combined values, expressions of these."""
+    """A joint combiner of several results. operands: the accumulators, then the added values, one a result each.
+    identities: the neutral value of each result. results: the combined values, expressions of the operands."""
 
     operands: tuple[Operand, ...]
     identities: tuple[Const, ...]

@@ -160,7 +160,7 @@ conv1d_transpose, conv2d_transpose, conv3d_transpose = (for_rank(_transpose, ran
 
 def _extents(windows: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
     """Return the image extents of a transposed convolution's result; `extra` is output_padding. Raises TeError for an
-    extra that is not below the stride or the dilation, and for a result without elements."""
+    extra that is not below the larger of stride and dilation, and for a result without elements."""
     extents = []
     for d, span in enumerate(windows.spans()):
         before, after = windows.before[d], windows.after[d]

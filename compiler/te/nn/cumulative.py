@@ -81,7 +81,8 @@ class _Scan:
         return compute(self.x.shape, element, name)
 
     def in_blocks(self, name: str) -> Tensor:
-        """Compute the scan in stages: block totals, totals of the preceding blocks, scans within blocks, their sums."""
+        """Compute the scan in stages: block totals; totals of the blocks before each; scans within blocks, combined
+        with these."""
         extent, d = self.x.shape[self.dim], self.dim
         size = 1 << (extent.bit_length() + 1) // 2
         blocks = -(-extent // size)
