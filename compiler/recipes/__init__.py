@@ -10,15 +10,15 @@ gradient.py      gradients of convolutions' weights, taps and output channels in
 winograd.py      convolutions by Winograd's transforms
 channels_last.py convolutions with channels last: filters in lanes
 depthwise.py     depthwise and grouped convolutions by vectors of pixels: by_pixels
-convolution.py   the alternatives of a convolution, and their register tiles
+convolution.py   the rule of convolutions: their ways of reading an image, and the sizes of their register tiles
 implicit_gemm.py nests of convolutions: implicit_gemm, tiled_convolution, by_phases, pointwise, pointwise_by_filters
-parts.py         long reductions in parts, on threads or in the lanes of vectors: row_reduction
+reduction.py     any reduction: by multi-level tiles, in parts on threads or in the lanes of vectors: row_reduction
 thin.py          a large matrix times few vectors, read in its layout: dots, streams
 product.py       products by packed panels and register tiles: gebp, tiled_gebp, store_packed, apply_to_tiles
 tensor.py        products by declared dot products and tiles: quantised_gebp, tile_gebp
 moving.py        transposes by blocks in registers, pooling, and blocks that LLVM moves better: transposed, windows
 rows.py          softmax, norms and statistics: all that a row needs just before it: by_rows
-register_tile.py the nest of products and convolutions, and any reduction by multi-level tiles
+register_tile.py the nest of products, convolutions and other reductions
 elementwise.py   elementwise functions: elementwise
 gpu/             the recipes of GPUs
 
@@ -48,8 +48,8 @@ from compiler.recipes.implicit_gemm import (
 )
 from compiler.recipes.moving import transposed, windows
 from compiler.recipes.packing import copy_in_vectors, even, pack_panels
-from compiler.recipes.parts import row_reduction
 from compiler.recipes.product import Gebp, GebpTiles, apply_to_tiles, gebp, store_packed, tiled_gebp
+from compiler.recipes.reduction import row_reduction
 from compiler.recipes.rows import by_rows
 from compiler.recipes.steps import contiguous, operands
 from compiler.recipes.tensor import quantised_gebp, tile_gebp

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from math import prod
 
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
-from compiler.program.tree import Access, Block
-from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.program.tree import Access, Block, Program
 from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.register_tile import register_tile, vectors_of
-from compiler.recipes.sizes import pixel_tile, pixels_of
 from compiler.recipes.steps import by_axis, in_vectors, node_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
 
@@ -39,18 +36,8 @@ class LastWindow:
     strides: Mapping[int, int]
 
 
-def filters_in_lanes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule with filters in lanes for a dense or depthwise convolution that stores channels last."""
-    window = _window(draft, label)
-    if window is not None:
-        yield Alternative("filters in lanes", partial(_apply, label=label, window=window))
-
-
-def _window(draft: Draft, label: str) -> LastWindow | None:
-    """Return the reads of a convolution whose result is contiguous along filters; None for other blocks."""
-    block, program = draft.block(label), draft.schedule.program
-    if block.combiners != ("add",) or block.table is not None or len(block.reads) != 2 or block.spatial < 3:
-        return None
+def last_window(program: Program, block: Block) -> LastWindow | None:
+    """Return the reads of a convolution whose result is contiguous along filters; None for other sums of products."""
     k, w = block.spatial - 1, block.spatial - 2
     if step(program, block.writes[0], k) != 1 or block.axes[k].size < FEWEST:
         return None
@@ -76,32 +63,8 @@ def _slides(form: Linear, axis: int) -> bool:
     return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
 
 
-def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
-    s, after = draft.schedule, draft.consumer(label)
-    block = draft.block(label)
-    lanes = min(draft.lanes(label), block.axes[block.spatial - 1].size)
-    handle, sizes = s.get_block(label), _tiles(draft, block, window, lanes)
-    epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
-    draft.parallel(*channels_last(s, handle, epilogue, window, sizes, lanes))
-    return [label, *labels(after)]
-
-
-def _tiles(draft: Draft, block: Block, window: LastWindow, lanes: int) -> tuple[Size, Size]:
-    """Add the choices of a tile, and return its pixels and its vectors of filters. A depthwise tile uses at most a
-    quarter of the registers for accumulators, since neighbouring tiles read common elements twice."""
-    width, count = block.axes[block.spatial - 2].size, -(-block.axes[block.spatial - 1].size // lanes)
-    taps = prod(axis.size for axis in block.axes[block.spatial :])
-    if window.is_depthwise:
-        options = range(1, min(width, draft.machine.registers // 4) + 1)
-        best = min(options, key=lambda pixels: -(-width // pixels) * (pixels + 2))
-        return draft.choose(options, best, "pixels"), 1
-    counts = range(1, min(4, count) + 1)
-    pixels, vectors = pixel_tile(draft.machine, width, counts, count, taps)
-    return draft.choose(pixels_of(width), pixels, "pixels"), draft.choose(counts, vectors, "vectors")
-
-
 def channels_last(
-    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, sizes: tuple[Size, Size], lanes: int
+    s: Schedule, block: Handle, epilogue: Handle | None, window: LastWindow, sizes: tuple[Size, Size], lanes: int
 ) -> list[Handle]:
     """Schedule a convolution by register tiles of pixels of a row and vectors of filters; `sizes` are the numbers of
     both.
@@ -119,6 +82,8 @@ def channels_last(
     Source: `implicit_gemm`, without its transposes in registers.
     """
     pixel_count, vectors = sizes
+    if epilogue is None:
+        epilogue = s.cache_write(block)
     pad = s.pad(block, window.image.buffer) if window.image.where else None
     if pad is not None and not window.is_depthwise:
         copy_in_vectors(s, pad, lanes)

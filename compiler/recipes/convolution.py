@@ -1,16 +1,19 @@
-"""The alternatives of a convolution and their sizes: implicit GEMM, products over pixels, phases of strides."""
+"""The rule of convolutions: their ways of reading an image, and the sizes of the register tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import gcd, prod
+from typing import TypeAlias
 
 from compiler.affine.linear import Linear, variable
 from compiler.program.tree import Access, Block
-from compiler.recipes.depthwise import image_of, share_of
+from compiler.recipes.channels_last import LastWindow, channels_last, last_window
+from compiler.recipes.depthwise import PixelTiles, by_pixels, image_of, share_of
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.elementwise import is_costly
+from compiler.recipes.gradient import taps_in_registers
 from compiler.recipes.implicit_gemm import (
     ConvolutionTiles,
     PointwiseTiles,
@@ -23,7 +26,8 @@ from compiler.recipes.implicit_gemm import (
     tiled_convolution,
 )
 from compiler.recipes.sizes import evens, pixel_tile, pixels_of, product_tile, rows_of
-from compiler.schedule import Size
+from compiler.recipes.steps import sums_pairs
+from compiler.schedule import Handle, Size
 
 IDLE = {True: 1.2, False: 1.1}
 """The largest ratio of computed lanes to pixels for which pixels are in lanes; above it filters are. By whether the
@@ -32,33 +36,96 @@ FEWEST_TILES = 5
 """The fewest register tiles along filters for which packing a panel of pixels pays."""
 FEW_PANELS = 2
 """The most panels of pixels for which filters larger than L2 are read once for each panel."""
+MOST_UNROLLED = 180
+"""The most multiplications of a register tile with all taps unrolled, so that rows of the result share loads: more code
+compiles slowly. Twice as many if a tile covers the image, which is then read in place; half as many with a stride,
+since rows share fewer loads."""
+ROLLED = 1.3
+"""The time with a loop over taps relative to unrolled taps: 1.15 to 1.6 by measurement."""
+
+Nest: TypeAlias = Callable[[Draft, Block, Handle | None], Sequence[Handle]]
+"""A function that schedules a convolution and its epilogue, None for a copy, with the choices of its sizes; it returns
+the loops of which one may run on threads, the preferred first."""
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q], of one to three dimensions, by register
-    tiles of pixels of a row times vectors of filters.
+    """Yield schedules of a convolution of one to three dimensions by register tiles, in each way of reading its image:
 
-    There is no matrix of windows. The epilogue is computed on finished tiles. Weights are packed by chunks of channels,
-    or beforehand. A convolution of one tap has the alternatives of `by_preference` too; a transposed convolution with a
-    stride has only that of `by_phases`.
+        E[o, c, r, q] += A[n, c, h + r, w + q] * B[n, o, h, w]        gradient of weights: `taps_in_registers`
+        Y[n, h, w, k] += X[n, h*S + r, w*S + q, c] * W[k, c, r, q]    channels last, or depthwise: `_channels_last`
+        C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q]    M below the lanes: `_by_pixels`
+        C[n, o, h, w] += X[n, c, (h - r) floordiv S, ..] * W[c, o, h mod S + r, ..]    transposed: `_by_phases`
+        C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0]            one tap: `by_preference`
+        C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]            any other, and one tap: `_implicit_gemm`
+
+    There is no matrix of windows. The epilogue is computed on finished tiles. Weights of an implicit GEMM are packed by
+    chunks of channels, or beforehand.
     """
-    block = draft.block(label)
-    if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
+    yield from taps_in_registers(draft, label)
+    block, program = draft.block(label), draft.schedule.program
+    if not sums_pairs(block) or block.spatial < 3:
         return
-    if not 3 <= block.spatial <= 5 or len(block.axes) != 2 * block.spatial - 1:
+    if (window := last_window(program, block)) is not None:
+        yield _way("filters in lanes", label, partial(_channels_last, window=window))
+    image = image_of(block)
+    if image is not None and share_of(image) < draft.lanes(label) and _width(block) > 1:
+        yield _way("by vectors of pixels", label, _by_pixels)
+    if block.spatial > 5 or len(block.axes) != 2 * block.spatial - 1:
         return
     if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
         return
     if strides := strides_of_phases(block):
-        yield Alternative("by phases of the stride", partial(_by_phases, label=label, strides=strides))
+        yield _way("by phases of the stride", label, partial(_by_phases, strides=strides))
         return
     better, worse = by_preference(draft, label)
     yield from better
-    constant = block.reads[1].buffer in draft.schedule.program.constants
+    constant = block.reads[1].buffer in program.constants
     for beforehand in (constant, not constant):
         name = f"implicit gemm{', weights packed first' if beforehand else ''}"
-        yield Alternative(name, partial(_implicit_gemm, label=label, beforehand=beforehand))
+        yield _way(name, label, partial(_implicit_gemm, beforehand=beforehand), any_index=True)
     yield from worse
+
+
+def _way(name: str, label: str, nest: Nest, any_index: bool = False) -> Alternative:
+    return Alternative(name, partial(_apply, label=label, nest=nest, any_index=any_index))
+
+
+def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[str]:
+    """Schedule a convolution and its elementwise consumer; with `any_index` the consumer may read in another order,
+    such as one that stores channels last. Return the labels of both, and of blocks inlined into them."""
+    block, after = draft.block(label), draft.consumer(label)
+    if any_index:
+        readers = [reader for reader in draft.readers(label) if not reader.combiners and reader.label in draft.left]
+        after = readers[0] if len(readers) == 1 and readers[0].spatial == block.spatial else None
+    draft.parallel(*nest(draft, block, draft.handle(after)))
+    inlined = [name for name in draft.left if name not in draft.schedule.program.blocks]
+    return [*labels(block, after), *inlined]
+
+
+def _channels_last(draft: Draft, block: Block, epilogue: Handle | None, window: LastWindow) -> Sequence[Handle]:
+    """Schedule by `channels_last`. A depthwise tile uses at most a quarter of the registers for accumulators, since
+    neighbouring tiles read common elements twice."""
+    width, filters = (axis.size for axis in block.axes[block.spatial - 2 : block.spatial])
+    lanes = min(draft.lanes(block.label), filters)
+    sizes: tuple[Size, Size]
+    if window.is_depthwise:
+        options = range(1, min(width, draft.machine.registers // 4) + 1)
+        best = min(options, key=lambda pixels: -(-width // pixels) * (pixels + 2))
+        sizes = draft.choose(options, best, "pixels"), 1
+    else:
+        steps = prod(axis.size for axis in block.axes[block.spatial :])
+        sizes = _register_tile(draft, width, -(-filters // lanes), steps, fewest=1)[:2]
+    return channels_last(draft.schedule, draft.schedule.get_block(block.label), epilogue, window, sizes, lanes)
+
+
+def _by_pixels(draft: Draft, block: Block, epilogue: Handle | None) -> Sequence[Handle]:
+    s, lanes = draft.schedule, min(draft.lanes(block.label), 1 << (_width(block) - 1).bit_length())
+    return [by_pixels(s, s.get_block(block.label), epilogue, _pixel_tiles(draft, block, lanes), lanes)]
+
+
+def _width(block: Block) -> int:
+    """Return the number of pixels in a row of the result."""
+    return block.axes[block.spatial - 1].size
 
 
 def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
@@ -70,10 +137,8 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
         return [], []
     (filters,) = (access for access in block.reads if access is not image)
     constant = filters.buffer in draft.schedule.program.constants
-    over_pixels = Alternative("by vectors over rows of pixels", partial(_pointwise, label=label, image=image))
-    by_filters = Alternative(
-        "by vectors of filters, pixels packed", partial(_pointwise_by_filters, label=label, constant=constant)
-    )
+    over_pixels = _way("by vectors over rows of pixels", label, partial(_pointwise, image=image))
+    by_filters = _way("by vectors of filters, pixels packed", label, partial(_pointwise_by_filters, constant=constant))
     o, lanes = block.axes[1].size, draft.lanes(label)
     rows, vectors = product_tile(draft.machine, o, pixels, lanes)
     panels = -(-pixels // (vectors * lanes))
@@ -92,20 +157,15 @@ def _pixels(block: Block) -> int:
     return prod(axis.size for axis in block.axes[2 + tapped_dimensions(block) : block.spatial])
 
 
-def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
-    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
-    epilogue = draft.handle(after)
-    lanes = min(draft.lanes(label), _pixels(block))
+def _pointwise(draft: Draft, block: Block, epilogue: Handle | None, image: Access) -> Sequence[Handle]:
+    s, lanes = draft.schedule, min(draft.lanes(block.label), _pixels(block))
     tiles, before = _pointwise_tiles(draft, block, lanes), draft.producer(image.buffer)
     along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
     together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
-    scheduled = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
+    scheduled = pointwise(s, s.get_block(block.label), epilogue, tiles, lanes, together)
     if before is not None and together and draft.is_temporary(before.label) and not is_costly(before):
-        s.inline(s.get_block(before.label))
-    else:
-        before = None  # costly functions would be computed for idle lanes too
-    draft.parallel(scheduled.images, scheduled.panels)
-    return labels(block, after, before)
+        s.inline(s.get_block(before.label))  # costly functions would be computed for idle lanes too
+    return [scheduled.images, scheduled.panels]
 
 
 def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
@@ -118,50 +178,71 @@ def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
     return PointwiseTiles(rows, draft.choose(list(counts) or [1], vectors, "vectors"))
 
 
-def _pointwise_by_filters(draft: Draft, label: str, constant: bool) -> Sequence[str]:
-    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
-    epilogue = draft.handle(after)
+def _pointwise_by_filters(draft: Draft, block: Block, epilogue: Handle | None, constant: bool) -> Sequence[Handle]:
     o, c = block.axes[1].size, block.axes[block.spatial].size
-    lanes = min(draft.lanes(label), o)
+    lanes = min(draft.lanes(block.label), o)
     most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
     pixels, vectors, _ = _register_tile(draft, _pixels(block), -(-o // lanes), c)
     tiles = ConvolutionTiles(pixels, vectors, draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"))
-    scheduled = pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
-    draft.parallel(scheduled.panels, scheduled.rows)
-    return labels(block, after)
+    handle = draft.schedule.get_block(block.label)
+    scheduled = pointwise_by_filters(draft.schedule, handle, epilogue, tiles, lanes, constant)
+    return [scheduled.panels, scheduled.rows]
 
 
-def _implicit_gemm(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
-    s, block = draft.schedule, draft.block(label)
-    readers = [b for b in draft.readers(label) if not b.combiners and b.label in draft.left]
-    after = readers[0] if len(readers) == 1 and readers[0].spatial == block.spatial else None
+def _implicit_gemm(draft: Draft, block: Block, epilogue: Handle | None, beforehand: bool) -> Sequence[Handle]:
     image, filters = image_of(block), block.axes[1].size
     share = filters if image is None else share_of(image)  # of filters that read the same channels
-    lanes = gcd(share, draft.lanes(label)) if share < filters else min(draft.lanes(label), share)
-    epilogue, handle = draft.handle(after), s.get_block(label)
+    lanes = draft.lanes(block.label)
+    lanes = gcd(share, lanes) if share < filters else min(lanes, share)
+    s, handle = draft.schedule, draft.schedule.get_block(block.label)
     scheduled = tiled_convolution(s, handle, epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
-    draft.parallel(scheduled.panels, scheduled.rows)
-    return labels(block, after)
+    return [scheduled.panels, scheduled.rows]
 
 
-def _by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str]:
-    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+def _by_phases(draft: Draft, block: Block, epilogue: Handle | None, strides: Sequence[int]) -> Sequence[Handle]:
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
-    lanes = min(draft.lanes(label), o)
+    s, lanes = draft.schedule, min(draft.lanes(block.label), o)
     pixels, vectors, _ = _register_tile(draft, -(-w // strides[-1]), -(-o // lanes), c * taps_of(block))
-    epilogue = draft.handle(after)
-    scheduled = by_phases(s, s.get_block(label), epilogue, strides, ConvolutionTiles(pixels, vectors, c), lanes)
-    draft.parallel(scheduled.panels, scheduled.rows)
-    return labels(block, after)
+    tiles = ConvolutionTiles(pixels, vectors, c)
+    scheduled = by_phases(s, s.get_block(block.label), epilogue, strides, tiles, lanes)
+    return [scheduled.panels, scheduled.rows]
 
 
-def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0) -> tuple[Size, Size, int]:
+def _pixel_tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
+    """Add the choices of a tile for `by_pixels`. By default at most a quarter of the registers are accumulators, and
+    the vectors of a tile divide those of a row."""
+    count, most = -(-_width(block) // lanes), max(1, draft.machine.registers // 4)
+    vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
+    height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
+    image, taps = image_of(block), taps_of(block)
+    dense = image is not None and image.index[-1].coefficient(block.spatial - 1) == 1  # neighbours lie side by side
+    unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
+
+    def cost(rows: int) -> float:
+        """The relative cost of tiles of `rows` rows: padded rows, the start of each tile, and a loop over taps."""
+        rolled = taps * rows * vectors > unrolled
+        return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
+
+    fitting = range(1, min(height, max(1, most // vectors)) + 1)
+    fits_one_tile = dense and height * vectors <= 2 * most and count == vectors
+    rows = height if fits_one_tile and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
+    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8, 14) if n <= height] or [1], rows, "rows")
+    wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
+    tall, across = draft.schedule.value(high), draft.schedule.value(wide)
+    in_one_tile = tall >= height and across >= count
+    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile and dense else 1) * unrolled)
+
+
+def _register_tile(
+    draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0, fewest: int = 2
+) -> tuple[Size, Size, int]:
     """Add the choices of pixels in a tile, for rows of w pixels and `steps` reduction steps, and of vectors of filters,
-    at most `vectors` and divisors of `multiple` unless 0; return both choices and the preferred number of vectors."""
+    from `fewest` to `vectors` and divisors of `multiple` unless 0; return both choices and the preferred number of
+    vectors."""
     counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
     pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
     chosen = draft.choose(pixels_of(w), pixels, "pixels")
-    return chosen, draft.choose([n for n in counts if n > 1] or [1], preferred, "vectors"), preferred
+    return chosen, draft.choose([n for n in counts if n >= fewest] or [1], preferred, "vectors"), preferred
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:

@@ -2,74 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from compiler.affine.linear import Quotient
 from compiler.program.tree import Access, Block
-from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.implicit_gemm import taps_of
 from compiler.recipes.register_tile import register_tile, vectors_of
 from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
-
-MOST_UNROLLED = 180
-"""The most multiplications of a register tile with all taps unrolled, so that rows of the result share loads: more code
-compiles slowly. Twice as many if a tile covers the image, which is then read in place; half as many with a stride,
-since rows share fewer loads."""
-ROLLED = 1.3
-"""The time with a loop over taps relative to unrolled taps: 1.15 to 1.6 by measurement."""
-
-
-def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule with pixels in lanes of C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q],
-    with M below the lanes of a vector."""
-    block = draft.block(label)
-    if block.combiners != ("add",) or block.table is not None:
-        return
-    image = image_of(block)
-    if image is None or share_of(image) >= draft.lanes(label) or _pixels(block) < 2:
-        return
-    yield Alternative("by vectors of pixels", partial(_apply, label=label))
-
-
-def _pixels(block: Block) -> int:
-    """Return the number of pixels in a row of the result."""
-    return int(block.axes[block.spatial - 1].size)
-
-
-def _apply(draft: Draft, label: str) -> Sequence[str]:
-    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
-    lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
-    epilogue, handle = draft.handle(after), s.get_block(label)
-    draft.parallel(by_pixels(s, handle, epilogue, _tiles(draft, block, lanes), lanes))
-    return [label, *labels(after)]
-
-
-def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
-    """Add the choices of a tile for `by_pixels`. By default at most a quarter of the registers are accumulators, and
-    the vectors of a tile divide those of a row."""
-    count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
-    vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
-    height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
-    image, taps = image_of(block), taps_of(block)
-    dense = image is not None and image.index[-1].coefficient(block.spatial - 1) == 1  # neighbours lie side by side
-    unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
-
-    def cost(rows: int) -> float:
-        """The relative cost of tiles of `rows` rows: padded rows, the start of each tile, and a loop over taps."""
-        rolled = taps * rows * vectors > unrolled
-        return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
-
-    fitting = range(1, min(height, max(1, most // vectors)) + 1)
-    fits_one_tile = dense and height * vectors <= 2 * most and count == vectors
-    rows = height if fits_one_tile and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
-    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8, 14) if n <= height] or [1], rows, "rows")
-    wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
-    tall, across = draft.schedule.value(high), draft.schedule.value(wide)
-    in_one_tile = tall >= height and across >= count
-    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile and dense else 1) * unrolled)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from compiler.recipes.steps import (
     operands,
     own_loops,
     refusal,
+    sums_pairs,
     target_of,
     vectorize_rows,
 )
@@ -83,10 +84,10 @@ class Packing:
 def is_product(block: Block) -> bool:
     """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, in
     any layouts; m or n may have extent 1."""
-    if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
+    if not sums_pairs(block) or len(block.axes) < 3:
         return False
     m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
-    if [axis.is_reduce for axis in block.axes[m:]] != [False, False, True] or len(block.reads) != 2:
+    if [axis.is_reduce for axis in block.axes[m:]] != [False, False, True]:
         return False
     if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
         return False

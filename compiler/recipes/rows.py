@@ -12,7 +12,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import elementwise, is_costly, is_long, streamed_ways, vectors_in_turn
-from compiler.recipes.parts import row_reduction
+from compiler.recipes.reduction import row_reduction
 from compiler.recipes.steps import along, around, at_most, in_vectors, inside, node_of, refusal
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes

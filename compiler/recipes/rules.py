@@ -6,20 +6,16 @@ They are tried in order, each on the unscheduled blocks, in program order.
 from collections.abc import Mapping, Sequence
 
 from compiler.recipes.attention import shared_rows
-from compiler.recipes.channels_last import filters_in_lanes
 from compiler.recipes.convolution import convolution
-from compiler.recipes.depthwise import vectors_of_pixels
 from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.elementwise import chains, vectors
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
 from compiler.recipes.gpu.threads import on_threads, tiled_on_threads
 from compiler.recipes.gpu.warp import on_warps
-from compiler.recipes.gradient import taps_in_registers
 from compiler.recipes.moving import as_written, pooling, transposes
-from compiler.recipes.parts import partial_sums, sums_in_parts
 from compiler.recipes.product import packed_product
-from compiler.recipes.register_tile import tiled_reduction
+from compiler.recipes.reduction import sums_in_parts, tiled_reduction
 from compiler.recipes.rows import normalised_rows
 from compiler.recipes.thin import thin_product
 from compiler.recipes.winograd import transformed_tiles
@@ -27,11 +23,8 @@ from compiler.support.plugins import Extended
 
 _CPU_RULES: tuple[Rule, ...] = (
     shared_rows,
-    taps_in_registers,
     transformed_tiles,
     chains,
-    filters_in_lanes,
-    vectors_of_pixels,
     convolution,
     sums_in_parts,
     thin_product,
@@ -39,7 +32,6 @@ _CPU_RULES: tuple[Rule, ...] = (
     pooling,
     normalised_rows,
     tiled_reduction,
-    partial_sums,
     transposes,
     as_written,
     vectors,
@@ -61,4 +53,12 @@ GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
 RULES_OF: Mapping[str, Sequence[Rule]] = {"cpu": RULES, "gpu": GPU_RULES}
 """Map a family of machines to its rules."""
 
-__all__ = ["GPU_RULES", "RULES", "RULES_OF", "Alternative", "Draft", "Rule"]
+FORMER_NAMES: Mapping[str, str] = {
+    "filters_in_lanes": "convolution",
+    "partial_sums": "tiled_reduction",
+    "taps_in_registers": "convolution",
+    "vectors_of_pixels": "convolution",
+}
+"""Map the name of a former rule, which older scripts include, to the rule that has its ways."""
+
+__all__ = ["FORMER_NAMES", "GPU_RULES", "RULES", "RULES_OF", "Alternative", "Draft", "Rule"]

@@ -87,6 +87,11 @@ def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
     return list(zip(s.get_loops(block), s.program.enclosing(s.label(block)), strict=True))
 
 
+def sums_pairs(block: Block) -> bool:
+    """Return whether a block sums up values of two operands, without a gather, such as a product or a convolution."""
+    return block.combiners == ("add",) and len(block.reads) == 2 and block.table is None
+
+
 def split_loops(s: Schedule, block: Handle) -> tuple[list[Handle], list[Handle]]:
     """Return the loops around a block that bind spatial axes, and the other loops, which bind reduce axes only."""
     numbers = node_of(s, block).loops_of(reduce=False)

@@ -12,7 +12,7 @@ from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.packing import ROWS, require_sizes
 from compiler.recipes.register_tile import accumulate, register_tile, vectors_of
-from compiler.recipes.steps import axes_of, in_vectors, refusal, target_of
+from compiler.recipes.steps import axes_of, in_vectors, refusal, sums_pairs, target_of
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 4
@@ -58,7 +58,7 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def find_thin(program: Program, block: Block) -> Thin | None:
     """Match a block as a thin product; None for other blocks."""
-    if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None or not block.has_init:
+    if not sums_pairs(block) or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
         return None

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.sched import BlockType, SchedOp
 from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
-from compiler.recipes.rules import RULES_OF
+from compiler.recipes.rules import FORMER_NAMES, RULES_OF
 from compiler.schedule.include import MACHINE, IncludeOp, Inclusion, choice_names, plain_size, size_attribute
 from compiler.schedule.parameters import Handle
 from compiler.schedule.primitive import applies, primitive_of
@@ -121,11 +121,13 @@ def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
 
 
 def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
-    """Look up a recipe by its name. Raises ScheduleError if the machine's family has no such recipe."""
+    """Look up a recipe by its name, or by a former one. Raises ScheduleError if the machine's family has no such
+    recipe."""
     rules = {rule.__name__: rule for rule in RULES_OF[machine.family]}
-    if recipe not in rules:
+    rule = rules.get(recipe) or rules.get(FORMER_NAMES.get(recipe, ""))
+    if rule is None:
         raise ScheduleError(unknown("recipe", recipe, list(rules), "; a plugin that has it is not loaded"), "include")
-    return rules[recipe]
+    return rule
 
 
 def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:

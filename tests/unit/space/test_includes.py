@@ -10,7 +10,7 @@ import pytest
 from compiler.database.outcome import Outcome
 from compiler.database.replay import plan_record, replay
 from compiler.driver.building import source_of
-from compiler.recipes.rules import GPU_RULES, RULES
+from compiler.recipes.rules import FORMER_NAMES, GPU_RULES, RULES
 from compiler.report.importance import decisions_of
 from compiler.schedule.python import as_python
 from compiler.space.derivation import derive
@@ -83,6 +83,17 @@ def test_a_recipe_is_included_from_python() -> None:
         "packed_product", t.get_block("C"), {"rows": 5}, way="gebp b, applied to tiles"
     )  # no option of the search
     assert "i.2 = 5 unrolled" in outline(t.program) and t.verify()
+
+
+def test_a_former_name_includes_the_recipe_that_has_its_ways() -> None:
+    x, w = te.placeholder((1, 8, 9, 9), name="X"), te.placeholder((8, 1, 3, 3), name="W")
+    s = Schedule(te.function("f", [x, w], te.nn.depthwise_conv2d(x, w, name="C")))
+    t = s.fork()[0]
+    s.include("vectors_of_pixels", "C", way="by vectors of pixels")
+    t.include("convolution", "C", way="by vectors of pixels")
+    assert outline(s.program) == outline(t.program) and s.verify()
+    assert {*FORMER_NAMES.values()} <= {rule.__name__ for rule in RULES}
+    assert not {*FORMER_NAMES} & {rule.__name__ for rule in RULES}
 
 
 @pytest.mark.parametrize(

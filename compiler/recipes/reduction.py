@@ -1,4 +1,4 @@
-"""Reductions in parts that are combined at the end: on several threads, and in the lanes of vectors."""
+"""Reductions: in parts on several threads, by register tiles, and in vectors of partial results."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from functools import partial
 from math import prod
 
 from compiler.analysis.order import step
+from compiler.analysis.rows import streams
 from compiler.program.tree import Block
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.recipes.elementwise import vectors_in_turn
 from compiler.recipes.register_tile import register_tile, result_column
+from compiler.recipes.sizes import evens
 from compiler.recipes.steps import along, at_most, in_vectors, nest, split_loops
 from compiler.recipes.thin import find_thin
 from compiler.schedule import Handle, Schedule, Size
@@ -94,17 +96,62 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
     s.vectorize(vector)
 
 
-def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of a reduction in vectors of partial results, along a reduce axis along which all operands are
-    contiguous or constant."""
+def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
+    """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes; and
+    in vectors of partial results, along a reduce axis along which all operands are contiguous or constant.
+
+    Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
+    """
     block = draft.block(label)
-    if not block.combiners or len(block.combiners) != 1:
-        return
-    program, axes = draft.schedule.program, range(block.spatial, len(block.axes))
-    beside = [n for n in axes if block.reads and all(step(program, access, n) in (0, 1) for access in block.reads)]
-    long = [n for n in beside if block.axes[n].size >= 2 * draft.lanes(label)]
-    if long and prod(block.axes[n].size for n in axes) > SHORT * draft.lanes(label):
-        yield Alternative("partial sums", partial(_partial_sums, label=label, axis=long[-1]))
+    if block.table is None and block.combiners and any(axis.size > 1 for axis in block.axes[: block.spatial]):
+        if streams(block):  # what reads each element once gains nothing from tiles
+            yield Alternative("as written", partial(in_order, label=label))
+        for cut in (False, True):
+            if not cut or any(axis.size > 1 and axis.is_reduce for axis in block.axes):
+                yield Alternative(f"tiles {'SRSRS' if cut else 'SRS'}", partial(_tile_all, label=label, cut=cut))
+    if (axis := _summed_axis(draft, block)) is not None:
+        yield Alternative("partial sums", partial(_partial_sums, label=label, axis=axis))
+
+
+def _summed_axis(draft: Draft, block: Block) -> int | None:
+    """Return the last reduce axis of at least two vectors along which all operands are contiguous or constant; None for
+    a reduction of fewer than SHORT vectors in all, or of several results."""
+    if len(block.combiners) != 1 or not block.reads:
+        return None
+    program, lanes, axes = draft.schedule.program, draft.lanes(block.label), range(block.spatial, len(block.axes))
+    long = [
+        n for n in axes if block.axes[n].size >= 2 * lanes and all(step(program, a, n) in (0, 1) for a in block.reads)
+    ]
+    return long[-1] if long and prod(block.axes[n].size for n in axes) > SHORT * lanes else None
+
+
+def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
+    """Tile a reduction: the loop along which the result is contiguous is vectorized, the last two other spatial loops
+    are tiled and unrolled."""
+    s, lanes = draft.schedule, draft.lanes(label)
+    handle = s.get_block(label)
+    spatial, reduce = split_loops(s, handle)
+    if not spatial or not reduce:
+        return [label]
+    column = result_column(s, handle, spatial)
+    sizes: dict[Handle, Sequence[Size]] = {} if column is None else {column: [min(lanes, s.extent(column))]}
+    unrolled = [loop for loop in spatial if loop is not column]
+    for loop in unrolled[-2:]:
+        sizes[loop] = [draft.choose([r for r in range(1, 9) if r <= s.extent(loop)], 4, "tile")]
+    around = [*unrolled, *([] if column is None else [column])]
+    tile = around[max(0, len(unrolled) - 2) :]
+    if cut:
+        extent = s.extent(reduce[0])
+        sizes[reduce[0]] = [draft.choose(evens(extent, 1, min(extent, 4), 512), 64, "chunk")]
+        around.insert(1, reduce[0])
+    tiled = register_tile(s, around, reduce, tile, sizes)
+    for loop in tiled.tile[:-1] if column is not None else tiled.tile:
+        s.unroll(loop)
+    if column is not None:
+        s.vectorize(tiled.tile[-1])
+    s.decompose_reduction(handle, tiled.reduction[0])
+    draft.parallel(tiled.around[0])
+    return [label]
 
 
 def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
