@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
@@ -15,7 +15,7 @@ from types import ModuleType
 import strata
 from strata import te
 from strata.targets import CKernel, CudaKernel, Kernel, Timing
-from tools.operator_examples import example
+from tools import operator_examples, recipe_examples
 
 PROPERTIES = (property, cached_property)
 GIVEN = (Kernel, CudaKernel, CKernel, Timing)
@@ -116,7 +116,7 @@ def _nn() -> Iterator[str]:
         yield f"## {module.rpartition('.')[2].capitalize()}"
         for name in names:
             yield from entry(f"te.nn.{name}", getattr(te.nn, name), 3)
-            yield f"```pycon\n{example(name)}\n```"
+            yield f"```pycon\n{operator_examples.example(name)}\n```"
 
 
 def names(module: ModuleType) -> dict[str, object]:
@@ -125,13 +125,12 @@ def names(module: ModuleType) -> dict[str, object]:
     return {name: value for name, value in values.items() if not isinstance(value, ModuleType) and name[0] != "_"}
 
 
-def _entries(module: ModuleType) -> Callable[[], Iterator[str]]:
-    def every() -> Iterator[str]:
-        for name, value in names(module).items():
-            if inspect.isclass(value) or inspect.isroutine(value):
-                yield from entry(f"{module.__name__}.{name}", value)
-
-    return every
+def _entries(module: ModuleType) -> Iterator[str]:
+    for name, value in names(module).items():
+        if inspect.isclass(value) or inspect.isroutine(value):
+            yield from entry(f"{module.__name__}.{name}", value)
+            if module is strata.recipes and (text := recipe_examples.example(name)):
+                yield f"```pycon\n{text}\n```"
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
@@ -141,7 +140,7 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
 
 def _page(name: str, module: ModuleType) -> Page:
     head = str(module.__doc__).partition("\n\n")[0]
-    return Page(module.__name__, head, _entries(module))
+    return Page(module.__name__, head, partial(_entries, module))
 
 
 PAGES = {name: _page(name, module) for name, module in _modules()} | {

@@ -98,6 +98,9 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
     6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
     of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped if
     the keys and values of a head exceed half of an L2 of 2 MiB.
+
+    >>> strata.recipes.attention_tiles(length=4096, depth=80)
+    AttentionTiles(mr=5, nr=80, lanes=16, group=4)
     """
     vectors = -(-depth // lanes)
     columns = max(4, even(depth, 6 * lanes, lanes)) if vectors > 4 else 4

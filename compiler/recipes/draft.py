@@ -25,6 +25,12 @@ class Draft:
     left: the labels of the program's blocks that no rule has scheduled, in program order. panels: map each temporary
     stored in panels of rows to the rows of a panel; consumers read it as packed. kept: handles that a template uses
     after the rules; copies of the draft have their own.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> draft = strata.recipes.Draft(s, strata.targets.MACHINES["avx2"], threads=1, left=("B",))
+    >>> draft.lanes("B"), draft.is_temporary("B"), s.value(draft.choose([2, 4, 8], wanted=5, name="vectors"))
+    (8, False, 4)
     """
 
     schedule: Schedule
@@ -163,6 +169,9 @@ class Alternative:
     labels of the blocks that it scheduled; if it raises ScheduleError, the draft is dropped.
 
     optional: whether the search may also leave the block to later rules; False if an alternative has to be taken.
+
+    >>> strata.recipes.Alternative("as written", lambda draft: ["C"]).optional
+    True
     """
 
     name: str

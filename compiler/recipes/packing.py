@@ -111,7 +111,11 @@ def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> N
 
 def even(extent: int, tile: int, register: int) -> int:
     """Return the number of register tiles in a cache tile of at most `tile` elements, if an extent is evenly divided
-    among the fewest cache tiles. even(100, 48, 8) is 5: 13 register tiles in 3 cache tiles of 5, 5 and 3."""
+    among the fewest cache tiles: 13 register tiles of 8 in 3 cache tiles of 5, 5 and 3.
+
+    >>> strata.recipes.even(100, 48, 8)
+    5
+    """
     count = -(-extent // register)
     groups = -(-count // max(1, tile // register))
     return -(-count // groups)

@@ -50,7 +50,13 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
 
 
 def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
-    """Return the names of the buffers that a block reads, in the order of its operands."""
+    """Return the names of the buffers that a block reads, in the order of its operands.
+
+    >>> A, B = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="B")
+    >>> s = Schedule(te.function("f", [A, B], te.nn.matmul(A, B, name="C")))
+    >>> strata.recipes.operands(s, s.get_block("C"))
+    ('A', 'B')
+    """
     return node_of(s, block).sources
 
 

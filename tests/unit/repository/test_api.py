@@ -19,7 +19,7 @@ import pytest
 
 import strata
 from compiler import recipes
-from tools import operator_examples
+from tools import operator_examples, recipe_examples
 
 ROOT = Path(__file__).parents[3]
 API = {"strata": strata} | {f"strata.{name}": import_module(f"strata.{name}") for name in strata.MODULES}
@@ -185,6 +185,13 @@ def test_the_example_of_an_operator_runs(name: str) -> None:
     assert f">>> te.nn.{name}(" in text and faults(test) == []
 
 
+@pytest.mark.parametrize("name", recipes.__all__)
+def test_the_example_of_a_recipe_runs(name: str) -> None:
+    text = recipe_examples.example(name)
+    names = {"recipes": recipes, "Schedule": strata.Schedule, "strata": strata, "te": strata.te}
+    assert faults(doctest.DocTestParser().get_doctest(f"{text}\n", names, name, None, None)) == []
+
+
 def faults(test: doctest.DocTest) -> list[str]:
     """What an example prints instead of what stands there."""
     texts: list[str] = []
@@ -194,7 +201,7 @@ def faults(test: doctest.DocTest) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted({*described()} - {*WITHOUT}))
 def test_each_name_has_an_example(name: str) -> None:
-    assert name in examples() or name.startswith("strata.recipes."), name
+    assert name in examples() or recipe_examples.example(name.removeprefix("strata.recipes.")), name
 
 
 @pytest.mark.doors
