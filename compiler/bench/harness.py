@@ -178,7 +178,7 @@ def _measure(measurement: Measurement, contenders: Sequence[Contender], watch: W
 
 
 def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
-    """Probe the ceiling for PROBE seconds, after the threads of other libraries have stopped spinning."""
+    """Add a probe of the ceiling of PROBE seconds, taken when threads of other libraries have stopped spinning."""
     settle(lambda: ceiling.probe(0.0), measurement.settings.threads)
     measurement.probes.append(ceiling.probe(PROBE))
 

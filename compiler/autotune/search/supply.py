@@ -99,7 +99,7 @@ class Supply:
         return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
 
     def _left(self, pool: Pool, tried: Container[Candidate]) -> Pool:
-        """The untried candidates of an enumerated space, after requesting the features of deferred ones again."""
+        """Add deferred candidates that are feasible by now to an enumerated space, and return its untried ones."""
         while True:
             sifted = self._resift(self._later)
             self.everything = pool = pool + sifted.feasible

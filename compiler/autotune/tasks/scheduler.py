@@ -144,7 +144,7 @@ class _Tasks:
         return SHORT if trials is None else max(1, min(SHORT, trials // (2 * len(self.runs))))
 
     def choose(self, name: str, most: int | None = None) -> None:
-        """Choose the next batch of a task, at most `most` candidates, and update its account with the promise."""
+        """Choose the next batch of a task, at most `most` candidates; update its account, and report."""
         run, account = self.runs[name], self.accounts[name]
         account.seconds = self.seconds(name)
         run.choose(most)
