@@ -97,7 +97,7 @@ def with_policy(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
 
 
 def to_code(module: ModuleOp, level: str, policy: str) -> None:
-    """Lower a module from a level to the input of LLVM emission, in place."""
+    """Lower a module from a level to the input of LLVM emission under a floating-point policy, in place."""
     run(_context(), module, passes_from(level, policy))
 
 

@@ -51,8 +51,8 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 
 def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
     """Return a kernel's launch: along each dimension the largest extent of a loop bound to it. Raises LoweringError
-    for block loops inside other loops, for blocks of a stage on different threads, and for loops that a kernel cannot
-    have."""
+    for parallel loops, block loops inside other loops, stages that are empty, allocate shared memory or have blocks on
+    different threads, and for warp intrinsics in loops over x or with other than 32 threads along x."""
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     loops = loops_in(kernel)
     for loop in loops:
