@@ -88,7 +88,7 @@ def _ours(
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
-    """Bind our kernel under the best tuned script in the database; if `prepared`, weights are constants of the task."""
+    """Bind our kernel by its best records, with constant weights if `prepared`. Raises InputError without a record."""
     from compiler.autotune.task import SearchTask
 
     constants, given = _divided(workload, prepared, inputs)

@@ -47,7 +47,7 @@ class MemoryPlan:
 
 
 def memory_of(main: Main) -> MemoryPlan:
-    """Plan the memory of a main function's run, as for its machine code."""
+    """Plan the offsets of the temporaries that a main function uses, as its machine code has them."""
     used: dict[str, list[int]] = {}
     for number, step in enumerate(main.steps):
         for name in (*step.reads, *step.writes):

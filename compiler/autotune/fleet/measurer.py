@@ -197,7 +197,7 @@ class Fleet:
         return TIME in member.resources and member.facts is not None and member.facts.machine == self.machine
 
     def _why(self) -> str:
-        """The reasons for which workers get no jobs, as text."""
+        """The reasons for which workers get no jobs, and the machine models of the trusted ones, as text."""
         refused = [
             f"{member.name}: {member.refusal}" for member in self.cluster.members.values() if member.refusal is not None
         ]

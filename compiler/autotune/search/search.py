@@ -59,9 +59,10 @@ class Search:
 
     Its phases: the space's defaults and a random start, spread over the sketches; rounds in which the model scores
     thousands of candidates, drawn and mutated from good ones; at the end of the budget, or after `descend()`, the
-    neighbours of the best until none of them is better. A candidate is proposed at most once; `leaders` returns those
-    to measure again. Infeasible candidates are counted, never proposed. `warm_starts` are trials of earlier tasks. They
-    rank candidates before the first trials of this task, and then as long as they rank better than chance.
+    neighbours of the best until none of them is better. A candidate is proposed once, unless `release` forgets it;
+    `leaders` returns those to measure again. Infeasible candidates are counted, never proposed. `warm_starts` are
+    trials of earlier tasks. They rank candidates before the first trials of this task, and then as long as they rank
+    better than chance.
 
     The design follows Ansor (Zheng et al., 2020): a learned model ranks, evolution proposes, a share stays random.
     Raises InputError for options out of range, a candidate that is not of the space, and warm starts whose features
