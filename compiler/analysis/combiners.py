@@ -12,7 +12,7 @@ from compiler.support.errors import StrataError
 
 
 class CombinerError(Refusal, StrataError):  # type: ignore[misc]  # whose op is any object
-    """A joint reduction whose region is no combiner: a refusal of the verifier, and an error of the user."""
+    """The error for a joint reduction whose region is no combiner; a VerifyException and a StrataError."""
 
 
 def check_combiners(module: ModuleOp) -> None:

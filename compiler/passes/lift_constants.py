@@ -44,8 +44,8 @@ class LiftConstantsPass(ModulePass):
 
 
 def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict[str, Array]:
-    """Turn a te function's constants of more than `max_inline` bytes into trailing arguments, in place. Return the
-    elements of all constant arguments, by name.
+    """Turn a te function's constants of more than `max_inline` bytes into trailing arguments, in place; splat constants
+    that only computes read stay. Return the elements of all constant arguments, by name.
 
     >>> f = te.function("f", [], te.nn.relu(te.constant(np.arange(2048.0), name="W")))
     >>> arrays = strata.passes.lift_constants(strata.dialects.find_function(f.module))

@@ -136,7 +136,8 @@ def _is_promotable(body: _LoopAccesses, group: list[LowAccess]) -> bool:
 
 
 def _uses_masked_lanes_only(load: LowAccess) -> bool:
-    """Return whether only stores under the same mask use the result of a masked load; true for any other access."""
+    """Return whether the result of a masked load, and all that elementwise ops compute from it, is used by stores under
+    the same mask only; true for any other access."""
     if load.mask is None or load.is_store:
         return True
     pending: list[SSAValue] = [load.op.results[0]]

@@ -44,7 +44,7 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply:
-    """Result number `result` of the scalar operation `kind` on operands.
+    """Result number `result` of the scalar operation `kind` on operands; `types` are those of all its results.
 
     >>> A = te.placeholder((4,), name="A")
     >>> (value,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"].body

@@ -30,7 +30,7 @@ def join(table: dict[Index, Found], key: Index, points: Found) -> None:
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances that lack the needed element: they find its partial sums, another element, an unknown or nothing."""
+    """Instances without the needed element: they find its partial sums, another element, unknown values or nothing."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet
