@@ -143,7 +143,7 @@ class Spaces:
         return union
 
     def sample(self, instances: isl.UnionSet, key: Key) -> str:
-        """The lexicographically first instance of a statement in a set, as text; "an instance" if isl finds no point."""
+        """The lexicographically first instance of a statement in a set, as text; "an instance" if isl finds none."""
         point = instances.lexmin().sample_point()
         if point.is_void():
             return "an instance"

@@ -41,7 +41,7 @@ class Wanted:
 
     @property
     def access(self) -> Access | None:
-        """The access that the expression reads; None if it is no read."""
+        """The access that the expression reads; None if the expression is no read, and for a gather's table."""
         if isinstance(self.node, body.Read) and self.node.position < len(self.block.reads):
             return self.block.reads[self.node.position]
         return None
