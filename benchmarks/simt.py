@@ -11,7 +11,7 @@ import numpy as np
 
 import compiler
 from compiler import recipes, te
-from compiler.pipeline import lower_to_kernels
+from compiler.pipeline.loops import lower_to_kernels
 from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.targets import simt

@@ -9,11 +9,13 @@ from compiler.support.deferral import lazy_names
 if TYPE_CHECKING:
     from compiler.driver.building import build
     from compiler.frontends.torch import from_torch
-    from compiler.pipeline import from_onnx, lower
+    from compiler.pipeline.loops import lower
+    from compiler.pipeline.models import from_onnx
 
 
 __version__ = "0.1.0"
 __all__ = ["build", "from_onnx", "from_torch", "lower"]
 __getattr__ = lazy_names(
-    __name__, {"build": "driver", "from_onnx": "pipeline", "from_torch": "frontends.torch", "lower": "pipeline"}
+    __name__,
+    {"build": "driver", "from_onnx": "pipeline.models", "from_torch": "frontends.torch", "lower": "pipeline.loops"},
 )

@@ -185,7 +185,7 @@ def own_passes() -> list[str]:
     """Return the names of pipelines, of our passes and of xDSL's passes, in this order."""
     from xdsl.transforms import get_all_passes
 
-    return [*load("compiler.pipeline:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
+    return [*load("compiler.pipeline.passes:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
 
 
 def own_dialects() -> list[str]:

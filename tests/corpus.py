@@ -24,11 +24,12 @@ from compiler.bench.schedules import scheduled
 from compiler.bench.workloads import PRESETS, find
 from compiler.driver import build_as_written
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import parse, passes_from, run
+from compiler.pipeline.to_llvm import passes_from
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.te import Function
 from compiler.types.machines import host
+from strata.passes import parse, run
 from tests.operators import CASES
 from tests.random_programs import program
 from tests.random_scripts import Walker

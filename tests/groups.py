@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler import te
 from compiler.dialects.functions import find_function
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 
 
 def private(name: str, function: te.Function) -> FuncOp:

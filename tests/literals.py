@@ -15,7 +15,8 @@ from compiler import te
 from compiler.graph.canonical import canonicalize
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
-from compiler.pipeline import lower, lower_to_kernels, parse
+from compiler.pipeline.loops import lower, lower_to_kernels
+from compiler.pipeline.source import parse
 from compiler.targets import simt
 from compiler.types.elements import DTYPES, is_float, limits
 from tests.bitwise import same_bits

@@ -12,7 +12,7 @@ import compiler
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
 from compiler.intrinsics import INTRINSICS
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.te import Function
 from compiler.types.machines import host

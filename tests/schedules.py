@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import te
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse_passes, run
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.universe import context
+from strata.passes import parse_passes, run
 from tests.operators import inputs
 
 

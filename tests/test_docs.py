@@ -13,7 +13,7 @@ import pytest
 from compiler.__main__ import main
 from compiler.examples import FILES as EXAMPLES
 from compiler.opt import main as strata_opt
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.schedule.primitives import PRIMITIVES
 from examples import primitives as examples
@@ -197,7 +197,7 @@ def test_outputs_are_refreshed() -> None:
 
 @pytest.mark.parametrize("name", [p.name for p in docs.found()])
 def test_the_pass_on_a_page_has_these_options(name: str) -> None:
-    from compiler.pipeline import parse_passes
+    from compiler.pipeline.parser import parse_passes
 
     shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text())
     if shown is None:

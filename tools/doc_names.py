@@ -198,7 +198,7 @@ def dashed() -> set[str]:
     from compiler import universe
     from compiler.__main__ import COMMANDS
     from compiler.alternatives import LAWS
-    from compiler.pipeline import PIPELINES
+    from compiler.pipeline.passes import PIPELINES
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {*universe.pass_names(), *get_all_passes(), *PIPELINES, *LAWS, *COMMANDS}

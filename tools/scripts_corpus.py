@@ -22,7 +22,7 @@ from benchmarks.networks import Network
 from compiler import te
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import PRESETS, find
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError

@@ -16,7 +16,7 @@ from benchmarks.equal_programs.__main__ import in_turns
 from benchmarks.equal_programs.family import Spelled
 from compiler import te
 from compiler.bench import schedules
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
 from compiler.types.machines import host

@@ -24,7 +24,8 @@ from compiler.driver.parts.partition import Partition, alternatives
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.model import Imported
 from compiler.graph.user_names import program_with_user_names, script_with_user_names
-from compiler.pipeline import import_model, parse
+from compiler.pipeline.models import import_model
+from compiler.pipeline.source import parse
 from compiler.program.tree import Program
 from compiler.recipes.rules import RULES_OF, Rule
 from compiler.schedule import Schedule

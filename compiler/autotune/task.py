@@ -25,7 +25,7 @@ from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.opt.diagnostics import PROGRAM_ERRORS
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.tree import Buffer
 from compiler.program.write import write
 from compiler.schedule import Schedule

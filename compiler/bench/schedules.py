@@ -13,7 +13,7 @@ from math import prod
 
 from compiler import recipes
 from compiler.bench.workload import Workload
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.recipes import sizes
 from compiler.recipes.product import AHEAD
 from compiler.recipes.sizes import depth, width

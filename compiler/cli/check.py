@@ -79,7 +79,7 @@ def _check(options: argparse.Namespace, steps: Steps) -> int:
     from compiler.driver.reference.cases import reference
     from compiler.driver.reference.subject import Subject
     from compiler.driver.reference.tolerance import fault
-    from compiler.pipeline import lower, lower_to_kernels, without_bindings
+    from compiler.pipeline.loops import lower, lower_to_kernels, without_bindings
     from compiler.targets.launches import read_host_function
     from compiler.targets.registry import gpu_of
     from compiler.targets.simt import run as simulated

@@ -265,7 +265,7 @@ def _record_text(record: Record, options: argparse.Namespace) -> str:
 def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
     """The script of a record; in the mode `steps` with all steps of the recipes that it includes; with `--names` under
     the names of that program. Raises InputError for a script that does not apply."""
-    from compiler.pipeline import parse
+    from compiler.pipeline.source import parse
 
     replayed = _replay_record(record, options).script
     script = replayed if options.mode == "steps" else parse(record.script, "the script")

@@ -132,7 +132,7 @@ def _group_data(group: Group) -> dict[str, Any]:
     bytes."""
     from compiler.analysis.cost import total_flops
     from compiler.dialects.functions import find_function
-    from compiler.pipeline import lower
+    from compiler.pipeline.loops import lower
     from compiler.program.read import read
     from compiler.types.elements import element_bytes
 
@@ -185,7 +185,7 @@ def _scripted(x: object, options: argparse.Namespace) -> object:
         return x
     from compiler import universe
     from compiler.passes.schedule.script import ApplySchedulePass
-    from compiler.pipeline import lower
+    from compiler.pipeline.loops import lower
 
     module = lower(x)
     ApplySchedulePass(options.script, options.function, options.seed or 0).apply(universe.context(), module)

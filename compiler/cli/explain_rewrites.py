@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from compiler.driver.parts.groups import te_module
     from compiler.graph.grouping import is_group
     from compiler.graph.read import read
-    from compiler.pipeline import program_and_constants
+    from compiler.pipeline.models import program_and_constants
 
     try:
         written, weights = program_and_constants(program.selected(options), None)

@@ -37,7 +37,7 @@ def shape_argument(parser: argparse._ActionsContainer) -> None:
 def model_of(name: str, shapes: Shapes) -> Imported | None:
     """Import the ONNX file `name` with extents and shapes; None for any other name. Raises InputError for a model that
     cannot be imported, a name that is bound twice, and shapes without an ONNX file."""
-    from compiler.pipeline import from_onnx, is_model
+    from compiler.pipeline.models import from_onnx, is_model
 
     if not is_model(name):
         if shapes:

@@ -42,7 +42,7 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
     """The verified module of an MLIR file, of standard input (-), or of an ONNX model with these shapes. Raises
     InputError, ParseError or VerifyException."""
-    from compiler.pipeline import parse
+    from compiler.pipeline.source import parse
 
     model = model_of(name, shapes)
     return parse(read(name), "<stdin>" if name == "-" else name) if model is None else model.function.module
@@ -63,7 +63,7 @@ def whole(program: object, policy: str = "contract", error: float | None = None)
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition
-    from compiler.pipeline import program_and_constants
+    from compiler.pipeline.models import program_and_constants
     from compiler.types.machines import host
 
     function, constants = program_and_constants(program, None)

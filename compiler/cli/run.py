@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result, else
     0. Results of a program below te are not compared."""
     from compiler.driver import build_unit
-    from compiler.pipeline import level_of, module_of
+    from compiler.pipeline.source import level_of, module_of
 
     selected = parse_file(options)
     module = module_of(selected)
@@ -141,7 +141,7 @@ def _expected(
     """Compute the expected results, of a model by ONNX's reference evaluator, of a te program by ours in float64; None
     for a program below te."""
     from compiler.interpret.te import evaluate
-    from compiler.pipeline import level_of
+    from compiler.pipeline.source import level_of
 
     if is_model:
         return expected(file, inputs)

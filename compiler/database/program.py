@@ -26,7 +26,7 @@ def program_of(x: object, name: str | None = None) -> str:
     Small constants are included with their elements, large ones with their shapes only. Raises InputError for the low
     level and for several functions without `name`, xDSL's ParseError and VerifyException for invalid text.
     """
-    from compiler.pipeline import lower
+    from compiler.pipeline.loops import lower
 
     return text_of(find_function(lower(x), name))
 

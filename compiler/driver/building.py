@@ -15,7 +15,6 @@ from typing import Any, Literal, overload
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 
-from compiler import pipeline
 from compiler.alternatives import Conditions
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.database.record import Record
@@ -33,6 +32,9 @@ from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Scheduled
+from compiler.pipeline.loops import lower
+from compiler.pipeline.models import program_and_constants
+from compiler.pipeline.source import check_words, level_of, module_of, verified_module
 from compiler.recipes.rules import RULES_OF
 from compiler.schedule import Schedule
 from compiler.space.derivation import in_default_order, preferred
@@ -124,18 +126,18 @@ def build(
     >>> build(te.function("f", [A], 2.0 * A), threads=1)(np.ones(2, np.float32))
     array([2., 2.], dtype=float32)
     """
-    pipeline.check_words(target, policy, name, arch)
+    check_words(target, policy, name, arch)
     chosen = target_named(target)
     way, error = schedule_mode(schedule), checked_error(error)
-    x, constants = pipeline.program_and_constants(x, constants)
+    x, constants = program_and_constants(x, constants)
     arrays = None if constants is None else dict(checked_mapping(constants))
     if isinstance(way, NamedSequenceOp):
-        x, name, way = _scripted(pipeline.verified_module(x, policy, name), way), None, WRITTEN
-    if way == WRITTEN or pipeline.level_of(module := pipeline.module_of(x)) != "te":
+        x, name, way = _scripted(verified_module(x, policy, name), way), None, WRITTEN
+    if way == WRITTEN or level_of(module := module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, arrays, way, error)
-    verified = pipeline.verified_module(module, policy, name)
+    verified = verified_module(module, policy, name)
     if chosen.in_units:
         return _for_cpu(verified, threads, policy, arrays, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
@@ -154,7 +156,7 @@ def checked_error(error: object) -> float | None:
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
     """Apply a script to the loops of a program as written or, if that fails, to its canonical form under the program's
     names, to which the scripts that a task prints apply. Raises the first ScheduleError if both fail."""
-    loops = pipeline.lower(module)
+    loops = lower(module)
     try:
         return Schedule(loops).apply(script)
     except ScheduleError:
@@ -346,7 +348,7 @@ def _by_rules(
     here = target.local_device()
     if is_main(find_function(module)):
         return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # raises: calls are for CPUs
-    original = Schedule(pipeline.lower(module))
+    original = Schedule(lower(module))
     machine = target.machine(here.arch if here else arch)
     schedule = preferred(original, RULES_OF[target.family], machine, target.threads(threads)).draft.schedule
     if not verify_schedule(schedule.program, original.program):

@@ -20,8 +20,10 @@ from compiler.graph.main import constant_slots
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
 from compiler.passes.split_constants import split, split_program
-from compiler.pipeline.passes import parse_passes, passes_from, run, to_code
-from compiler.pipeline.source import LOWER, level_of, verified_module
+from compiler.pipeline.parser import parse_passes
+from compiler.pipeline.passes import TO_LOOPS, run
+from compiler.pipeline.source import level_of, verified_module
+from compiler.pipeline.to_llvm import passes_from, to_code
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError
@@ -109,7 +111,7 @@ def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
     if level_of(module) != "te":
         return module
     loops = module.clone()
-    run(universe.context(), loops, parse_passes(f"{'fold-constants,' if fold else ''}{LOWER},reorder-contiguous"))
+    run(universe.context(), loops, parse_passes(f"{'fold-constants,' if fold else ''}{TO_LOOPS},reorder-contiguous"))
     return loops
 
 

@@ -15,7 +15,9 @@ from compiler.driver import module_in_groups
 from compiler.driver.building import build
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decompose_reductions
-from compiler.pipeline import parse, passes_from, run
+from compiler.pipeline.passes import run
+from compiler.pipeline.source import parse
+from compiler.pipeline.to_llvm import passes_from
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError, TargetError

@@ -47,7 +47,7 @@ def list_passes() -> None:
     """Print a line for each pass and pipeline of ours, each pass of xDSL, and each part of the plugins."""
     from xdsl.transforms import get_all_passes
 
-    from compiler.pipeline import PIPELINES
+    from compiler.pipeline.passes import PIPELINES
 
     lines = [("passes:", "")]
     lines += [(f"  {name}", line) for name, line in universe.our_passes().items()]

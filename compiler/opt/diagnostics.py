@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
-from compiler.pipeline import PipelineStep
+from compiler.pipeline.parser import PipelineStep
 from compiler.support import spans
 from compiler.support.errors import ScheduleError, StrataError
 from compiler.support.spans import Span

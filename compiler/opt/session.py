@@ -14,13 +14,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler import pipeline, universe
+from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
 from compiler.opt.diagnostics import PROGRAM_ERRORS, Diagnostic, diagnose
 from compiler.opt.expectations import mismatches
 from compiler.opt.source import SPLIT, Piece, split
-from compiler.pipeline import PipelineStep
+from compiler.pipeline.parser import PipelineStep, nested_steps, steps
+from compiler.pipeline.passes import run
 from compiler.support import plugins, spans
 from compiler.support.errors import InputError
 from compiler.support.files import read, write
@@ -81,7 +82,7 @@ class Session:
             _dump("Before", applied, self._mlir(module))
         with self._timed(applied.name):
             if universe.is_ours(applied):
-                pipeline.run(ctx, module, [applied], verify=True)
+                run(ctx, module, [applied], verify=True)
             else:
                 self._run_foreign(applied, ctx, module)
         if self.options.print_ir_after_all:
@@ -91,7 +92,7 @@ class Session:
         """Run a pass of a plugin or of xDSL. Raises PluginError or InputError, respectively, for an exception other
         than PROGRAM_ERRORS."""
         try:
-            pipeline.run(ctx, module, [foreign], verify=True)
+            run(ctx, module, [foreign], verify=True)
         except PROGRAM_ERRORS:
             raise
         except Exception as error:
@@ -128,7 +129,7 @@ class Session:
         if self.options.target == "mlir":
             return self._mlir(module)
         from compiler.lowering.low_to_llvm import emit
-        from compiler.pipeline import level_of
+        from compiler.pipeline.source import level_of
         from compiler.types.machines import host
 
         level, target = level_of(module), self.options.target
@@ -162,8 +163,8 @@ def _steps(options: argparse.Namespace) -> list[PipelineStep]:
     if options.passes and options.pass_pipeline is not None:
         raise InputError("give -p or --pass-pipeline, not both")
     if options.pass_pipeline is not None:
-        return pipeline.nested_steps(options.pass_pipeline)
-    return [step for text in options.passes for step in pipeline.steps(text)]
+        return nested_steps(options.pass_pipeline)
+    return [step for text in options.passes for step in steps(text)]
 
 
 def _dump(when: str, applied: ModulePass, text: str) -> None:

@@ -13,8 +13,10 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, positions
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.lift_constants import has_constants, lift_constants
-from compiler.pipeline.passes import parse_passes, run, with_policy
-from compiler.pipeline.source import LOWER, argument, check_is_program, level_of, module_of
+from compiler.pipeline.parser import parse_passes
+from compiler.pipeline.passes import TO_LOOPS, run
+from compiler.pipeline.source import argument, check_is_program, level_of, module_of
+from compiler.pipeline.to_llvm import with_policy
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError
@@ -39,7 +41,7 @@ def lower(x: object) -> ModuleOp:
     check_is_program(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
-    run(universe.context(), module, parse_passes(LOWER))
+    run(universe.context(), module, parse_passes(TO_LOOPS))
     return module
 
 
@@ -92,7 +94,7 @@ def _lowered(
     if level not in passes:
         raise InputError(f"the program is at the {level} level, {refusal}")
     if level == "te":
-        run(universe.context(), module, parse_passes(LOWER))
+        run(universe.context(), module, parse_passes(TO_LOOPS))
     function = find_function(module, name)
     arguments = [argument(buffer) for buffer in read(function).arguments] if level != "low" else _arguments(function)
     run(universe.context(), module, with_policy(policy, parse_passes(passes[level])))

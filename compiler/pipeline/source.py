@@ -29,8 +29,6 @@ from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
 """The characters that distinguish text from a path: every program's text has one of them."""
-LOWER = "check-combiners,lift-constants,te-to-loop"
-"""The passes from te to loops in the order written."""
 
 
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:

@@ -20,7 +20,7 @@ from compiler.dialects.functions import find_function
 from compiler.driver.reference.subject import ceiling, share
 from compiler.graph.main import size
 from compiler.opt.diagnostics import PROGRAM_ERRORS
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.targets.cpu.ceilings import plausible_share

@@ -208,7 +208,7 @@ class Registry:
         if name not in declared or inspect.unwrap(declared[name].plan) is not plan:
             raise PluginError(f"the primitive {name!r} of plugin {self.plugin} is not declared by @primitive")
         fault = _load("compiler.schedule.declarations:declaration_fault")(declared[name])
-        fault = fault or _load("compiler.pipeline.passes:example_fault")(declared[name])
+        fault = fault or _load("compiler.pipeline.parser:example_fault")(declared[name])
         if fault:
             raise PluginError(f"plugin {self.plugin}: primitive {name}: {fault}")
         if declared[name].pass_name:

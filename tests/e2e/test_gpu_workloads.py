@@ -10,7 +10,8 @@ import pytest
 from compiler.bench import workloads
 from compiler.bench.harness import fault
 from compiler.driver import build_as_written
-from compiler.pipeline import lower, lower_to_kernels, parse
+from compiler.pipeline.loops import lower, lower_to_kernels
+from compiler.pipeline.source import parse
 from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
 from compiler.space.derivation import derive

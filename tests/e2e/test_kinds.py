@@ -19,7 +19,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.loop import BlockOp, ForOp, Header, enclosing_loops
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from tests.e2e.test_operators import close
 from tests.operators import CASES, inputs
 from tests.sample import pairs, some

@@ -22,7 +22,7 @@ from compiler import te
 from compiler.dialects.dominance import verify_module
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import LoweringError
 from tests import upstream

@@ -20,7 +20,8 @@ import pytest
 import compiler
 from compiler import te
 from compiler.interpret import te as evaluator
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
 from compiler.space.derivation import derive

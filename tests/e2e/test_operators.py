@@ -13,7 +13,7 @@ import compiler
 from compiler import te
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from tests.operators import CASES, OPERATORS, inputs
 from tests.sample import all_asked, pairs, some
 

@@ -26,12 +26,12 @@ from compiler.interpret import loop as interpreter
 from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
 from compiler.passes.lift_constants import MAX_INLINE_BYTES, lift_constants
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.program.read import read
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets import simt
 from compiler.types.machines import host
+from strata.passes import lower_to_kernels, parse
 from tests.fuzz.scripts import check, close
 from tests.random_programs import arrays_for, program
 from tests.sample import some

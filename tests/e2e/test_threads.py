@@ -19,7 +19,7 @@ from xdsl.dialects import memref, scf
 import compiler
 from compiler import recipes, te
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets.cpu import Kernel

@@ -13,7 +13,7 @@ import numpy as np
 
 from compiler import te
 from compiler.interpret import te as evaluator
-from compiler.pipeline import lower_to_kernels
+from compiler.pipeline.loops import lower_to_kernels
 from compiler.targets import simt
 from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.programs import agree

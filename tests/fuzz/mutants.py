@@ -97,7 +97,9 @@ def _options(line: str) -> Iterator[tuple[str, ...]]:
 
 def _levels() -> Iterator[Original]:
     """Examples at each level, as they are printed there."""
-    from compiler.pipeline import lower, parse_passes, run
+    from compiler.pipeline.loops import lower
+    from compiler.pipeline.parser import parse_passes
+    from compiler.pipeline.passes import run
     from compiler.schedule import Schedule
     from tests.schedules import SCHEDULES, mm_exp_mm
 

@@ -19,7 +19,7 @@ from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.dominance import verify_module
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.write import write
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import LoweringError

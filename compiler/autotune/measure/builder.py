@@ -18,7 +18,7 @@ from compiler.driver import build_unit
 from compiler.driver.reference.cases import ReferenceJob, write_reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Unit
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, StrataError
 from compiler.support.gc import paused

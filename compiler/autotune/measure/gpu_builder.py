@@ -22,7 +22,7 @@ from compiler.driver import build_as_written
 from compiler.driver.reference.cases import ReferenceCase, compile_strict, reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault
-from compiler.pipeline import lower_to_kernels, without_bindings
+from compiler.pipeline.loops import lower_to_kernels, without_bindings
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write

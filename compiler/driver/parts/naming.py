@@ -12,7 +12,8 @@ from compiler.driver.parts.forms import forms_of
 from compiler.driver.parts.groups import OWN, grouped_program
 from compiler.driver.parts.single import single_group
 from compiler.graph.provenance import Provenance
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write

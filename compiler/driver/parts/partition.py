@@ -26,7 +26,8 @@ from compiler.driver.plan import BuildPlan
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.graph.canonical import canonical as canonical_form
 from compiler.graph.read import read as read_graph
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.recipes.rules import RULES, Rule

@@ -235,7 +235,8 @@ def compile_strict(module: ModuleOp, name: str | None, threads: int | None = Non
     None is all cores."""
     from compiler import universe  # not needed by a runner, which reads the reference from a file
     from compiler.driver.kernels import build_as_written
-    from compiler.pipeline import parse_passes, run
+    from compiler.pipeline.parser import parse_passes
+    from compiler.pipeline.passes import run
     from compiler.schedule import Schedule
 
     ordered = module.clone()

@@ -47,7 +47,8 @@ class Subject:
     @cached_property
     def module(self) -> ModuleOp:
         """The unscheduled loops. Raises ParseError, VerifyException or InputError for text that is no such program."""
-        from compiler.pipeline import lower, parse  # not needed by a runner, which gets machine code
+        from compiler.pipeline.loops import lower  # not needed by a runner, which gets machine code
+        from compiler.pipeline.source import parse
 
         return lower(parse(self.text, "the program"))
 

@@ -19,7 +19,7 @@ from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.passes.split_constants import SplitProgram, split_program
-from compiler.pipeline.passes import to_code
+from compiler.pipeline.to_llvm import to_code
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
 from compiler.support.gc import paused

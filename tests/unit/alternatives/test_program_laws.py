@@ -36,7 +36,7 @@ from compiler.graph.read import read
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.tree import Block
 from compiler.support import plugins
 from compiler.types.machines import MACHINES

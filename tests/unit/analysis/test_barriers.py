@@ -7,10 +7,10 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.barriers import barriers
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.program.tree import Loop, Program
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError
+from strata.passes import lower_to_kernels, parse
 from tests.gpu_schedules import product, tiled
 
 

@@ -14,7 +14,7 @@ from compiler import te
 from compiler.analysis.combiners import CombinerError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError, TeError
 

@@ -12,7 +12,8 @@ from compiler.affine import linear as lin
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.dialects.functions import find_function
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Block, Loop, Program, blocks_in
 from compiler.schedule import Schedule

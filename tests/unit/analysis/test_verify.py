@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.opt import main as strata_opt
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.schedule import Schedule

@@ -21,7 +21,7 @@ from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.cases import reference
 from compiler.driver.reference.subject import Subject
 from compiler.passes.split_constants import split, without_preparation
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.program.read import read
 from compiler.recipes import GebpTiles
 from compiler.schedule import Schedule

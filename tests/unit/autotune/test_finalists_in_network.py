@@ -27,7 +27,7 @@ from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.building import STAYS
 from compiler.driver.parts.partition import Partition
 from compiler.driver.units.unit import Scheduled
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from tests.unit.autotune.test_tuner import Pretend, luck, path, workers
 from tests.unit.autotune.test_whole_program import NAMES, task, tuned
 from tests.whole import CONSTANTS, M, N, whole

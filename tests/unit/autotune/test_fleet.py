@@ -19,7 +19,7 @@ from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.reference.subject import Subject
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import host, machine_facts
 from tests.programs import matmul

@@ -42,7 +42,7 @@ from compiler.driver.reference.retype import floats_of, retyped
 from compiler.driver.reference.subject import Subject, ceiling
 from compiler.driver.reference.tolerance import Expected, fault, poison
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.support.processes import Death

@@ -24,7 +24,9 @@ from compiler.driver.parts.groups import OWN, grouped_program
 from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import lower, passes_from, run
+from compiler.pipeline.loops import lower
+from compiler.pipeline.passes import run
+from compiler.pipeline.to_llvm import passes_from
 from compiler.program.write import write as write_loops
 from compiler.support.errors import InputError
 from compiler.types.machines import host

@@ -24,7 +24,7 @@ from compiler.autotune.tasks.task_state import USUAL, TaskState, Turn
 from compiler.database import Database
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.functions import find_function
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.program.read import read
 from compiler.support.errors import InputError
 from tests.unit.autotune.test_tuner import Pretend, clock, path, workers

@@ -32,7 +32,7 @@ from compiler.autotune.tasks import in_place
 from compiler.database import Database, Record
 from compiler.database.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.driver.reference.subject import Subject
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
 from tests.programs import matmul as product

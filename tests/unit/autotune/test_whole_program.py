@@ -23,7 +23,8 @@ from compiler.bench.table import breakdowns
 from compiler.database import Database, Record
 from compiler.database.outcome import NETWORK, Outcome
 from compiler.driver.parts.groups import OWN, GroupedProgram, grouped_program, grouped_program_of
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.support.errors import InputError, TargetError
 from tests.programs import matmul as product
 from tests.unit.autotune.test_tuner import Pretend, clock, path, records, workers

@@ -12,9 +12,9 @@ import pytest
 from compiler import te, universe
 from compiler.__main__ import main as strata
 from compiler.opt import main as strata_opt
-from compiler.pipeline import parse, parse_passes, run
 from compiler.support import spans
 from compiler.support.errors import LoweringError, StrataError
+from strata.passes import parse, parse_passes, run
 from tests.said import refusal
 
 FILE = "in.mlir"

@@ -10,7 +10,7 @@ pytest.importorskip("onnx")
 
 from compiler.__main__ import main
 from compiler.graph.canonical import canonical_hash
-from compiler.pipeline import from_onnx
+from compiler.pipeline.models import from_onnx
 from examples.network import PATH
 
 pytestmark = pytest.mark.doors

@@ -36,7 +36,8 @@ from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.subject import Subject
 from compiler.graph.user_names import script_with_user_names
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.space import gpu_features
 from compiler.space.cpu_features import REASONS

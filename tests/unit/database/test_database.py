@@ -32,7 +32,7 @@ from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, Outc
 from compiler.database.record import hash_of, now
 from compiler.database.replay import plan_record, replay
 from compiler.database.schema import APPLICATION, PATIENCE
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.cpu.presence import Disturbance

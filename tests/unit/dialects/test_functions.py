@@ -9,7 +9,7 @@ import compiler
 from compiler import te
 from compiler.database.program import key_of
 from compiler.dialects.functions import alone, find_function, functions
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import InputError
 from tests.schedules import lowered

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError
 
 import compiler
 from compiler import te
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 
 

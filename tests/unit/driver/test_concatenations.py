@@ -25,7 +25,7 @@ from compiler.graph.main import BufferCall, Main
 from compiler.graph.read import read
 from compiler.interpret.te import evaluate
 from compiler.passes import plan_buffers
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 from tests import random_mains

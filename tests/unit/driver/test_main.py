@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import driver, pipeline, recipes, te
+from compiler import driver, recipes, te
 from compiler.dialects.dense import constants_in
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate as te_evaluate
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cpu import Kernel
@@ -123,7 +124,7 @@ def test_texts_of_all_levels_build_the_same_program(arrays: list[Array]) -> None
         np.testing.assert_allclose(compiler.build(net.text(level))(*arrays), expected, rtol=1e-5)
     for level in ("loop", "low"):
         assert "%constants" in kernel.text(level)
-        assert str(pipeline.parse(kernel.text(level)))
+        assert str(parse(kernel.text(level)))
     assert "product.prepare:" in kernel.text("asm") and "program.body" in kernel.text("asm")
     assert compile_llvm(kernel.text("llvm"), host()).address("program")
 
@@ -242,7 +243,7 @@ def test_refusals() -> None:
     body = nested[nested.index("func.func private @inner") : nested.rindex("}")].replace(", %v: tensor<32x32xf32>", "")
     module = outer + body.replace("%v)", "%w)")
     with pytest.raises(InputError, match="@inner is called and calls others"):
-        build(pipeline.parse(module))
+        build(parse(module))
     with pytest.raises(ScheduleError):
         build(scripts={"add": packed()})
     code = object_code('define void @"f"() {\n  ret void\n}\n', host())
@@ -268,7 +269,7 @@ def test_programs_with_constants(arrays: list[Array]) -> None:
     close(kernel(x), (scores / scores.sum(1, keepdims=True)) @ v + w)
     assert kernel.constant_bytes == 2 * 4 * N * N
     assert "te.constant dense_resource<" in kernel.text("te") and "memref.view %constants" in kernel.text("loop")
-    close(te_evaluate(pipeline.parse(kernel.text("te")), [x], name="program")[0], kernel(x))
+    close(te_evaluate(parse(kernel.text("te")), [x], name="program")[0], kernel(x))
 
 
 def test_constants_of_the_program_are_not_kept(arrays: list[Array], monkeypatch: pytest.MonkeyPatch) -> None:

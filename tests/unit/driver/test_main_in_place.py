@@ -15,6 +15,7 @@ from compiler.driver.main.assemble import build_program
 from compiler.driver.units import compile as unit_compile
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
 from compiler.targets.cpu import Kernel
@@ -162,5 +163,5 @@ def test_the_order_of_the_schedule_decides(arrays: list[Array]) -> None:
 def test_texts_say_who_stands_where(arrays: list[Array]) -> None:
     kernel = build(program(GROUPS, {"x": (N, N)}, CHAIN, ["e"]))
     for level in ("loop", "low"):
-        again = compiler.build(compiler.pipeline.parse(kernel.text(level)), name="program")
+        again = compiler.build(parse(kernel.text(level)), name="program")
         np.testing.assert_array_equal(again(arrays[0]), kernel(arrays[0]))

@@ -18,7 +18,8 @@ from compiler.database import Database, Key, Record, program_of
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.database.record import hash_of
 from compiler.interpret.te import evaluate
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.program.names import spelled, spellings
 from compiler.report.page import page
 from compiler.report.programs import gather

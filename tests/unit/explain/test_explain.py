@@ -23,7 +23,7 @@ from compiler.explain.explanation import Explanation, explain
 from compiler.explain.nests import LoopNest, nests, paths, preorder
 from compiler.explain.profile import choose_loops
 from compiler.explain.temporaries import temporaries
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host

@@ -16,7 +16,7 @@ from compiler import recipes, te
 from compiler.explain.builds import Builds, builds
 from compiler.lowering.low_to_llvm import body
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host

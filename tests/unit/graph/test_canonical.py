@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import pipeline, te
+from compiler import te
 from compiler.__main__ import main
 from compiler.dialects.dominance import verify_module
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
@@ -17,6 +17,8 @@ from compiler.graph.read import read
 from compiler.graph.tree import Compute
 from compiler.graph.user_names import script_with_user_names
 from compiler.graph.write import write
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import TeError
 from tests.bitwise import results, same_bits
@@ -133,7 +135,7 @@ func.func private @g(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attr
 
 def test_calls_follow_the_signature_of_what_they_call() -> None:
     """Whichever argument the callee subtracts, the callee's text is one, and what is subtracted stays."""
-    modules = [pipeline.parse(CALLS.replace("BODY", operands)) for operands in ("%x, %y", "%y, %x")]
+    modules = [parse(CALLS.replace("BODY", operands)) for operands in ("%x, %y", "%y, %x")]
     forms = [canonical_functions(module) for module in modules]
     assert forms[0]["g"].hash == forms[1]["g"].hash and text_of(forms[0]["g"]) == text_of(forms[1]["g"])
     assert forms[0]["main"].hash != forms[1]["main"].hash
@@ -189,13 +191,13 @@ def test_names_lead_back_to_the_users() -> None:
 def test_a_script_is_printed_under_the_names_of_the_user() -> None:
     X, W = P((16, 32), name="X"), P((32, 64), name="W")
     form = canonical(graph_of(te.function("f", [X, W], te.nn.matmul(X, W, name="mm"))))
-    s = Schedule(pipeline.lower(ModuleOp([write(form.graph)])))
+    s = Schedule(lower(ModuleOp([write(form.graph)])))
     product = s.get_block("product0")
     _, columns, depth = s.get_loops(product)
     s.vectorize(s.split(columns, [None, 16])[1])
     s.pack(product, "a1", tiles=[1, 16], order=[1, 0, 2])
     s.decompose_reduction(product, depth)
-    text = str(script_with_user_names(pipeline.parse(str(s.script)), form.names))
+    text = str(script_with_user_names(parse(str(s.script)), form.names))
     assert '%mm = sched.get_block %f "mm"' in text
     assert "%m, %n, %k = sched.get_loops %mm" in text and "%n.0, %n.1 = sched.split %n" in text
     assert '%W.pack = sched.pack %mm "W"' in text and "%mm.init = " in text
@@ -219,7 +221,7 @@ def test_constants_are_told_apart_by_their_elements() -> None:
     forms = [canonicalize(constants(*names, 100_001, swap=False).module) for names in (("A", "B"), ("W", "V"))]
     assert str(forms[0]) == str(forms[1])
     assert str(forms[0]).count("te.constant") == 2
-    assert str(canonicalize(pipeline.parse(str(forms[0])))) == str(forms[0])
+    assert str(canonicalize(parse(str(forms[0])))) == str(forms[0])
     collected = [
         te.canonical_hash(constants("A", "B", at, swap)) for at in (100_001, 100_002) for swap in (False, True)
     ]

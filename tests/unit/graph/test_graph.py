@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import pipeline, te
+from compiler import te
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.graph.read import read
 from compiler.graph.write import write
+from compiler.pipeline.source import parse
 from compiler.support.errors import InputError
 
 
@@ -54,6 +55,6 @@ def test_joint_combiners_and_several_results_stay() -> None:
 
 
 def test_what_is_no_te_function_is_refused_in_words() -> None:
-    module = pipeline.parse("func.func @f(%A: memref<4xf32>) {\n func.return\n}")
+    module = parse("func.func @f(%A: memref<4xf32>) {\n func.return\n}")
     with pytest.raises(InputError, match="@f: 'A' is of type memref<4xf32>, expected a tensor"):
         read(functions(module)[0])

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from benchmarks import networks
-from compiler import pipeline, te
+from compiler import te
 from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
@@ -29,6 +29,8 @@ from compiler.graph.grouping.order import Acyclic
 from compiler.graph.read import read
 from compiler.graph.tree import Compute, Graph
 from compiler.interpret.te import evaluate
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.support.errors import InputError
 from tests import random_programs
 from tests.programs import graph_of
@@ -411,7 +413,7 @@ def test_a_grouped_module_stays() -> None:
     module = group(networks.bert(1, 8, 16, 2, 32).module)
     text = str(module)
     assert group(module) is module and whole(module) is module
-    assert str(group(pipeline.parse(text))) == text
+    assert str(group(parse(text))) == text
 
 
 def test_a_whole_program_is_canonical_and_keeps_its_names() -> None:
@@ -453,7 +455,7 @@ def test_convolutions_of_a_whole_network_keep_the_axes_that_schedules_count_on()
 
 
 def test_programs_of_other_levels_stay() -> None:
-    loops = pipeline.lower(chain(3))
+    loops = lower(chain(3))
     assert whole(loops) is loops
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import pipeline, universe
+from compiler import universe
 from compiler.dialects.numbers import Array
 from compiler.interpret import loop, te
 from compiler.passes.split_constants import SplitConstantsPass
-from compiler.pipeline import parse_passes, run
 from compiler.support.errors import InputError, StrataError
+from strata.passes import parse, parse_passes, run
 from tests.upstream import assert_accepted, needs_mlir_opt
 
 LAYER = Path(__file__).parents[2] / "filecheck" / "lowering" / "calls.mlir"
@@ -32,7 +32,7 @@ def x() -> Array:
 
 
 def test_te_calls_are_evaluated(x: Array) -> None:
-    module = pipeline.parse(LAYER.read_text())
+    module = parse(LAYER.read_text())
     (output,) = te.evaluate(module, [x], name="layer")
     np.testing.assert_allclose(output, layer(x), rtol=1e-5)
     assert te.evaluate(module, [x.astype(np.float64)], np.float64, name="layer")[0].dtype == np.float64
@@ -62,7 +62,7 @@ def test_a_kernel_that_calls_functions_of_its_module(x: Array) -> None:
 @needs_mlir_opt
 @pytest.mark.parametrize("passes", ["te-to-low", "cpu"])
 def test_mlir_opt_accepts_calls(passes: str) -> None:
-    module = pipeline.parse(LAYER.read_text())
+    module = parse(LAYER.read_text())
     run(universe.context(), module, parse_passes(passes))
     assert_accepted(str(module))
 

@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.lowering.low_to_llvm import body, emit
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.kernel import Kernel
 from compiler.types.machines import host

@@ -9,7 +9,7 @@ import pytest
 
 import compiler
 from compiler import recipes, te
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.single_lanes import with_scalar_stores

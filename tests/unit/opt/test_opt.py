@@ -21,8 +21,10 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 import compiler
-from compiler import pipeline, universe
+from compiler import universe
 from compiler.opt import main
+from compiler.pipeline.parser import nested_steps, parse_passes
+from compiler.pipeline.passes import PIPELINES
 from tests.said import refusal
 
 ROOT = Path(__file__).parents[3]
@@ -192,7 +194,7 @@ def test_dumps_show_named_pipelines_pass_by_pass(opt: Opt) -> None:
     assert status == 0
     assert out.startswith("builtin.module")
     dumped = re.findall(r"^// -----// IR Dump After (\S+) //----- //$", err, re.MULTILINE)
-    assert dumped == pipeline.PIPELINES["loop-to-cpu"].split(",")
+    assert dumped == PIPELINES["loop-to-cpu"].split(",")
 
 
 @pytest.mark.parametrize("option", ["--print-ir-before-all", "--print-ir-after-all"])
@@ -201,7 +203,7 @@ def test_what_is_dumped_parses(option: str, form: list[str], opt: Opt) -> None:
     _, _, err = opt(LOOP, "-p", "loop-to-cpu", option, *form)
     first, *dumps = re.split(r"^// -----// IR Dump .*\n", err, flags=re.MULTILINE)
     assert not first
-    assert len(dumps) == len(pipeline.PIPELINES["loop-to-cpu"].split(","))
+    assert len(dumps) == len(PIPELINES["loop-to-cpu"].split(","))
     for dump in dumps:
         assert opt(dump, *form) == (0, dump, "")
 
@@ -252,15 +254,15 @@ def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:
         def apply(self, ctx: Context, op: ModuleOp) -> None: ...
 
     monkeypatch.setattr("compiler.universe.find_pass", lambda name: Options)
-    assert pipeline.parse_passes("options{flag}") == [Options(flag=True)]
-    assert pipeline.parse_passes("options{ flag=false  sizes=1,2 }") == [Options(sizes=(1, 2))]
-    assert pipeline.parse_passes('options{sizes=3 text="a b=c d=e, {("},options') == [
+    assert parse_passes("options{flag}") == [Options(flag=True)]
+    assert parse_passes("options{ flag=false  sizes=1,2 }") == [Options(sizes=(1, 2))]
+    assert parse_passes('options{sizes=3 text="a b=c d=e, {("},options') == [
         Options(sizes=(3,), text="a b=c d=e, {("),
         Options(),
     ]
-    nested = pipeline.nested_steps("builtin.module(options{text=x},func.func(options,any()))")
+    nested = nested_steps("builtin.module(options{text=x},func.func(options,any()))")
     assert [step.module_pass for step in nested] == [Options(text="x"), Options()]
-    assert pipeline.parse_passes(" ") == pipeline.nested_steps("builtin.module()") == []
+    assert parse_passes(" ") == nested_steps("builtin.module()") == []
 
 
 def test_other_packages_take_part_when_a_name_is_unknown(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:

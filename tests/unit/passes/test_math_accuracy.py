@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import pipeline, te
+from compiler import te
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.expand_math import EXACT_OPS, EXPANSIONS, LIBRARY_EXPANSIONS
-from compiler.pipeline import parse_passes, run
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
 from compiler.universe import context
+from strata.passes import parse, parse_passes, run
 from tests import math_table
 from tests.math_accuracy import (
     CHUNK,
@@ -132,7 +132,7 @@ def test_odd_lengths_and_single_scalars(name: str, dtype: str) -> None:
 def test_machines_without_avx512_scale_by_multiplying(name: str, dtype: str) -> None:
     """What another machine is given, run on this one: the same bits."""
     ctx, machine = context(), dataclasses.replace(host(), vector_bits=256)
-    module = pipeline.parse(text(FUNCTIONS[name], dtype, 4))
+    module = parse(text(FUNCTIONS[name], dtype, 4))
     run(ctx, module, parse_passes("low-to-cpu"))
     written = emit(module, machine)
     assert "ldexp" not in written

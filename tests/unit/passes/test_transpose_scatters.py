@@ -15,7 +15,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.driver import build_as_written
 from compiler.passes.transpose_scatters import TransposeScattersPass
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from tests.sample import some
 
 BORDER = 5

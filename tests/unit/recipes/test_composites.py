@@ -11,10 +11,10 @@ import compiler
 from compiler import lower, recipes, te, universe
 from compiler.bench.workloads import FAMILIES, find
 from compiler.dialects.functions import find_function
-from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
 from compiler.schedule import Schedule, outline
 from compiler.support.errors import ScheduleError
+from strata.passes import parse_passes, run
 from tests.programs import sum_of_products as matmul
 from tests.sample import pairs
 from tests.scheduled import check

@@ -13,7 +13,7 @@ import pytest
 import compiler
 from compiler import recipes, te
 from compiler.dialects.upstream import nvgpu
-from compiler.pipeline import lower_to_kernels
+from compiler.pipeline.loops import lower_to_kernels
 from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError

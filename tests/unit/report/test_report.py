@@ -18,7 +18,7 @@ from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.database.record import hash_of
 from compiler.driver.parts.groups import GroupedProgram, grouped_program_of
 from compiler.driver.reference.subject import share
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.report.importance import choices_of, importance
 from compiler.report.layers import layers
 from compiler.report.memory import memory_of

@@ -13,7 +13,7 @@ from compiler.database import Database, Record
 from compiler.database.lines import from_line
 from compiler.database.replay import replay
 from compiler.dialects.sched import SchedOp
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule.dialect import SCHED
 
 KEPT = Path(__file__).parents[2] / "kept"

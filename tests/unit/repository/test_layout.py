@@ -14,9 +14,10 @@ import pytest
 from xdsl.transforms import get_all_passes
 
 import compiler
-from compiler import pipeline, universe
+from compiler import universe
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.targets import registry
+from strata.passes import PIPELINES, parse_passes
 from tests import random_scripts
 
 ROOT = Path(__file__).parents[3] / "compiler"
@@ -290,9 +291,9 @@ def test_passes_load(name: str) -> None:
     assert universe.our_passes()[name]
 
 
-@pytest.mark.parametrize("name", pipeline.PIPELINES)
+@pytest.mark.parametrize("name", PIPELINES)
 def test_pipelines_parse(name: str) -> None:
-    assert [p.name for p in pipeline.parse_passes(name)] == pipeline.PIPELINES[name].split(",")
+    assert [p.name for p in parse_passes(name)] == PIPELINES[name].split(",")
 
 
 def unlisted(room: Path) -> set[str]:
@@ -369,7 +370,7 @@ def test_the_package_says_its_version() -> None:
 
 def test_docstring_examples_round_trip() -> None:
     """Every op of our dialects has an example, which parses, verifies, and prints to what it was parsed from."""
-    from compiler.pipeline import parse
+    from compiler.pipeline.source import parse
 
     for name in universe.DIALECTS:
         for op in universe.load(universe.DIALECTS[name]).operations:

@@ -17,7 +17,7 @@ from compiler.affine import linear as lin
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Block, Program
 from compiler.program.write import write

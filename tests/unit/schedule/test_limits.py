@@ -13,7 +13,9 @@ from compiler import te
 from compiler.analysis.overlap import Overlaps
 from compiler.lowering.loop_to_low.context import MAX_LANES, MAX_STATEMENTS
 from compiler.opt import main as strata_opt
-from compiler.pipeline import level_of, parse, passes_from, run
+from compiler.pipeline.passes import run
+from compiler.pipeline.source import level_of, parse
+from compiler.pipeline.to_llvm import passes_from
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, StrataError
 from compiler.universe import context

@@ -19,11 +19,11 @@ import compiler
 from compiler import universe
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import SchedOp
-from compiler.pipeline import parse, parse_passes, run
 from compiler.schedule import Handle, Schedule, as_python, replay
 from compiler.schedule.dialect import SCHED
 from compiler.support.errors import InputError, ScheduleError
 from examples import primitives as examples
+from strata.passes import parse, parse_passes, run
 from tests.operators import CASES, inputs
 from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
 

@@ -17,12 +17,12 @@ from compiler import recipes, te, universe
 from compiler.analysis import tensorized
 from compiler.intrinsics import INTRINSICS
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import parse, parse_passes, run
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.types.machines import Machine, detect_machine, host
+from strata.passes import parse, parse_passes, run
 from tests.emulated_tiles import emulated
 from tests.sample import pairs
 from tests.scheduled import check, lacks

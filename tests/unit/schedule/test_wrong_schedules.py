@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
 from tests.schedules import lowered, mm_exp_mm

@@ -13,7 +13,6 @@ import pytest
 import compiler
 from compiler import recipes, te
 from compiler.interpret import te as evaluator
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
@@ -23,6 +22,7 @@ from compiler.space.space import SketchSpace, work
 from compiler.support.errors import ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import CudaKernel, representative_gpu
+from strata.passes import lower_to_kernels, parse
 from tests.fuzz import gpu
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks, threads_of

@@ -20,7 +20,8 @@ from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver import build_as_written
 from compiler.driver.reference.subject import Subject
-from compiler.pipeline import lower, parse
+from compiler.pipeline.loops import lower
+from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write

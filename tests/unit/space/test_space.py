@@ -12,7 +12,7 @@ import pytest
 
 from compiler import lower, te
 from compiler.autotune.task import SearchTask
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.recipes.rules import RULES, Alternative, Draft
 from compiler.schedule import Schedule, replay
 from compiler.space.cpu_features import REASONS, WIDTH, extract

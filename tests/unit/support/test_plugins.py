@@ -21,7 +21,8 @@ from compiler.autotune.task import SearchTask
 from compiler.filecheck.runner import check
 from compiler.graph.grouping import RULES, group
 from compiler.opt import main as strata_opt
-from compiler.pipeline.passes import example_fault
+from compiler.pipeline.parser import example_fault
+from compiler.pipeline.source import parse
 from compiler.recipes.rules import RULES as SEARCH_RULES
 from compiler.schedule import Schedule
 from compiler.schedule.declarations import declaration_fault
@@ -293,7 +294,7 @@ def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
     for file in ("peel.py", "peel.py", "again.py"):
         Path(file).write_text(PEEL)
         with plugins.loaded([file]):
-            schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+            schedule = Schedule(compiler.lower(parse(PROGRAM)))
             schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
     Path("other.py").write_text(PEEL)
     with plugins.loaded(["again.py"]), pytest.raises(PluginError, match="a primitive 'peel' already"):
@@ -365,12 +366,12 @@ def test_the_compilers_own_declarations_have_no_fault() -> None:
 def test_a_plan_that_is_none_is_blamed() -> None:
     Path("mine.py").write_text(PEEL.replace("return PRIM", "PRIM"))
     with plugins.loaded(["mine.py"]):
-        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        schedule = Schedule(compiler.lower(parse(PROGRAM)))
         with pytest.raises(PluginError, match=r"plugin mine: primitive peel: it gave None; it gives a Plan, such as"):
             schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
     Path("mine.py").write_text(PEEL.replace('"a": "loop", ', "").replace("%a, %b", "%b"))
     with plugins.loaded(["mine.py"]), pytest.raises(ScheduleError, match="peel: it has 2 b, not 1"):
-        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        schedule = Schedule(compiler.lower(parse(PROGRAM)))
         schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
 
 
@@ -394,7 +395,7 @@ def test_what_a_plugin_adds_is_found_by_dir_and_help() -> None:
     Path("cube.py").write_text("def register(registry):\n    @registry.operator\n    def cube(x): return x\n")
     assert "peel" not in dir(Schedule) and not hasattr(Schedule, "peel") and "cube" not in dir(te.nn)
     with plugins.loaded(["peel.py", "cube.py"]):
-        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        schedule = Schedule(compiler.lower(parse(PROGRAM)))
         assert "peel" in dir(schedule) and "cube" in dir(te.nn)
         assert inspect.getdoc(Schedule.peel) == "Run the last iteration by itself."
         assert str(inspect.signature(Schedule.peel)) == "(self, loop: 'Handle | str') -> 'list[Handle]'"

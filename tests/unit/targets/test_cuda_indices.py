@@ -13,7 +13,7 @@ import pytest
 import compiler
 from compiler import recipes, te
 from compiler.dialects.functions import find_function
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc

@@ -18,7 +18,7 @@ import compiler
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream.arith import CMPF, CMPI
 from compiler.interpret.scalar import Body
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.support.errors import LoweringError
 from compiler.targets.cuda import nvrtc
 from tests import sample

@@ -21,7 +21,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database.outcome import MEASURED
 from compiler.driver.reference.subject import Subject
-from compiler.pipeline import lower
+from compiler.pipeline.loops import lower
 from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError

@@ -13,11 +13,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 import compiler
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError
 from compiler.targets import simt
 from compiler.targets.cuda.kernel import make_kernel
+from strata.passes import lower_to_kernels, parse
 from tests.gpu_mutants import mutant
 from tests.gpu_schedules import product, tiled
 from tests.sample import some

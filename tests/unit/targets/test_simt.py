@@ -10,9 +10,9 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.support.errors import InputError
 from compiler.targets.simt import CheckResult, run
+from strata.passes import lower_to_kernels, parse
 from tests.gpu_schedules import product, tiled
 
 M, N, K = 32, 32, 16

@@ -19,12 +19,12 @@ import compiler
 from compiler.lowering.low_to_llvm import emit, team
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.pipeline import parse, parse_passes, run
 from compiler.support.errors import LoweringError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.compile import compile_llvm, define_symbol
 from compiler.types.machines import host
 from compiler.universe import context
+from strata.passes import parse, parse_passes, run
 from tests.unit.targets.calls import at_once, said
 from tests.upstream import assert_accepted, needs_mlir_opt
 

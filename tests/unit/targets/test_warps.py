@@ -15,13 +15,13 @@ import compiler
 from compiler import recipes, te
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.recipes import WarpTiles
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.emit import emit
+from strata.passes import lower_to_kernels, parse
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import pairs, some
 from tests.upstream import assert_accepted, needs_mlir_opt

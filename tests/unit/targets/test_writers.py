@@ -17,10 +17,10 @@ from compiler import recipes, te
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.driver.reference.subject import Subject
-from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule
 from compiler.targets import simt
 from compiler.targets.simt.lanes import BlockSample, corners
+from strata.passes import lower_to_kernels, parse
 from tests.gpu_schedules import product, tiled
 from tests.unit.targets.test_simt import KERNEL, LINE
 

@@ -16,7 +16,7 @@ from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.numbers import Array
 from compiler.dialects.te import ConstantOp
 from compiler.interpret.te import evaluate
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.support.errors import TeError
 from compiler.te.constant import Elements
 from compiler.types.elements import DTYPES

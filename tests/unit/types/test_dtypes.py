@@ -16,11 +16,12 @@ from compiler.dialects.loop import ForOp
 from compiler.driver import build_as_written
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
-from compiler.pipeline import lower, parse, parse_passes, run
+from compiler.pipeline.loops import lower
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError, TeError
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
+from strata.passes import parse, parse_passes, run
 
 Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import ParseError
 import compiler
 from compiler import te
 from compiler.interpret.te import evaluate
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.support.errors import StrataError, TeError
 from compiler.targets.cuda import CudaKernel
 from compiler.types.elements import DTYPES

@@ -19,7 +19,7 @@ from compiler import te
 from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_index
 from compiler.affine.linear import Linear
-from compiler.pipeline import parse
+from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError, StrataError, TeError
 

@@ -12,7 +12,7 @@ import pytest
 import compiler
 from compiler import recipes, te
 from compiler.interpret.te import evaluate
-from compiler.pipeline import lower_to_kernels
+from compiler.pipeline.loops import lower_to_kernels
 from compiler.schedule import Schedule
 from compiler.support.errors import TeError
 from compiler.targets import simt
