@@ -85,6 +85,12 @@ def is_private(function: FuncOp) -> bool:
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
+def has_tensors(function: FuncOp) -> bool:
+    """Whether an argument or a result of a function is a tensor."""
+    types = [*function.function_type.inputs, *function.function_type.outputs]
+    return any(isinstance(type, TensorType) for type in types)
+
+
 def is_main(function: FuncOp) -> bool:
     """Whether a function calls others; such a function has no computes or loops."""
     return any(isinstance(op, CallOp) for block in function.body.blocks for op in block.ops)

@@ -13,7 +13,7 @@ from xdsl.dialects.scf import IfOp
 from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
-from compiler.dialects.functions import functions, is_main
+from compiler.dialects.functions import functions, has_tensors, is_main
 from compiler.dialects.upstream.arith import CmpfOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError
@@ -39,12 +39,6 @@ def require(module: ModuleOp, level: Level, by: str) -> None:
     for function in functions(module):
         if level == "loop" or has_tensors(function):
             _require_upper(function, level, by)
-
-
-def has_tensors(function: FuncOp) -> bool:
-    """Whether an argument or a result of a function is a tensor."""
-    types = [*function.function_type.inputs, *function.function_type.outputs]
-    return any(isinstance(type, TensorType) for type in types)
 
 
 def _require_low(module: ModuleOp, by: str) -> None:

@@ -11,7 +11,7 @@ from compiler import universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, positions
-from compiler.lowering.te_to_loop import program_of
+from compiler.lowering.te_to_loop.nests import program_of
 from compiler.passes.lift_constants import has_constants, lift_constants
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import TO_LOOPS, run

@@ -22,8 +22,7 @@ from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects import te
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import find_function, functions
-from compiler.dialects.levels import has_tensors
+from compiler.dialects.functions import find_function, functions, has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.lowering.te_to_loop import TeToLoopPass
 from compiler.program.read import read

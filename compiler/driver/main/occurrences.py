@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from compiler.driver.units.compile import CompileJob, key_text
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Scheduled, UnitKey
 from compiler.graph.main import BufferCall, Main, Step
-from compiler.lowering.te_to_loop import program_of
+from compiler.lowering.te_to_loop.nests import program_of
 from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.program.tree import Buffer
 from compiler.types.machines import host

@@ -24,7 +24,7 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
 from compiler.graph.user_names import graph_with_user_names
 from compiler.graph.write import write
-from compiler.lowering.te_to_loop import arguments_of
+from compiler.lowering.te_to_loop.nests import arguments_of
 from compiler.pipeline.loops import tree_of
 from compiler.pipeline.source import level_of, parse
 from compiler.program.tree import Program

@@ -15,7 +15,7 @@ from compiler.graph.read import read as read_graph
 from compiler.graph.tree import Compute
 from compiler.graph.user_names import program_with_user_names
 from compiler.graph.write import write
-from compiler.lowering.te_to_loop import arguments_of
+from compiler.lowering.te_to_loop.nests import arguments_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule

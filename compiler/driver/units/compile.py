@@ -16,7 +16,7 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import NativeCode, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.te_to_loop import program_of
+from compiler.lowering.te_to_loop.nests import program_of
 from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.passes.split_constants import SplitProgram, split_program
 from compiler.pipeline.to_llvm import to_code

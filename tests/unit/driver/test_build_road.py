@@ -16,7 +16,7 @@ from compiler.te import nn
 
 ROOT = Path(compiler.__file__).parent
 WATCHED = {
-    ("lowering/te_to_loop.py", "program"): "lowered",
+    ("lowering/te_to_loop/nests.py", "program"): "lowered",
     ("program/read.py", "read"): "read",
     ("program/write.py", "write"): "written",
     ("dialects/dominance.py", "verify_module"): "verified",

@@ -1,61 +1,35 @@
-"""te -> loop: one loop nest a compute, axes in their order, a buffer for each tensor.
+"""The loop program of a te function: a nest a compute, axes in their order, and a buffer for each tensor.
 
-A function's results become trailing arguments; intermediates become loop.alloc, constants loop.constant.
+Results become trailing arguments; intermediates become loop.alloc, constants loop.constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler.affine import linear as lin
 from compiler.dialects import te
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import constant_values, functions, is_main, positions
-from compiler.dialects.levels import has_tensors, require
-from compiler.graph.main import read_tensors, write_loop
+from compiler.dialects.functions import constant_values, positions
 from compiler.program import body
 from compiler.program.names import fresh
 from compiler.program.read import computed, gathered
 from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, nested
-from compiler.program.write import update
 
 
-@dataclass(frozen=True)
-class TeToLoopPass(ModulePass):
-    """Lower tensor expressions to loop nests, one a compute or gather.
-
-        %C = te.compute "C" [m = 4, reduce k = 8] combine [add] (%a = %A[m, k] ...) { ... }
-      ->
-        loop.for "m" { loop.for "k" { loop.block "C" [...] (%a = %A[m, k] ...) -> (%C[m]) { ... } } }
-
-    In a function that calls others each tensor between calls becomes a buffer argument of the calls; a value that is
-    returned and that no call computes is copied. Raises LoweringError for an op that is not of the te level.
-    """
-
-    name = "te-to-loop"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        require(op, "te", self.name)
-        for function in functions(op):
-            if not has_tensors(function):
-                continue
-            if is_main(function):
-                write_loop(function, read_tensors(function))
-            else:
-                update(function, _TeLowering(function).program())
+def lowered(function: FuncOp) -> Program:
+    """Return the loop program of a te function without calls, which states no constant arguments."""
+    return _TeLowering(function).program()
 
 
 def program_of(function: FuncOp) -> Program:
     """Return the loop program of a te function without calls, with its constant arguments and their values."""
-    program = _TeLowering(function).program()
+    program = lowered(function)
     names, elements = [buffer.name for buffer in program.arguments], constant_values(function)
     values = tuple((names[n], value) for n, value in elements.items())
     return replace(program, constants=tuple(names[n] for n in sorted(positions(function, "constants"))), values=values)
