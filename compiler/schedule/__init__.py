@@ -3,6 +3,7 @@
 schedule.py    Schedule, with one method for each primitive; replay
 recorder.py    the base of Schedule: a loop function and the script applied to it
 primitive.py   `@primitive`: the declaration from which op, method, pass and page come
+plugins.py     the planning functions of plugins' primitives
 declarations.py  the faults of a declaration
 parameters.py  the kinds of parameters
 names.py       handles of blocks and loops by name

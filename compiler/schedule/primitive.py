@@ -25,8 +25,8 @@ from compiler.schedule.parameters import (
     Value,
 )
 from compiler.schedule.plan import Plan, block_place, refuse
+from compiler.schedule.plugins import plugin_plans
 from compiler.schedule.state import State
-from compiler.support import plugins
 from compiler.support.errors import InputError, refused_by
 
 Function = TypeVar("Function", bound=Callable[..., Plan])
@@ -262,7 +262,7 @@ def _file(plan: Callable[..., Plan]) -> str:
 
 def _stands(declared: Primitive) -> bool:
     """Whether a primitive belongs to the compiler or to a plugin that is loaded."""
-    return declared.plan.__module__.startswith("compiler.") or declared.name in plugins.parts("primitive")
+    return declared.plan.__module__.startswith("compiler.") or declared.name in plugin_plans()
 
 
 DECLARED: dict[str, Primitive] = {}

@@ -11,8 +11,8 @@ from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 
+from compiler.schedule.plugins import plugin_plans
 from compiler.schedule.primitive import DECLARED, Primitive
-from compiler.support import plugins
 
 _MODULES = [module.name for module in walk_packages(__path__, f"{__name__}.") if not module.ispkg]
 for _module in _MODULES:
@@ -24,8 +24,7 @@ PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in sorted(m.rp
 
 def of_plugins() -> dict[str, Primitive]:
     """The primitives of plugins by name; a crash is reported as an error of the plugin."""
-    added = plugins.parts("primitive")
-    for name, part in added.items():
-        if DECLARED[name].plan is not part.guarded:
-            DECLARED[name] = replace(DECLARED[name], plan=part.guarded)
-    return {name: DECLARED[name] for name in added}
+    for name, plan in plugin_plans().items():
+        if DECLARED[name].plan is not plan:
+            DECLARED[name] = replace(DECLARED[name], plan=plan)
+    return {name: DECLARED[name] for name in plugin_plans()}
