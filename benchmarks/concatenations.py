@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import te
 from compiler.bench.schedules import matmul
-from compiler.dialects.functions import callees, find_function
+from compiler.dialects.calls import callees
+from compiler.dialects.functions import find_function
 from compiler.driver import module_in_groups
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings, Scheduled

@@ -10,8 +10,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_shape, fits
+from compiler.dialects.calls import recursive
 from compiler.dialects.foreign_errors import FOREIGN, said
-from compiler.dialects.functions import recursive
 from compiler.dialects.signature import signature
 from compiler.support import plugins
 

@@ -15,11 +15,9 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
-from xdsl.traits import SymbolTable
 
-from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,60 +87,6 @@ def has_tensors(function: FuncOp) -> bool:
     """Whether an argument or a result of a function is a tensor."""
     types = [*function.function_type.inputs, *function.function_type.outputs]
     return any(isinstance(type, TensorType) for type in types)
-
-
-def is_main(function: FuncOp) -> bool:
-    """Whether a function calls others; such a function has no computes or loops."""
-    return any(isinstance(op, CallOp) for block in function.body.blocks for op in block.ops)
-
-
-def called(call: CallOp) -> FuncOp:
-    """The callee of a call. Raises InputError if the module does not define it."""
-    callee = SymbolTable.lookup_symbol(call, call.callee)
-    if not isinstance(callee, FuncOp):
-        raise InputError(f"there is no function @{call.callee.string_value()}")
-    return callee
-
-
-def calls(function: FuncOp) -> list[CallOp]:
-    """The calls in a function, in order."""
-    return [op for op in ops_in(function) if isinstance(op, CallOp)]
-
-
-def callees(function: FuncOp) -> list[FuncOp]:
-    """The functions that a function calls, each once, in the order of their first calls. Raises InputError for one that
-    the module does not define."""
-    first: dict[str, CallOp] = {}
-    for call in calls(function):
-        first.setdefault(call.callee.string_value(), call)
-    return [called(call) for call in first.values()]
-
-
-def recursive(module: ModuleOp) -> FuncOp | None:
-    """Find a function that calls itself, directly or through others; None if there is none."""
-    called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
-    while True:
-        leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}
-        if not leaves:
-            return next((f for f in functions(module) if f.sym_name.data in called_by), None)
-        called_by = {name: callees for name, callees in called_by.items() if name not in leaves}
-
-
-def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
-    """Copy a module with one function, found by `find_function`, and the functions that it calls; other ops stay.
-    Raises InputError if no function or several fit."""
-    copy = module.clone()
-    by_name = {f.sym_name.data: f for f in functions(copy)}
-    needed, open_names = set[str](), [find_function(copy, name).sym_name.data]
-    while open_names:
-        callee = open_names.pop()
-        if callee in by_name and callee not in needed:
-            needed.add(callee)
-            open_names += [op.callee.string_value() for op in calls(by_name[callee])]
-    for function in by_name.values():
-        if function.sym_name.data not in needed:
-            function.detach()
-    return copy
 
 
 def outputs(function: FuncOp) -> int:

@@ -13,7 +13,8 @@ from xdsl.dialects.scf import IfOp
 from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
-from compiler.dialects.functions import functions, has_tensors, is_main
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import functions, has_tensors
 from compiler.dialects.upstream.arith import CmpfOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError

@@ -20,7 +20,8 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.database.record import Record
 from compiler.database.replay import replay
 from compiler.database.store import Database
-from compiler.dialects.functions import find_function, is_main
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import find_function
 from compiler.driver import kernels
 from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule

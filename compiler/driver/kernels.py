@@ -11,8 +11,9 @@ from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.dialects.calls import callees, is_main
 from compiler.dialects.dense import constants_in
-from compiler.dialects.functions import callees, find_function, functions, is_main
+from compiler.dialects.functions import find_function, functions
 from compiler.driver.caching import BuildRequest, cached_kernel
 from compiler.driver.nests import nest_recipe
 from compiler.driver.plan import BuildPlan, group_recipe

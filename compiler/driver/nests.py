@@ -9,8 +9,9 @@ from time import perf_counter
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import universe
+from compiler.dialects.calls import is_main
 from compiler.dialects.dense import without_elements
-from compiler.dialects.functions import find_function, is_main
+from compiler.dialects.functions import find_function
 from compiler.driver.inputs import Signature, merged_constants, renamed_constants, signature_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts

@@ -30,9 +30,10 @@ from xdsl.ir import Block as IrBlock
 from xdsl.ir import Operation, Region, SSAValue
 
 from compiler.dialects import loop, te
+from compiler.dialects.calls import called
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.dense import Dense
-from compiler.dialects.functions import SLOT_ALIGNMENT, called, outputs
+from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
 from compiler.dialects.upstream.arith import CmpfOp
 from compiler.graph.guarded import Guarded, guarded
 from compiler.graph.read import read

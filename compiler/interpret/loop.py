@@ -19,8 +19,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, names_of
+from compiler.dialects.calls import called
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import HasModule, called, find_function, module_in
+from compiler.dialects.functions import HasModule, find_function, module_in
 from compiler.dialects.gather import affine_part
 from compiler.dialects.loop import AllocOp, BlockOp, ConstantOp, ForOp, GatherOp, Placed, enclosing_loops
 from compiler.dialects.mathematics import Value

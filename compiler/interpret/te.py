@@ -15,8 +15,9 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
+from compiler.dialects.calls import called
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import HasModule, called, find_function, module_in
+from compiler.dialects.functions import HasModule, find_function, module_in
 from compiler.dialects.gather import affine_part
 from compiler.dialects.mathematics import Value
 from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored

@@ -21,7 +21,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.analysis.arena import Lifetime, plan
-from compiler.dialects.functions import SLOT_ALIGNMENT, functions, is_main
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import SLOT_ALIGNMENT, functions
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler.analysis.order import contiguous_order
-from compiler.dialects.functions import functions, is_main
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import functions
 from compiler.dialects.loop import ForOp
 from compiler.program.read import read
 from compiler.program.tree import Loop, Node, Program, blocks_in, nested

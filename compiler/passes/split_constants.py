@@ -13,7 +13,8 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
-from compiler.dialects.functions import find_function, functions, is_main, positions
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import find_function, functions, positions
 from compiler.program.names import fresh
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Buffer, Literal, Node, Program, touched, walk

@@ -8,13 +8,9 @@ from reprlib import repr as short
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import universe
+from compiler.dialects.calls import alone
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import (
-    SLOT_ALIGNMENT,
-    alone,
-    find_function,
-    functions,
-)
+from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, functions
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.parser import parsed
 from compiler.frontends.model import Imported

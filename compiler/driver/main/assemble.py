@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
+from compiler.dialects.calls import callees, is_main
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import callees, find_function, is_main
+from compiler.dialects.functions import find_function
 from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.main.constants import CallRewriter, with_steps

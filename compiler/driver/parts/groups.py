@@ -13,7 +13,8 @@ from xdsl.dialects.func import FuncOp
 from compiler.alternatives import PROGRAM_LAWS, Conditions, Law
 from compiler.alternatives.program import AppliedForm, preferred
 from compiler.database import WholeProgram
-from compiler.dialects.functions import callees, find_function
+from compiler.dialects.calls import callees
+from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.main.occurrences import ConstantSplit, split_constant_calls
 from compiler.driver.main.slices import joins, sliced

@@ -34,7 +34,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler.dialects.functions import functions, is_main, outputs
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import functions, outputs
 from compiler.dialects.levels import require
 from compiler.graph.main import read_buffers, write_low
 from compiler.lowering.loop_to_low.nests import lower_function

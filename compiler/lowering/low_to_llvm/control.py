@@ -9,7 +9,8 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, Region
 
-from compiler.dialects.functions import SLOT_ALIGNMENT, called, positions
+from compiler.dialects.calls import called
+from compiler.dialects.functions import SLOT_ALIGNMENT, positions
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import literal
 from compiler.lowering.low_to_llvm.signature import quoted, symbol, takes_threads

@@ -11,7 +11,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from compiler.affine.limits import fits
-from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
+from compiler.dialects.calls import called, callees
+from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp

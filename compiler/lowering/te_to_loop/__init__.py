@@ -11,7 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler.dialects.functions import functions, has_tensors, is_main
+from compiler.dialects.calls import is_main
+from compiler.dialects.functions import functions, has_tensors
 from compiler.dialects.levels import require
 from compiler.graph.main import read_tensors, write_loop
 from compiler.lowering.te_to_loop.nests import lowered

@@ -8,7 +8,8 @@ import pytest
 import compiler
 from compiler import te
 from compiler.database.program import key_of
-from compiler.dialects.functions import alone, find_function, functions
+from compiler.dialects.calls import alone
+from compiler.dialects.functions import find_function, functions
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import InputError
