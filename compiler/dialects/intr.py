@@ -18,7 +18,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.upstream.arith import element_of, shape_of
+from compiler.dialects.upstream.casts import element_of, shape_of
 
 LIBRARY = "library"
 """The attribute of a math op that is lowered to a call of the C library, even where others become a polynomial."""

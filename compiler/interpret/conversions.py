@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.dialects.mathematics import Value
 from compiler.dialects.numbers import as_signed, as_unsigned, to_int
-from compiler.dialects.upstream.arith import (
+from compiler.dialects.upstream.casts import (
     ExtFOp,
     ExtSIOp,
     ExtUIOp,

@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.dialects import loop, te
 from compiler.dialects.mathematics import ELEMENTARY, Value
 from compiler.dialects.numbers import DType, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
-from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, element_of
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp
+from compiler.dialects.upstream.casts import element_of
 from compiler.interpret.conversions import CASTS
 from compiler.support.errors import InputError
 

@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.levels import require
-from compiler.dialects.upstream.arith import CASTS, ExtFOp, RemFOp, SelectOp, TruncFOp, element_of
+from compiler.dialects.upstream.arith import RemFOp, SelectOp
+from compiler.dialects.upstream.casts import CASTS, ExtFOp, TruncFOp, element_of
 from compiler.dialects.upstream.walk import ops_in
 
 

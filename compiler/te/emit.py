@@ -16,16 +16,14 @@ from compiler.dialects.access import axis_attribute
 from compiler.dialects.combination import Combination
 from compiler.dialects.gather import Gathered
 from compiler.dialects.mathematics import ELEMENTARY
-from compiler.dialects.upstream.arith import (
-    CmpfOp,
-    CmpiOp,
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp
+from compiler.dialects.upstream.casts import (
     ExtFOp,
     ExtSIOp,
     ExtUIOp,
     FPToSIOp,
     FPToUIOp,
     IndexCastOp,
-    SelectOp,
     SIToFPOp,
     TruncFOp,
     TruncIOp,

@@ -1,6 +1,7 @@
 """Upstream dialects, extended by ops of MLIR that xDSL lacks.
 
-arith.py    comparisons, select and conversions on vectors; arith.remf
+arith.py    comparisons and select on vectors; arith.remf
+casts.py    conversions of vectors
 math.py     math.erfc
 vector.py   vector.gather, vector.scatter
 memref.py   memref.prefetch

@@ -10,7 +10,7 @@ from xdsl.rewriter import Rewriter
 
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.numbers import array_of, dtype_of
-from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
+from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.types.elements import row_of
 from compiler.types.rounding import rounded
 

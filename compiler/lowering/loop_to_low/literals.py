@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.numbers import array_of, dtype_of
-from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
+from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.dialects.upstream.memref import GlobalOp
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.program.body import Apply, Read, Scalar

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.upstream import arith as vector_arith
+from compiler.dialects.upstream import casts
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number, wrap_flags
 from compiler.lowering.low_to_llvm.types import llvm_type, shaped, suffix, width
@@ -44,7 +45,7 @@ def cast(instruction: str) -> Emit:
     return emit
 
 
-def _index_cast(f: FunctionEmitter, op: vector_arith.IndexCastOp) -> None:
+def _index_cast(f: FunctionEmitter, op: casts.IndexCastOp) -> None:
     before, after = width(op.input.type), width(op.result.type)
     if before == after:
         f.names[op.result] = f.use(op.input)
@@ -166,11 +167,11 @@ ARITHMETIC: Handlers = {
     arith.MinimumfOp: intrinsic("minimum"),
     arith.MaxnumfOp: intrinsic("maxnum"),
     arith.MinnumfOp: intrinsic("minnum"),
-    vector_arith.ExtSIOp: cast("sext"),
-    vector_arith.ExtUIOp: cast("zext"),
-    vector_arith.TruncIOp: cast("trunc"),
+    casts.ExtSIOp: cast("sext"),
+    casts.ExtUIOp: cast("zext"),
+    casts.TruncIOp: cast("trunc"),
     arith.BitcastOp: cast("bitcast"),
-    vector_arith.IndexCastOp: _index_cast,
+    casts.IndexCastOp: _index_cast,
     arith.CmpiOp: _cmpi,
     arith.CmpfOp: _cmpf,
     arith.SelectOp: _select,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
 
-from compiler.dialects.upstream import arith as vector_arith
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream import casts
+from compiler.dialects.upstream.casts import element_of
 from compiler.lowering.low_to_llvm.arithmetic import cast
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.types import is_truth, llvm_type, shaped, width
 
 
-def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
+def _extend(f: FunctionEmitter, op: casts.ExtFOp) -> None:
     if not isinstance(element_of(op.input.type), BFloat16Type):
         cast("fpext")(f, op)
         return
@@ -25,7 +25,7 @@ def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
     f.names[op.result] = value
 
 
-def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
+def _to_float(f: FunctionEmitter, op: casts.CastOp) -> str:
     integer, real = (shaped(op.input.type, t) for t in ("i32", "float"))
     extended = f.temporary(f"zext {f.typed(op.input)} to {integer}")
     high = f.temporary(f"shl {integer} {extended}, {_splat(op, 16)}")
@@ -33,7 +33,7 @@ def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
 
 
 def _to_integer(instruction: str) -> Emit:
-    def emit(f: FunctionEmitter, op: vector_arith.CastOp) -> None:
+    def emit(f: FunctionEmitter, op: casts.CastOp) -> None:
         if not isinstance(element_of(op.input.type), BFloat16Type):
             cast(instruction)(f, op)
             return
@@ -43,7 +43,7 @@ def _to_integer(instruction: str) -> Emit:
     return emit
 
 
-def _truncate(f: FunctionEmitter, op: vector_arith.TruncFOp) -> None:
+def _truncate(f: FunctionEmitter, op: casts.TruncFOp) -> None:
     source, target = element_of(op.input.type), element_of(op.result.type)
     narrow = isinstance(target, Float16Type | BFloat16Type)
     value = f.use(op.input)
@@ -57,12 +57,12 @@ def _truncate(f: FunctionEmitter, op: vector_arith.TruncFOp) -> None:
         cast("fptrunc")(f, op)
 
 
-def _splat(op: vector_arith.CastOp, value: int) -> str:
+def _splat(op: casts.CastOp, value: int) -> str:
     type = shaped(op.input.type, "i32")
     return f"splat (i32 {value})" if type != "i32" else str(value)
 
 
-def _to_odd(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
+def _to_odd(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
     """Round a double to a float, to odd: an inexact result has the last bit 1, so that a second rounding, to f16 or
     bf16, is correct."""
     double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
@@ -84,7 +84,7 @@ def _suffix(double: str) -> str:
     return "f64" if double == "double" else f"v{double[1:].split()[0]}f64"
 
 
-def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
+def _to_bfloat(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
     """Round a float to bf16 in integers; NaN stays NaN."""
     real, integer, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
     bits = f.temporary(f"bitcast {real} {value} to {integer}")
@@ -102,7 +102,7 @@ def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
 def _from_integer(signed: bool) -> Emit:
     instruction = "sitofp" if signed else "uitofp"
 
-    def emit(f: FunctionEmitter, op: vector_arith.SIToFPOp | vector_arith.UIToFPOp) -> None:
+    def emit(f: FunctionEmitter, op: casts.SIToFPOp | casts.UIToFPOp) -> None:
         if not isinstance(element_of(op.result.type), BFloat16Type):
             cast(instruction)(f, op)
             return
@@ -121,7 +121,7 @@ def _from_integer(signed: bool) -> Emit:
     return emit
 
 
-def _with_sticky_bit(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
+def _with_sticky_bit(f: FunctionEmitter, op: casts.CastOp, signed: bool) -> str:
     """Replace the low 11 bits of an i64 that no double holds exactly by a sticky bit: the result fits a double, and
     rounds to bf16 as the integer does."""
     type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
@@ -141,10 +141,10 @@ def _with_sticky_bit(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) 
 
 
 CONVERSIONS: Handlers = {
-    vector_arith.ExtFOp: _extend,
-    vector_arith.TruncFOp: _truncate,
-    vector_arith.FPToSIOp: _to_integer("fptosi"),
-    vector_arith.FPToUIOp: _to_integer("fptoui"),
-    vector_arith.SIToFPOp: _from_integer(signed=True),
-    vector_arith.UIToFPOp: _from_integer(signed=False),
+    casts.ExtFOp: _extend,
+    casts.TruncFOp: _truncate,
+    casts.FPToSIOp: _to_integer("fptosi"),
+    casts.FPToUIOp: _to_integer("fptoui"),
+    casts.SIToFPOp: _from_integer(signed=True),
+    casts.UIToFPOp: _from_integer(signed=False),
 }

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.lowering.low_to_llvm.types import is_float, lanes, llvm_type
 from compiler.support.errors import LoweringError
 

@@ -8,7 +8,7 @@ from math import prod
 from xdsl.dialects.builtin import BFloat16Type, IndexType, IntegerType, MemRefType, NoneAttr, VectorType
 from xdsl.ir import Attribute
 
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.support.errors import LoweringError
 from compiler.types.elements import element_bytes, row_of
 

@@ -27,7 +27,8 @@ from xdsl.rewriter import Rewriter
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
-from compiler.dialects.upstream.arith import RemFOp, element_of
+from compiler.dialects.upstream.arith import RemFOp
+from compiler.dialects.upstream.casts import element_of
 from compiler.dialects.upstream.math import ErfcOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.passes.expand_math import exponential, logarithm, trigonometric

@@ -30,8 +30,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from compiler.dialects.intr import LIBRARY, LdexpOp
-from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp
 from compiler.dialects.upstream.builders import elementwise, vector_type
+from compiler.dialects.upstream.casts import ExtUIOp, SIToFPOp, TruncFOp, TruncIOp
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.support.errors import LoweringError
 from compiler.targets.c.helpers import Helpers
 from compiler.targets.clike.expressions import CExpr, cast, function_call, infix

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Floa
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from compiler.dialects.intr import LdexpOp
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.targets.c.language import C, lanes
 from compiler.targets.c.names import LANE

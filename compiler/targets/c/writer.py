@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from compiler.analysis.index_forms import Ranges
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.dialects.intr import LdexpOp
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.targets.c.language import C

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import IndexType, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.mathematics import ELEMENTARY
-from compiler.dialects.upstream.arith import CMPF, CMPI, element_of
+from compiler.dialects.upstream.arith import CMPF, CMPI
+from compiler.dialects.upstream.casts import element_of
 from compiler.targets.clike.expressions import (
     COMPARED,
     NEGATIVE,

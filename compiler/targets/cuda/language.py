@@ -10,7 +10,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation
 
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.casts import element_of
 from compiler.targets.clike.expressions import CExpr, function_call
 from compiler.targets.clike.language import Language, may_contract
 from compiler.targets.cuda.types import INTEGERS, spelled
