@@ -7,7 +7,7 @@ temporary that the program itself never writes, since it cannot depend on those.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -20,9 +20,8 @@ from compiler.analysis.sets import Undecided, limited, union_set
 from compiler.analysis.verify.content import Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
-from compiler.intrinsics import Intrinsic, Misfit, PerfectNest, Reference, find, fit
+from compiler.intrinsics import Intrinsic, Misfit, PerfectNest, Reference, fit
 from compiler.program.tree import Access, Block, Loop, Program
-from compiler.support.errors import LoweringError, ScheduleError, refused_by
 
 
 def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
@@ -180,54 +179,3 @@ def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> b
             if writes_target and not original.cell(key, use).range().intersect(reached).is_empty():
                 return False
     return True
-
-
-def absorbed(program: Program) -> Program:
-    """Match every tensorized nest again, and weaken its guard by `matched`.
-
-    Each nest is judged in `program`, in which other guards are not weakened. Raises Misfit, which names the loop, and
-    ScheduleError for an unknown intrinsic.
-    """
-    weakened_program = program
-    for loop in _tensorized(program):
-        name = loop.intrinsic
-        try:
-            with refused_by("tensorize"):
-                declared = find(name)
-            rematched = matched(program, loop.number, declared)
-        except Misfit as misfit:
-            raise Misfit(f"loop '{loop.label}' is tensorized by '{name}', but {misfit}") from misfit
-        if rematched is not program:
-            weakened = rematched.blocks[loops_under(program, loop.number)[1].label]
-            weakened_program = weakened_program.map_blocks(lambda b, new=weakened: new if b.label == new.label else b)  # type: ignore[misc]
-    return weakened_program
-
-
-def _tensorized(program: Program) -> Iterator[Loop]:
-    """The outermost loops of tensorized nests."""
-    for loop in program.loops.values():
-        if loop.kind == "tensorized" and not any(n.kind == "tensorized" for n in program.enclosing(loop.number)):
-            yield loop
-
-
-def run_whole(program: Program) -> Program:
-    """Weaken the guards of tensorized nests so that these run whole, which is proved to be harmless.
-
-    Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that other nests touch.
-    """
-    _check_fragments(program)
-    if not any(loop.kind == "tensorized" for loop in program.loops.values()):
-        return program
-    try:
-        return absorbed(program)
-    except (Misfit, ScheduleError) as error:
-        raise LoweringError(f"@{program.name}: {error}") from error
-
-
-def _check_fragments(program: Program) -> None:
-    """Check that only tensorized nests touch fragments. Raises LoweringError."""
-    for buffer in program.buffers.values():
-        for block in (*program.readers[buffer.name], *program.writers[buffer.name]):
-            around = program.enclosing(block.label)
-            if buffer.scope == "fragment" and (not around or around[-1].kind != "tensorized"):
-                raise LoweringError(f"block '{block.label}' touches a fragment, which only a tensorized nest does")

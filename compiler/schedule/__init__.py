@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from compiler.schedule.show import outline
 
 __all__ = ["Handle", "Schedule", "Size", "as_python", "outline", "replay"]
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Handle": "schedule",
-        "Schedule": "schedule",
-        "Size": "schedule",
-        "as_python": "python",
-        "outline": "show",
-        "replay": "schedule",
-    },
-)  # scripts are parsed without the proofs
+_FILES = {"python": ("as_python",), "schedule": ("Handle", "Schedule", "Size", "replay"), "show": ("outline",)}
+__getattr__ = lazy_names(__name__, {name: file for file, names in _FILES.items() for name in names})
+"""Lazy, since scripts are parsed without the proofs."""

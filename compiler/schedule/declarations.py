@@ -18,6 +18,13 @@ from compiler.schedule.parameters import HandleParameter, Parameter, SizesParame
 from compiler.schedule.primitive import TYPES, Primitive, applies
 
 _FUNCTION = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
+_EXAMPLE_HANDLES = {
+    "c": '%c = sched.get_block %f "C"',
+    "m": "%m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop",
+    "d": '%d = sched.get_block %f "D"',
+    "n": "%n = sched.get_loops %d : !sched.loop",
+}
+"""The handles that examples may use, and the ops that define them."""
 _QUOTED = re.compile(r"`[^`]*`")
 _PUNCTUATION = re.compile(r"(`[^`]*`|<[^>]*>\([^)]*\)|type\([^)]*\))|\s*([,:=\[\](){}]+)")
 """Group 1: text in backticks or a directive. Group 2: punctuation elsewhere."""
@@ -92,9 +99,8 @@ def _example_faults(primitive: Primitive, name: str) -> Iterator[str]:
         context.load_dialect(dialect)
     if SCHED.operations and name not in {op.name for op in SCHED.operations}:
         context.load_op(primitive.op)
-    lines = "\n".join((*primitive.example_handles, *primitive.example.splitlines()))
     try:
-        module = Parser(context, f"{_FUNCTION}\n{lines}\ntransform.yield\n}}").parse_module()
+        module = Parser(context, example_script(primitive)).parse_module()
         module.verify()
     except (ParseError, VerifyException) as error:
         reason = getattr(error, "msg", None) or str(error).splitlines()[-1]
@@ -102,6 +108,22 @@ def _example_faults(primitive: Primitive, name: str) -> Iterator[str]:
     else:
         if not any(applies(op, primitive.name) for op in module.walk()):
             yield f"its example '{primitive.example}' has no {name}"
+
+
+def example_script(primitive: Primitive) -> str:
+    """The script of a primitive's example, with the ops that define the handles which it uses."""
+    example = primitive.example
+    return "\n".join((_FUNCTION, *_handles_of(example), *example.splitlines(), "transform.yield", "}"))
+
+
+def _handles_of(example: str) -> list[str]:
+    """The ops that define the handles which an example uses but does not define."""
+    defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
+    needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
+    sources = {"l": "m", "k": "m"}
+    handles = {sources.get(name, name) for name in needed}
+    handles |= {{"m": "c", "n": "d"}.get(name, name) for name in handles}
+    return [op for name, op in _EXAMPLE_HANDLES.items() if name in handles]
 
 
 def _listed(names: Iterable[str]) -> str:

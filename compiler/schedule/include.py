@@ -21,7 +21,6 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from compiler.dialects.sched import BlockType, SchedOp
-from compiler.schedule.primitive import CHOICES, applies
 from compiler.support.errors import ScheduleError
 
 INCLUDER = "compiler.space.includes"
@@ -139,18 +138,3 @@ def plain_size(size: Attribute) -> int | list[int]:
     if isinstance(size, ArrayAttr) and all(isinstance(factor, IntegerAttr) for factor in size):
         return [factor.value.data for factor in size]
     raise ScheduleError(f"{size} is no size: an integer, or a list of factors")
-
-
-def choice_names(ops: Sequence[Operation]) -> dict[Operation, str]:
-    """Map each choice among ops to a unique name: `location`, the name hint of its first result, or `size`, with a
-    number if it is taken."""
-    names: dict[Operation, str] = {}
-    for op in ops:
-        if not applies(op, *CHOICES):
-            continue
-        name = "location" if applies(op, "sample_location") else op.results[0].name_hint or "size"
-        count = 2
-        while name in names.values():
-            name, count = f"{name.rstrip('_0123456789')}_{count}", count + 1
-        names[op] = name
-    return names

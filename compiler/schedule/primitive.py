@@ -4,7 +4,6 @@ call in Python and its page are derived."""
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,13 +33,6 @@ Check: TypeAlias = Callable[[Mapping[str, Value], int], str]
 """Maps the properties of an op and the number of its results to a sentence about a fault; empty for a valid op."""
 TYPES = {"block": BlockType(), "loop": LoopType(), "param": ParamType()}
 """The types of results, by the words of declarations."""
-_EXAMPLE_HANDLES = {
-    "c": '%c = sched.get_block %f "C"',
-    "m": "%m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop",
-    "d": '%d = sched.get_block %f "D"',
-    "n": "%n = sched.get_loops %d : !sched.loop",
-}
-"""The handles that examples may use, and the ops that define them."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ class Primitive:
         several = f" `:` type(${next(iter(self.gives))})" if self.gives_several else ""
         members: dict[str, Value] = {
             **fields,
-            "__doc__": self._op_docstring(),
+            "__doc__": self.summary,
             "__module__": __name__,
             "name": f"sched.{self.name}",
             "CONSUMES": self.consumes,
@@ -182,28 +174,6 @@ class Primitive:
             if text is not None:
                 texts.append(f"{name}={text}" if parameter.optional else text)
         return f"{self.name}({', '.join(texts)})"
-
-    @property
-    def example_handles(self) -> list[str]:
-        """The lines of a script that define the handles which the example uses."""
-        return _handles_of(self.example)
-
-    def _op_docstring(self) -> str:
-        consumed = ", ".join(f"`{name}`" for name in self.consumes) or "nothing"
-        body = [*self.example_handles, *self.example.splitlines()]
-        lines = "\n".join(f"  {line.strip()}" for line in body)
-        head = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
-        return f"{self.summary}\n\nConsumes {consumed}.\n\n```mlir\n{head}\n{lines}\n  transform.yield\n}}\n```\n"
-
-
-def _handles_of(example: str) -> list[str]:
-    """The ops that define the handles which an example uses but does not define."""
-    defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
-    needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
-    sources = {"l": "m", "k": "m"}
-    handles = {sources.get(name, name) for name in needed}
-    handles |= {{"m": "c", "n": "d"}.get(name, name) for name in handles}
-    return [op for name, op in _EXAMPLE_HANDLES.items() if name in handles]
 
 
 def _asked(parameter: inspect.Parameter, kind: Parameter) -> inspect.Parameter:

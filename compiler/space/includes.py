@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.dialects.sched import BlockType, SchedOp
 from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
 from compiler.recipes.rules import FORMER_NAMES, RULES_OF
-from compiler.schedule.include import MACHINE, IncludeOp, Inclusion, choice_names, plain_size, size_attribute
+from compiler.schedule.include import MACHINE, IncludeOp, Inclusion, plain_size, size_attribute
 from compiler.schedule.parameters import Handle
 from compiler.schedule.primitive import applies, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
@@ -32,6 +32,7 @@ from compiler.schedule.python import GIVERS
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.script import script_of
 from compiler.schedule.state import empty_script
+from compiler.space.choice_names import choice_names
 from compiler.support.errors import ScheduleError
 from compiler.support.plugins import source_of
 from compiler.support.text import unknown

@@ -10,9 +10,10 @@ from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
 from compiler.recipes.draft import Draft, Rule
-from compiler.schedule.include import IncludeOp, choice_names
+from compiler.schedule.include import IncludeOp
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
+from compiler.space.choice_names import choice_names
 from compiler.space.derivation import Derived, as_written, derivations
 from compiler.space.recording import check_used
 from compiler.space.sketch import Sketch

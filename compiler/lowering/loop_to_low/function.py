@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from compiler.analysis.tensorized import run_whole
+from compiler.analysis.whole_nests import run_whole
 from compiler.passes.decompose_reductions import decompose_reductions
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program

@@ -15,6 +15,7 @@ import pytest
 import compiler
 from compiler import recipes, te, universe
 from compiler.analysis import tensorized
+from compiler.analysis.whole_nests import absorbed
 from compiler.intrinsics import INTRINSICS
 from compiler.lowering.low_to_llvm import emit
 from compiler.schedule import Schedule
@@ -278,7 +279,7 @@ def test_the_guard_goes_in_the_lowering_only() -> None:
     s = ragged()
     tensorize(s)
     assert s.program.blocks["C"].guard
-    assert not tensorized.absorbed(s.program).blocks["C"].guard
+    assert not absorbed(s.program).blocks["C"].guard
 
 
 def test_beyond_a_guard_no_other_thread_is_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
