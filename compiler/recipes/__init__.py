@@ -8,9 +8,10 @@ packing.py       operands packed in panels, by vectors: pack_panels, copy_in_vec
 attention.py     attention by rows of queries: two products and the softmax between them
 gradient.py      gradients of convolutions' weights, taps and output channels in registers: conv_grad_weight
 winograd.py      convolutions by Winograd's transforms
-channels_last.py convolutions with channels last: filters in lanes
-depthwise.py     depthwise and grouped convolutions by vectors of pixels: by_pixels
-convolution.py   the rule of convolutions: their ways of reading an image, and the sizes of their register tiles
+images.py        the ways in which convolutions read their images, matched by indices
+convolution.py   the rule of convolutions: a schedule for each way of reading, and the sizes of its register tile
+channels_last.py nests of convolutions with channels last: filters in lanes
+depthwise.py     nests of depthwise and grouped convolutions by vectors of pixels: by_pixels
 implicit_gemm.py nests of convolutions: implicit_gemm, tiled_convolution, by_phases, pointwise, pointwise_by_filters
 reduction.py     any reduction: by multi-level tiles, in parts on threads or in the lanes of vectors: row_reduction
 thin.py          a large matrix times few vectors, read in its layout: dots, streams

@@ -32,7 +32,8 @@ BLOCKS = 5
 
 
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of an attention, matched at its second product `label`, by some rows of queries at a time."""
+    """Yield schedules of a program that ends with the second product of an attention, the block `label`, by rows of
+    queries; register tiles of the widths with the fewest estimated cycles come first."""
     if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
         return
     length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
@@ -76,8 +77,7 @@ AHEAD = 8
 @dataclass(frozen=True)
 class AttentionTiles:
     """The register tile of both products: `mr` queries by `nr` keys, or columns of the result, in vectors of `lanes`.
-    `group` is the number of query tiles that share a loaded panel of keys. `mr` and `group` may be parameters, which
-    must be above one."""
+    `group` query tiles share a loaded panel of keys. `mr` and `group` may be parameters above one."""
 
     mr: Size = 6
     nr: int = 64
@@ -85,7 +85,8 @@ class AttentionTiles:
     group: Size = 1
 
     def over(self, queries: int) -> AttentionTiles:
-        """Limit constant tiles to a number of queries, and even out the groups; parameters stay as they are."""
+        """Return constant tiles limited to a number of queries, in groups of even sizes; tiles with a parameter as they
+        are."""
         if not isinstance(self.mr, int) or not isinstance(self.group, int):
             return self
         groups = even(queries, self.group * self.mr, self.mr)
@@ -149,8 +150,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     of the result are evened out over their panels. Only sums are reassociated.
 
     Blocks between the products may be outputs of the function: they are written, and read, for the rows of one
-    iteration; outputs of reductions are copies. Weights that are an output are computed for whole rows before the
-    second product.
+    iteration; outputs of reductions are copies. Weights that are an output are computed before the second product.
 
     Requires the blocks of a softmax over the last axis (a maximum, the exponentials, their sum, their quotients)
     between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
@@ -182,7 +182,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
-    """Match the blocks before the second product, and inline other elementwise blocks between them. Raises
+    """Return the blocks before the second product `block`, and inline other elementwise blocks between them. Raises
     ScheduleError for other programs."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
     _inline_before(s, weights)
@@ -290,8 +290,7 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
-    """Vectorize the columns of a block inside `rows`, with the loop over vectors outside that over the rows; return the
-    loop over vectors."""
+    """Vectorize the columns of a block inside `rows`; return the loop over vectors, which is moved outside the rows."""
     *row, column = inside(s, block, rows)
     vectors, lane = by_vectors(s, column, lanes)
     s.reorder(vectors, *row, lane)

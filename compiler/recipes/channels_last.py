@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from math import prod
 
-from compiler.affine.linear import Linear, Quotient
-from compiler.analysis.order import step
-from compiler.program.tree import Access, Block, Program
+from compiler.recipes.images import LastWindow
 from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.register_tile import register_tile, vectors_of
@@ -19,55 +16,11 @@ from compiler.schedule import Handle, Schedule, Size
 MOST_UNROLLED = 80
 """The most multiplications of a depthwise tile with all taps unrolled: more code is not faster and compiles slowly."""
 
-FEWEST = 4
-"""The fewest filters of a convolution that is vectorized along filters."""
-
-
-@dataclass(frozen=True)
-class LastWindow:
-    """The reads of a convolution Y[.., h, w, k] += X[.., h*S + r, w*S + q, ..] * W[k, .., r, q]; a depthwise
-    convolution reads only channel k of X. `filters` is the dimension of W that k indexes. A transposed convolution
-    reads X[.., (h - r) / S, ..] and W[k, .., h mod S + r, ..]: `strides` maps its axes h, w to S."""
-
-    image: Access
-    weights: Access
-    filters: int
-    is_depthwise: bool
-    strides: Mapping[int, int]
-
-
-def last_window(program: Program, block: Block) -> LastWindow | None:
-    """Return the reads of a convolution whose result is contiguous along filters; None for other sums of products."""
-    k, w = block.spatial - 1, block.spatial - 2
-    if step(program, block.writes[0], k) != 1 or block.axes[k].size < FEWEST:
-        return None
-    images = [access for access in block.reads if any(_slides(form, w) for form in access.index)]
-    weights = next((a for a in block.reads if a not in images), None)
-    if len(images) != 1 or weights is None or weights.where:
-        return None
-    moving = [form.variables() for form in weights.index]
-    filters = [d for d, axes in enumerate(moving) if k in axes]
-    along = step(program, images[0], k)
-    atoms = [atom for form in images[0].index for atom, _ in form.terms]
-    quotients = [atom for atom in atoms if isinstance(atom, Quotient) and not atom.is_mod]
-    strides = {axis: atom.divisor for atom in quotients for axis in atom.form.variables() if axis < k}
-    phased = {axis for axis, stride in strides.items() if stride > 1}
-    if len(filters) != 1 or along not in (0, 1) or any(axes & set(range(k)) - phased for axes in moving):
-        return None
-    return LastWindow(images[0], weights, filters[0], along == 1, strides)
-
-
-def _slides(form: Linear, axis: int) -> bool:
-    """Return whether an index combines an axis with another axis, its tap, or divides it by a stride."""
-    divided = any(isinstance(atom, Quotient) and not atom.is_mod for atom, _ in form.terms)
-    return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
-
 
 def channels_last(
     s: Schedule, block: Handle, epilogue: Handle | None, window: LastWindow, sizes: tuple[Size, Size], lanes: int
 ) -> list[Handle]:
-    """Schedule a convolution by register tiles of pixels of a row and vectors of filters; `sizes` are the numbers of
-    both.
+    """Schedule a convolution by register tiles of pixels of a row, and vectors of filters, as many as in `sizes`.
 
         n { h { w { k { c { r { q { C } } } } } } }  n { h { w { k { D(C) } } } }
       ->
@@ -78,7 +31,8 @@ def channels_last(
 
     A depthwise convolution has no c; its X is padded inside k.0, for a vector of channels, and its taps are unrolled,
     only those of a row if all are too much code. A transposed convolution has a nest for each phase of its strides, and
-    D after all of them. Returns the loop over panels of filters and, for a dense convolution, the loop over rows.
+    D after all of them. Without an epilogue D is a copy. Returns the loop over panels of filters and, for a dense
+    convolution, the loop over rows.
     Source: `implicit_gemm`, without its transposes in registers.
     """
     pixel_count, vectors = sizes
@@ -111,8 +65,8 @@ def channels_last(
 
 
 def _split_phases(s: Schedule, loops: list[list[Handle]], strides: Mapping[int, int]) -> list[Handle]:
-    """Split the loops along the image by the strides of a transposed convolution, in place in `loops`; return the loops
-    over phases."""
+    """Split the loops along the image, in place in `loops`, by the strides of a transposed convolution, which its axes
+    are mapped to; return the loops over phases."""
     phases = []
     for axis, stride in sorted(strides.items()):
         if stride > 1 and loops[axis]:

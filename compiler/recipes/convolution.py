@@ -7,22 +7,28 @@ from functools import partial
 from math import gcd, prod
 from typing import TypeAlias
 
-from compiler.affine.linear import Linear, variable
 from compiler.program.tree import Access, Block
-from compiler.recipes.channels_last import LastWindow, channels_last, last_window
-from compiler.recipes.depthwise import PixelTiles, by_pixels, image_of, share_of
+from compiler.recipes.channels_last import channels_last
+from compiler.recipes.depthwise import PixelTiles, by_pixels
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.elementwise import is_costly
 from compiler.recipes.gradient import taps_in_registers
+from compiler.recipes.images import (
+    LastWindow,
+    image_of,
+    last_window,
+    pointwise_image,
+    share_of,
+    strides_of_phases,
+    tapped_dimensions,
+    taps_of,
+)
 from compiler.recipes.implicit_gemm import (
     ConvolutionTiles,
     PointwiseTiles,
     by_phases,
     pointwise,
     pointwise_by_filters,
-    pointwise_image,
-    tapped_dimensions,
-    taps_of,
     tiled_convolution,
 )
 from compiler.recipes.sizes import evens, pixel_tile, pixels_of, product_tile, rows_of
@@ -87,12 +93,13 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _way(name: str, label: str, nest: Nest, any_index: bool = False) -> Alternative:
+    """Return the alternative that schedules the block `label` by `nest`."""
     return Alternative(name, partial(_apply, label=label, nest=nest, any_index=any_index))
 
 
 def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[str]:
-    """Schedule a convolution and its elementwise consumer; with `any_index` the consumer may read in another order,
-    such as one that stores channels last. Return the labels of both, and of blocks inlined into them."""
+    """Schedule a convolution, and its elementwise consumer if it has one; with `any_index` the consumer may read in
+    another order, such as one that stores channels last. Return the labels of both, and of blocks inlined into them."""
     block, after = draft.block(label), draft.consumer(label)
     if any_index:
         readers = [reader for reader in draft.readers(label) if not reader.combiners and reader.label in draft.left]
@@ -103,8 +110,8 @@ def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[st
 
 
 def _channels_last(draft: Draft, block: Block, epilogue: Handle | None, window: LastWindow) -> Sequence[Handle]:
-    """Schedule by `channels_last`. A depthwise tile uses at most a quarter of the registers for accumulators, since
-    neighbouring tiles read common elements twice."""
+    """Apply `channels_last` with choices of its tile. A depthwise tile uses at most a quarter of the registers for
+    accumulators, since neighbouring tiles read common elements twice."""
     width, filters = (axis.size for axis in block.axes[block.spatial - 2 : block.spatial])
     lanes = min(draft.lanes(block.label), filters)
     sizes: tuple[Size, Size]
@@ -153,7 +160,7 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
 
 
 def _pixels(block: Block) -> int:
-    """Return the number of pixels of a channel of the result, along the dimensions without taps."""
+    """Return the number of pixels of a channel of the result along the dimensions after the last one with taps."""
     return prod(axis.size for axis in block.axes[2 + tapped_dimensions(block) : block.spatial])
 
 
@@ -219,7 +226,7 @@ def _pixel_tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:
-        """The relative cost of tiles of `rows` rows: padded rows, the start of each tile, and a loop over taps."""
+        """Estimate the relative cost of tiles of `rows` rows: padded rows, the start of each tile, a loop over taps."""
         rolled = taps * rows * vectors > unrolled
         return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
 
@@ -237,8 +244,7 @@ def _register_tile(
     draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0, fewest: int = 2
 ) -> tuple[Size, Size, int]:
     """Add the choices of pixels in a tile, for rows of w pixels and `steps` reduction steps, and of vectors of filters,
-    from `fewest` to `vectors` and divisors of `multiple` unless 0; return both choices and the preferred number of
-    vectors."""
+    from `fewest` to `vectors`, at most 4, divisors of `multiple` unless 0. Return both, and the default of vectors."""
     counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
     pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
     chosen = draft.choose(pixels_of(w), pixels, "pixels")
@@ -246,8 +252,7 @@ def _register_tile(
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
-    """Add the choices of an implicit GEMM, whose defaults fit registers and L1; `share` filters read the same
-    channels."""
+    """Add the choices of an implicit GEMM; defaults fit registers and L1. `share` filters read the same channels."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps, vectors = taps_of(block), -(-share // lanes)
     divisor = 0 if share == o else share // lanes
@@ -259,24 +264,6 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
 
 
 def _whole(c: int, chunks: Sequence[int], most: int) -> int:
-    """Return the largest of `chunks` from most / 4 to `most` that divides c, so that packing loops have no remainder;
-    `most` itself if there is none."""
+    """Return the largest of `chunks` above most / 4 and at most `most` that divides c, so that packing loops have no
+    remainder; `most` itself if there is none."""
     return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
-
-
-def strides_of_phases(block: Block) -> list[int]:
-    """Return the strides along the image of a transposed convolution; empty for other blocks."""
-    spatial = block.spatial
-    image = next((a for a in block.reads if any(map(_quotient, a.index[2:]))), None)
-    if image is None or not 3 <= spatial <= 5 or len(block.axes) != 2 * spatial - 1 or len(image.index) != spatial:
-        return []
-    if image.index[0] != variable(0) or image.index[1] != variable(spatial):
-        return []
-    strides = [_quotient(form) or 1 for form in image.index[2:]]
-    plain = all(form.coefficient(2 + d) == 1 for d, form in enumerate(image.index[2:]) if strides[d] == 1)
-    return strides if plain else []
-
-
-def _quotient(form: Linear) -> int:
-    """Return the divisor of an index with a floordiv; 0 without one. The index (h + 1) floordiv 2 - r has 2."""
-    return next((atom.divisor for atom, _ in form.terms if not isinstance(atom, int) and not atom.is_mod), 0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.affine.linear import Quotient
-from compiler.program.tree import Access, Block
+from compiler.recipes.images import image_of, share_of
 from compiler.recipes.register_tile import register_tile, vectors_of
 from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
@@ -22,8 +21,7 @@ class PixelTiles:
 
 
 def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelTiles, lanes: int = 16) -> Handle:
-    """Schedule a convolution C[n, o, h, w] += X[n, o floordiv M + c, h*S + r, w*S + q] * W[o, c, r, q] with vectors
-    along w.
+    """Schedule C[n, o, h, w] += X[n, o floordiv M + c, h*S + r, w*S + q] * W[o, c, r, q] with vectors along w.
 
         n { o { h { w { c { r { q { C } } } } } } }  n { o { h { w { D(C) } } } }
       ->
@@ -70,28 +68,9 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     return groups
 
 
-def image_of(block: Block) -> Access | None:
-    """Return the read of the image in a depthwise or grouped convolution, where the filter, axis 1, indexes the
-    channel; None for other blocks."""
-    last = block.spatial - 1
-    images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
-    if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
-        return None
-    moving = [form.variables() for form in images[0].index]
-    channels_alone = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)
-    steps = images[0].index[-1].coefficient(last)
-    return images[0] if channels_alone and steps is not None and steps > 0 else None
-
-
-def share_of(image: Access) -> int:
-    """Return the number of filters that read the same channels."""
-    divided = [atom for atom, _ in image.index[1].terms if isinstance(atom, Quotient) and not atom.is_mod]
-    return divided[0].divisor if divided else 1
-
-
 def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
     """Vectorize a copy of rows with a border in pieces: the left border, vectors without a mask, and the end. Columns
-    of each remainder modulo `step` are copied together."""
+    of each remainder modulo the convolution's stride `step` are copied together."""
     source = node_of(s, copy).reads[0]
     width = s.program.buffers[source.buffer].shape[-1]
     border = -min(0, source.index[-1].constant)
@@ -126,8 +105,8 @@ def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
-    """Partition a loop at the positions inside its range; return the loops over the first piece, the last, and so
-    on."""
+    """Partition a loop at the positions inside its range; return the loop over the first piece, then those over the
+    others, the last piece first."""
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):

@@ -20,7 +20,7 @@ EVEN = 0.85
 
 @dataclass(frozen=True)
 class Draft:
-    """A schedule under construction by rules.
+    """A schedule under construction by rules, for `threads` threads of the machine `target`.
 
     left: the labels of the program's blocks that no rule has scheduled, in program order. panels: map each temporary
     stored in panels of rows to the rows of a panel; consumers read it as packed. kept: handles that a template uses
@@ -66,7 +66,7 @@ class Draft:
         return replace(self, left=tuple(label for label in self.left if label not in done))
 
     def block(self, label: str) -> Block:
-        """Return a block of the program in its current state."""
+        """Return a block of the program as the steps so far leave it. Raises KeyError if no block has the label."""
         return self.schedule.program.blocks[label]
 
     def handle(self, block: Block | None) -> Handle | None:
@@ -74,14 +74,14 @@ class Draft:
         return None if block is None else self.schedule.get_block(block.label)
 
     def lanes(self, label: str) -> int:
-        """Return the number of elements of a block's result that a vector holds; at least 1."""
+        """Return the number of elements of a block's first result that a vector holds; at least 1."""
         block = self.block(label)
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
     def masks(self, label: str) -> bool:
-        """Return whether the processor has masked vectors of a block's element type: always for 4 bytes or more, for
-        bytes and half words only with vectors of 512 bits."""
+        """Return whether the processor has masked vectors of the element type of a block's first result: always for 4
+        bytes or more, for bytes and half words only with vectors of 512 bits."""
         element = self.schedule.program.buffers[self.block(label).writes[0].buffer].element
         return element_bytes(element) >= 4 or self.target.vector_bits >= 512
 
@@ -90,7 +90,7 @@ class Draft:
         return all(access.buffer in self.schedule.program.allocs for access in self.block(label).writes)
 
     def readers(self, label: str) -> list[Block]:
-        """Return the other blocks that read the result of a block."""
+        """Return the other blocks that read a result of a block, each once."""
         program = self.schedule.program
         names = dict.fromkeys(access.buffer for access in self.block(label).writes)
         by_label = {b.label: b for name in names for b in program.readers[name] if b.label != label}
@@ -107,7 +107,7 @@ class Draft:
         return readers[0] if same and _long(readers[0].axes) == _long(block.axes[: block.spatial]) else None
 
     def producer(self, buffer: str) -> Block | None:
-        """Return the elementwise block in `left` that writes a buffer, if the buffer has no other writer and only one
+        """Return the only block that writes a buffer if it is elementwise, in `left`, without a gather, and has one
         reader; else None."""
         writers = self.schedule.program.writers.get(buffer, ())
         if len(writers) != 1 or writers[0].label not in self.left or writers[0].combiners or writers[0].table:
@@ -121,8 +121,8 @@ class Draft:
         return [substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
-        """Add a choice among sizes to the script, with the size nearest to `wanted` as its default, and return its
-        handle; a single size is returned as a constant. `name` is the choice's name in the script."""
+        """Add a choice among sizes, called `name`, to the script and return its handle; the default is the size nearest
+        to `wanted`, the smaller of two equally near. A single size is returned as a constant."""
         sizes = sorted(set(options))
         if len(sizes) == 1:
             return sizes[0]
@@ -145,8 +145,8 @@ class Draft:
 
 
 def to_schedule(program: Program) -> tuple[str, ...]:
-    """Return the labels of the blocks to schedule, in program order. Blocks that depend on constants only are left out:
-    they run once, before the first call, and must not be computed inside others."""
+    """Return the labels of the blocks to schedule, in program order: without those of temporaries that depend on
+    constants only, which run once, before the first call, and must not be computed inside others."""
     constants, labels = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
     for label, block in program.blocks.items():
         read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
@@ -165,8 +165,9 @@ def _long(axes: Sequence[AxisAttr]) -> int:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to schedule a block of a draft. apply: a function that schedules the draft in place and returns the
-    labels of the blocks that it scheduled; if it raises ScheduleError, the draft is dropped.
+    """One way to schedule a block of a draft. name: unique among the ways of its rule; scripts state it as `way`.
+    apply: a function that schedules the draft in place and returns the labels of the blocks that it scheduled; if it
+    raises ScheduleError, the draft is dropped.
 
     optional: whether the search may also leave the block to later rules; False if an alternative has to be taken.
 
@@ -180,7 +181,7 @@ class Alternative:
 
 
 def alternative_fault(alternative: object) -> str:
-    """Describe why a value that a rule yields is no alternative; "" if it is one."""
+    """Return a sentence on why a value that a rule yields is no alternative; "" if it is one."""
     if not isinstance(alternative, Alternative):
         return f"it yielded {alternative!r}; it yields alternatives, such as Alternative(name, apply)"
     fits = isinstance(alternative.name, str) and callable(alternative.apply)
@@ -188,7 +189,7 @@ def alternative_fault(alternative: object) -> str:
 
 
 def labels_fault(scheduled_labels: object) -> str:
-    """Describe why a value is no valid result of an alternative's `apply`; "" for a sequence of labels."""
+    """Return a sentence on why a value is no result of an alternative's `apply`; "" for a sequence of labels."""
     listed = scheduled_labels if isinstance(scheduled_labels, Sequence) else [None]
     if not isinstance(listed, str) and all(isinstance(label, str) for label in listed):
         return ""
@@ -197,18 +198,18 @@ def labels_fault(scheduled_labels: object) -> str:
 
 
 def labels(*blocks: Block | None) -> list[str]:
-    """Return the labels of the blocks that are not None."""
+    """Return the labels of the blocks that are not None, in order."""
     return [block.label for block in blocks if block is not None]
 
 
 def inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block into its readers; return its label, as an alternative's `apply`."""
+    """Inline a block into its readers; return its label. An `apply` of alternatives. Raises ScheduleError."""
     draft.schedule.inline(draft.schedule.get_block(label))
     return [label]
 
 
 def in_order(draft: Draft, label: str) -> Sequence[str]:
-    """Order the loops of a block by the layout of its operands, and do nothing else; return its label."""
+    """Order the loops of a block by `contiguous`; return its label. An `apply` of alternatives."""
     contiguous(draft.schedule, draft.schedule.get_block(label))
     return [label]
 

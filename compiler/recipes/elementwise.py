@@ -21,7 +21,8 @@ INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
 
 
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of an elementwise block: inlined into its reader, or vectorized along its innermost loop.
+    """Yield schedules of an elementwise block: inlined into its reader, or vectorized along its innermost loop. A block
+    without axes stays as it is.
 
     A mathematical function that is the argument of another is not inlined but computed for a row before: out-of-order
     execution overlaps vectors of one function, but not of two dependent functions.
@@ -62,7 +63,8 @@ def _before(draft: Draft, label: str) -> Sequence[str]:
 
 
 def chains(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the inlining of an elementwise block without mathematical functions into its only, elementwise reader."""
+    """Yield the inlining of an elementwise block without mathematical functions into its only, elementwise reader, if
+    several operands are not then read more than once or under conditions."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or is_costly(block) or len(readers) != 1:
         return
@@ -101,8 +103,7 @@ def streamed_ways(draft: Draft, label: str) -> list[bool]:
 
 
 def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
-    """Add the choice of how many vectors of a loop of `extent` are unrolled; the default is at most 4, with little
-    padding."""
+    """Add the choice of the vectors unrolled in a loop of `extent`; the default is at most 4, with little padding."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
     least_padded = min(padded[v] for v in (2, 3, 4))

@@ -8,6 +8,7 @@ from functools import partial
 
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.images import is_gradient
 from compiler.recipes.packing import even, pack_panels
 from compiler.recipes.register_tile import Sizes, accumulate, register_tile, vectors_of
 from compiler.recipes.sizes import step_cycles
@@ -29,14 +30,14 @@ AGAIN = 1.2
 
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w], in one reduction or
-    in steps, with taps and output channels in registers."""
+    """Yield schedules of a program that is E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w],
+    in one reduction or in steps, and ends with the block `label`: four register tiles, then two sizes of groups."""
     block = draft.block(label)
     if draft.left[-1] != label or block.spatial != 4 or len(draft.left) not in (1, 3):
         return
     if len(block.axes) != (7 if len(draft.left) == 1 else 4):
         return
-    if len(block.axes) == 7 and not _is_gradient(block):
+    if len(block.axes) == 7 and not is_gradient(block):
         return
     if any(not draft.block(before).combiners for before in draft.left[:-1]):
         return
@@ -51,8 +52,8 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, int]]:
-    """Return register tiles (rows of taps, vectors of output channels): those that fit the registers first, then by
-    estimated cycles. Sums in steps need all rows of taps, others take 1 row or up to 3."""
+    """Return the register tiles (rows of taps, vectors of output channels), sorted by cycles, those that do not fit the
+    registers last. Sums in steps need all rows of taps, others take 1 row or up to 3."""
     in_one = len(block.axes) == 7
     rows, columns, channels = block.axes[2].size, block.axes[3].size, block.axes[0].size
 
@@ -67,13 +68,6 @@ def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, in
     return sorted(((t, v) for t in counts for v in range(1, 5)), key=cost)
 
 
-def _is_gradient(block: Block) -> bool:
-    """Return whether the first two axes of the result index dimension 1, the channels, of the two operands. In a
-    convolution they are images and filters."""
-    channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
-    return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)
-
-
 def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
     s = draft.schedule
     scheduled = conv_grad_weight(s, s.get_block(label), tiles)
@@ -84,10 +78,9 @@ def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
 @dataclass(frozen=True)
 class GradientTiles:
     """The register tile: `taps` rows of the filter with all columns, for one input channel, and `nr` output channels in
-    vectors of `lanes`. `held` is the number of bytes of both operands in a group of images, or of rows of an image.
+    vectors of `lanes`. `held` is the most bytes of both operands in a group of images, or of rows of an image.
 
-    3 rows of a 3 x 3 filter and 32 channels take 18 accumulators of 16 lanes and 11 loads for 18 multiply-adds; only
-    output channels are padded.
+    3 rows of a 3 x 3 filter and 32 channels take 18 accumulators of 16 lanes and 11 loads for 18 multiply-adds.
     """
 
     taps: int = 3
@@ -98,8 +91,8 @@ class GradientTiles:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Loops of a scheduled gradient: over groups of images, groups of rows, panels of output channels, input
-    channels."""
+    """Loops of a scheduled gradient: over groups of images, groups of rows (of a sum in steps: the images of a group),
+    panels of output channels, and input channels."""
 
     images: Handle
     rows: Handle
@@ -197,8 +190,7 @@ def _seven(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def _require_several(s: Schedule, block: Handle) -> None:
-    """Raise ScheduleError for a product of one output channel or one pixel: it would lack that loop once computed for
-    one image and input channel."""
+    """Raise ScheduleError for a product of one output channel or one pixel, which would lack that loop in the sum."""
     _, _, o, _, _, h, w = node_of(s, block).axes
     for several in ((o,), (h, w)):
         if all(axis.size == 1 for axis in several):
@@ -208,6 +200,7 @@ def _require_several(s: Schedule, block: Handle) -> None:
 
 
 def _producer(s: Schedule, block: Handle) -> Handle:
+    """Return the only producer of a block. Raises ScheduleError for none or several."""
     producers = s.get_producers(block)
     if len(producers) != 1:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
@@ -215,7 +208,8 @@ def _producer(s: Schedule, block: Handle) -> Handle:
 
 
 def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int]:
-    """Return the numbers of images and of rows of B in a group of at most `held` bytes of the operands `a` and `b`."""
+    """Return the numbers of images, and of rows of an image, whose parts of operands `a` and `b` take at most `held`
+    bytes; at least 1, and evened out over the groups."""
     shapes = [s.program.buffers[name].shape for name in (a, b)]
     row = sum(4 * channels * width for _, channels, _, width in shapes)
     count, _, height, _ = shapes[1]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
 from compiler.affine.linear import Linear
-from compiler.program.tree import Access, Block
+from compiler.program.tree import Access
+from compiler.recipes.images import pointwise_image, tapped_dimensions
 from compiler.recipes.packing import copy_in_vectors, even
 from compiler.recipes.register_tile import accumulate, register_tile, vectors_of
 from compiler.recipes.steps import (
@@ -34,8 +35,8 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """Loops of a scheduled convolution: over panels of filters, rows of the image, tiles of a row. Without a loop over
-    rows, `rows` is `tiles`."""
+    """Loops of a scheduled convolution: over panels of filters, rows of the image (`tiles` without rows), tiles of a
+    row."""
 
     panels: Handle
     rows: Handle
@@ -54,8 +55,8 @@ class ConvolutionTiles:
 
 @dataclass(frozen=True)
 class PointwiseTiles:
-    """The register tile of a product over pixels: `rows` filters and `vectors` of pixels, constants or parameters,
-    which must be above one."""
+    """The register tile of a product over pixels: `rows` filters and `vectors` of pixels, constants or parameters; a
+    parameter is above one."""
 
     rows: Size
     vectors: Size
@@ -125,7 +126,7 @@ def tiled_convolution(
     lanes: int = 16,
     beforehand: bool = False,
 ) -> ImplicitGemm:
-    """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; one for vectors must be above one."""
+    """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -219,8 +220,7 @@ def pointwise(
     operand in L1, Goto and van de Geijn 2008.
 
     The first dimensions of the image, but not the last, may have taps and a border, such as filters over the time of a
-    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others, best if it
-    fits half of L2.
+    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     *tapped, pixel = loops.image
@@ -242,11 +242,6 @@ def pointwise(
     return Pointwise(loops.images, panels)
 
 
-def taps_of(block: Block) -> int:
-    """Return the number of taps of a filter for each channel."""
-    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
-
-
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
     """Return the loops of a convolution such as n, o, h, w, c, r, q. Raises ScheduleError for other blocks."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
@@ -259,8 +254,8 @@ def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
 
 
 def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
-    """Copy the image of a convolution with a border if it is read under conditions, and return None; else return the
-    name of the image."""
+    """Copy the image of a convolution with a border if it is read under conditions; else only return its name. Return
+    None after a copy."""
     image = other_operand(s, block, _weights(s, block))
     if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
         return image
@@ -312,8 +307,7 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the operand indexed by the filter, axis 1, itself; a grouped convolution's image is indexed by its
-    group."""
+    """Return the weights: the buffer in whose index the filter, axis 1, occurs by itself, not only its group."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]
@@ -330,8 +324,8 @@ def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: S
 
 
 def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
-    """Return the outermost of nested loops in each of whose iterations at most AT_ONCE of `lines` cache lines have to
-    be prefetched; the innermost if there is none."""
+    """Return the outermost of nested loops with at most AT_ONCE of `lines` cache lines to prefetch in an iteration; the
+    innermost if there is none."""
     iterations = 1
     for loop in loops:
         iterations *= s.extent(loop)
@@ -341,8 +335,8 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
-    """Vectorize an elementwise block along filters and unroll its pixels, along which its result is contiguous: LLVM
-    transposes them in registers."""
+    """Vectorize the own loops of an elementwise block along filters and unroll its pixels, along which its result is
+    contiguous: LLVM transposes them in registers. A single loop is vectorized."""
     loops = own_loops(s, block)
     if len(loops) == 1:
         s.vectorize(loops[0])
@@ -358,7 +352,8 @@ def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
 
 
 def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
-    """Vectorize the packing of weights along channels and taps, which are fused, with a transpose in registers."""
+    """Vectorize the packing of weights along channels and taps, fused, with a transpose in registers; a packing without
+    loops over them outside that over filters stays as it is."""
     node = node_of(s, pack)
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
@@ -372,37 +367,6 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
     outer, vector = s.split(tap, [None, min(lanes, s.extent(tap))])
     s.reorder(*rounds, outer, filters, vector)
     in_vectors(s, [filters, vector])
-
-
-def pointwise_image(block: Block) -> Access | None:
-    """Return the read of the image in a convolution without taps along its last dimension; None for other blocks. Only
-    dimensions with taps may have a border."""
-    spatial = block.spatial
-    if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
-        return None
-    tapped = tapped_dimensions(block)
-    if tapped and (tapped == spatial - 2 or len(block.axes) != 2 * spatial - 1):
-        return None
-    taps = [{spatial + 1 + d} if d < tapped else set() for d in range(spatial - 2)]
-    long = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    bordered = set[int]().union(*({2 + d, *taps[d]} for d in range(tapped)))
-    moving = [long & axes for axes in ({0}, {spatial}, *({2 + d, *tap} for d, tap in enumerate(taps)))]
-    for image, weights in (block.reads, block.reads[::-1]):
-        steps = [form.coefficient(2 + d) for d, form in enumerate(image.index[2:])]
-        plain = len(image.index) == spatial and all(step is not None and step > 0 for step in steps)
-        level = all(form.constant == 0 for form in image.index[2 + tapped :])
-        inside = all(condition.form.variables() <= bordered for condition in image.where) and not weights.where
-        moved, over = ([long & form.variables() for form in access.index] for access in (image, weights))
-        filters_alone = over[:2] == [{1}, {spatial}] and set().union(*over[2:]) <= bordered
-        if plain and level and inside and moved == moving and filters_alone:
-            return image
-    return None
-
-
-def tapped_dimensions(block: Block) -> int:
-    """Count the dimensions of an image up to the last dimension with several taps: 1 for taps of 3 x 1 x 1."""
-    taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
-    return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
 
 
 def _over_pixels(
@@ -432,8 +396,8 @@ def _over_pixels(
 
 
 def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
-    """Copy an image with the dimensions from `first` on flattened, without pixels that strides skip; return the
-    copy."""
+    """Copy an image, read at `index`, without pixels that strides skip, and flatten its dimensions from `first` on;
+    return the copy."""
     steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
     rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))
@@ -466,7 +430,7 @@ def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
 
 
 def _row_major(s: Schedule, block: Handle, buffer: str, first: int, sizes: Sequence[int]) -> None:
-    """Flatten the dimensions of a buffer from `first` on, in row-major order."""
+    """Flatten the dimensions of a buffer from `first` on, of extents `sizes`, in row-major order."""
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
     s.transform_layout(
         block,

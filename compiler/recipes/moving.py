@@ -23,8 +23,7 @@ WINDOW = 32
 
 
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule with transposes in registers for a block that reads contiguously along one axis and writes
-    contiguously along another."""
+    """Yield the schedule by `transposed` of a block that reads and writes contiguously along different axes."""
     block, lanes = draft.block(label), draft.lanes(label)
     axes = turned_axes(block, lanes)
     if axes is not None and not any(_frays(draft, block, axis, lanes) for axis in axes):
@@ -39,8 +38,7 @@ def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
 
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of a reduction over small sliding windows in which windows inside the operand are separate
-    from windows at its border."""
+    """Yield the schedule by `windows` of a reduction over sliding windows of at most WINDOW elements of one operand."""
     block = draft.block(label)
     if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
         return
@@ -96,8 +94,7 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
 
     Blocks of two by two vectors cover whole cache lines of both sides. Requires a block without a reduction whose loops
     bind an axis each: one has stride 1 in the target, another in every operand indexed by it, both at least a vector
-    long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters makes the
-    shuffles.
+    long. Source: transposes of 8 x 8 in registers in oneDNN's reorders; transpose-scatters makes the shuffles.
     """
     axes = turned_axes(node_of(s, block), lanes)
     if axes is None:
@@ -130,8 +127,8 @@ def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> N
 
 
 def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
-    """Return the axis along which a block writes contiguously and the axis along which it reads contiguously, both of
-    at least `lanes` elements; None if they are equal or missing."""
+    """Return the axes, of at least `lanes` elements, along which a block writes and reads contiguously. None if they
+    are equal or missing, for a reduction or a gather, and for reads under conditions."""
     if node.combiners or node.table is not None or not node.writes[0].index:
         return None
     steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]

@@ -11,8 +11,8 @@ from compiler.schedule import Handle, Schedule, Size
 def pack_panels(
     s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle | None, lanes: int
 ) -> Handle:
-    """Pack an operand in panels of `size` indices of one axis of a block, by vectors: inside the loop `at`, or before
-    the nest if None.
+    """Pack an operand in panels of `size` indices of the axis number `axis` of a block, in vectors of `lanes` elements:
+    inside the loop `at`, or before the nest if None.
 
         for b { C reads K[b, n, d] }             // axis n, size 64, at b
       ->
@@ -40,8 +40,8 @@ def pack(
     at: Handle | None,
     lanes: int,
 ) -> Handle:
-    """Pack an operand by vectors: for each iteration of the loop `at` the part that it reads, or all of it before the
-    nest if `at` is None. Return the block that packs."""
+    """Pack an operand by vectors, with the tiles and the order of `Schedule.pack`: what an iteration of the loop `at`
+    reads, or all before the nest, by `_read_rows_together`, if `at` is None. Return the block that packs."""
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)
@@ -52,8 +52,8 @@ def pack(
 
 
 def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
-    """Vectorize a copy: along the innermost loop if that is contiguous in source and target, else along a loop that is
-    contiguous in the source, with a transpose in registers.
+    """Vectorize a copy along the loop that is contiguous in the target, or the innermost if none is; along another that
+    is contiguous in the source, if there are at most MOST_ROWS rows, with a transpose in registers.
 
         r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
       ->
@@ -79,7 +79,7 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
 
 def _read_rows_together(s: Schedule, block: Handle) -> None:
     """Fill all panels from ROWS rows before the next rows are read: the reads are ROWS streams, which the processor
-    prefetches, instead of one piece of each row of the operand.
+    prefetches, instead of one piece of each row. Copies that transpose, or have no multiple of ROWS rows, stay.
 
         n.0 { k { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } }
       ->
@@ -103,7 +103,7 @@ FEW = 4
 
 
 def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
-    """Raise ScheduleError for a size that is not positive."""
+    """Raise ScheduleError, with `composite` as the step, for one of the named `sizes` that is not positive."""
     for name, size in sizes.items():
         if size < 1:
             raise refusal(s, block, composite, f"{name}={size} is not positive")

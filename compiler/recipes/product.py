@@ -1,5 +1,4 @@
-"""Products of two operands as general panel times block (GEBP): packed panels, register tiles, the epilogue on
-tiles."""
+"""Products as general panel times block (GEBP): packed panels, register tiles, the epilogue on tiles."""
 
 from __future__ import annotations
 
@@ -46,11 +45,9 @@ SHORT = 4
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, each operand packed or
-    not.
+    """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, packings by preference.
 
-    An elementwise consumer is applied to finished tiles; if its result is the first operand of another product, it may
-    be stored packed.
+    An elementwise consumer is applied to finished tiles, or stored packed if it is the first operand of a product.
     """
     block = draft.block(label)
     if not is_product(block) or not _in_rows(draft, block):
@@ -124,8 +121,7 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """Return the ways to schedule the elementwise consumer of a product, the best first; "" leaves it to other
-    rules."""
+    """Return the ways to schedule a product's elementwise consumer, the best first; "" leaves it to other rules."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]
@@ -156,7 +152,7 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
 
 
 def _conflicts(draft: Draft, block: Block) -> bool:
-    """Return whether more rows of A than WAYS map to one set of L1, so that they have to be copied."""
+    """Return whether more rows of A than WAYS lie a multiple of PAGE apart: they share a set of L1, and are copied."""
     row_stride = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
     element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
     return block.axes[-3].size > WAYS and row_stride is not None and row_stride > 0 and row_stride * element % PAGE == 0
@@ -387,8 +383,7 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) ->
 def _packed(
     s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand for each iteration of the loop `at`, or before the nest if None. Return the block that packs;
-    None without panels."""
+    """Pack an operand in the loop `at`, or before the nest if None. Return the block that packs, or None."""
     if panels is None:
         return None
     tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]
@@ -396,6 +391,6 @@ def _packed(
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
-    """Return the length of k in a cache tile of at most about `tile`: evened out, and whole vectors if k is split."""
+    """Return the length of k in a cache tile of about `tile`: evened out, and a multiple of `lanes` if k is split."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

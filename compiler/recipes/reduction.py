@@ -31,7 +31,7 @@ SHORT = 48
 
 def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the schedule of a long reduction to few results in parts that run on threads, each into separate partial
-    results (rfactor).
+    results (rfactor). None for one thread, or if the first reduce axis is shorter than LEAST.
 
     Source: the rule AddRfactor of Ansor (Zheng et al., OSDI 2020); split-K of the BLAS.
     """
@@ -49,7 +49,7 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _has_vectors(draft: Draft, block: Block) -> bool:
-    """Return whether an operand that is reduced is contiguous along a spatial axis: as in a product, not a row sum."""
+    """Return whether an operand of the reduction is contiguous along a spatial axis: in a product, but no row sum."""
     program, axes = draft.schedule.program, range(len(block.axes))
     summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
     return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
@@ -85,7 +85,7 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
-    """Vectorize the sum of the parts if the result is contiguous along the last loop over results."""
+    """Vectorize the block that adds up the parts if its result is contiguous along the last loop over results."""
     s = draft.schedule
     spatial, reduction = split_loops(s, block)
     column = result_column(s, block, spatial)
@@ -114,8 +114,8 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _summed_axis(draft: Draft, block: Block) -> int | None:
-    """Return the last reduce axis of at least two vectors along which all operands are contiguous or constant; None for
-    a reduction of fewer than SHORT vectors in all, or of several results."""
+    """Return the number of the last reduce axis of at least two vectors along which all operands are contiguous or
+    constant. None without one, for a reduction of at most SHORT vectors in all, and for one with several combiners."""
     if len(block.combiners) != 1 or not block.reads:
         return None
     program, lanes, axes = draft.schedule.program, draft.lanes(block.label), range(block.spatial, len(block.axes))
@@ -126,8 +126,8 @@ def _summed_axis(draft: Draft, block: Block) -> int | None:
 
 
 def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
-    """Tile a reduction: the loop along which the result is contiguous is vectorized, the last two other spatial loops
-    are tiled and unrolled."""
+    """Tile a reduction: vectorize the loop along which the result is contiguous, tile and unroll the last two other
+    spatial loops; with `cut` split the first reduction loop too. A block without loops of both kinds stays as it is."""
     s, lanes = draft.schedule, draft.lanes(label)
     handle = s.get_block(label)
     spatial, reduce = split_loops(s, handle)

@@ -1,5 +1,4 @@
-"""Register tiles: rows of accumulators times vectors, over a reduction. The loop nest of products, convolutions and
-any other reduction."""
+"""Register tiles, rows of accumulators times vectors: the loop nest of products, convolutions and other reductions."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ Sizes: TypeAlias = Mapping[Handle, Sequence[Size]]
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """The loops around a register tile, of its reduction, and of the tile itself, each outermost first; the last loop
-    of the tile is over lanes."""
+    """Loops around a register tile, of its reduction, and of the tile, each outermost first; the tile's last is over
+    lanes."""
 
     around: list[Handle]
     reduction: list[Handle]
@@ -45,9 +44,9 @@ def register_tile(
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
     A split loop occurs in the three lists once for each of its levels, the outermost first; its last occurrence takes
-    all remaining levels. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Without
-    `reordered` they call `reorder` themselves, after copies that depend on the splits. Source: multi-level tiles as in
-    Ansor (OSDI 2020) and TVM's MultiLevelTiling.
+    all remaining levels. `tail` is that of `Schedule.split`. Callers then move the copies of operands and the epilogue,
+    and end with `accumulate`. Without `reordered` they call `reorder` themselves, after copies that depend on the
+    splits. Source: multi-level tiles as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))
@@ -66,8 +65,8 @@ def register_tile(
 
 
 def accumulate(s: Schedule, block: Handle, tile: RegisterTile, at: Handle | None = None) -> Handle:
-    """Unroll and vectorize a register tile, and set it to zero before the reduction, or before the loop `at`. Return
-    the block that sets it to zero."""
+    """Unroll and vectorize a register tile, and initialise its accumulators before the reduction, or before the loop
+    `at`. Return the block that initialises them."""
     in_vectors(s, tile.tile)
     return s.decompose_reduction(block, at or tile.reduction[0])
 
@@ -78,6 +77,6 @@ def vectors_of(vectors: Size, lanes: Size) -> list[Size]:
 
 
 def result_column(s: Schedule, block: Handle, spatial: Sequence[Handle]) -> Handle | None:
-    """Return the loop of `spatial` along which the result of a block is contiguous; None if there is none."""
+    """Return the first loop of `spatial` along which the result of a block is contiguous; None if there is none."""
     labels = side_by_side(s, block, node_of(s, block).writes[0])
     return next((h for h in spatial if s.label(h) in labels), None)

@@ -219,8 +219,7 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
 
 
 def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Make reductions that write outputs write temporaries, which copies store; map each block, copies included, to its
-    row axes."""
+    """Make reductions that write outputs write temporaries, which copies store; map blocks and copies to row axes."""
     copied_axes: dict[str, tuple[int, ...]] = {}
     for label, numbers in axes.items():
         copied_axes[label] = numbers
@@ -268,8 +267,7 @@ def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, f
 
 
 def _is_shuffled(node: Block) -> bool:
-    """Return whether a block gathers, or only copies elements under conditions: LLVM's shuffles take fewer instructions
-    than masks and gathers."""
+    """Return whether a block gathers, or only copies under conditions: LLVM's shuffles beat masks and gathers."""
     moves = len(node.reads) == 1 and isinstance(node.body[0], Read)
     return node.table is not None or (moves and bool(node.reads[0].where))
 
@@ -303,8 +301,7 @@ def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
 
 
 def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
-    """Return whether two loops bind an axis each, and these axes index adjacent dimensions in order in each access that
-    uses them."""
+    """Return whether two loops bind an axis each, that index adjacent dimensions in order in all accesses by them."""
     node = node_of(s, block)
     if node.table is not None or node.guard:
         return False
@@ -368,8 +365,7 @@ def makes_result(s: Schedule, node: Block) -> bool:
 
 
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
-    """Merge the loops of a producer with the loops of a block, from the outermost to `row`; return the last merged
-    loop."""
+    """Merge the loops of a producer with those of a block, from the outermost to `row`; return the last merged loop."""
     inner = s.label(row)
     for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):
         last = s.label(theirs) == inner

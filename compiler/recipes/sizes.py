@@ -8,11 +8,13 @@ from compiler.types.machines import Machine
 
 
 def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
-    """Return the rows, and the vectors of columns, of the register tile with the least work for an m x n product.
+    """Return the rows, and the vectors of columns, of the register tile with the least estimated work for an m x n
+    product in vectors of `lanes` elements.
 
-    Candidates fit the registers: rows * vectors accumulators, the vectors of a row of B and one broadcast. Their rows
-    are at least 3/4 of a power of two, the unit of transposes when A is packed. The work includes padding, loads beyond
-    the ports' rate of one for two multiplications, and a penalty for leaving no register free.
+    Candidates fit the registers: rows * vectors accumulators, the vectors of a row of B and one broadcast. They have at
+    most 4 vectors, and rows of at least 3/4 of a power of two, the unit of transposes when A is packed. The work
+    includes padding, loads beyond the ports' rate of one for two multiplications, latency that fewer than ten
+    accumulators leave idle, the start of each tile, and a penalty for leaving no register free.
     """
     tiles = []
     for vectors in range(1, 5):
@@ -28,11 +30,13 @@ def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int
 
 
 def rows_of(machine: Machine, vectors: int) -> range:
-    """Return the numbers of rows that a register tile of `vectors` vectors in a row may have, at most 14."""
+    """Return the numbers of rows, from 2 to at most 14, of register tiles with `vectors` vectors in a row that fit the
+    registers; empty if none does."""
     return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
 
 
 FEWEST_PIXELS, MOST_PIXELS = 3, 14
+"""The fewest and the most pixels of a register tile, if a row has as many."""
 LOAD, LATENCY = 0.58, 4
 """Cycles of a load in a loop of loads and multiply-adds, on two ports each; and cycles of latency of a multiply-add."""
 
@@ -44,13 +48,13 @@ def step_cycles(sums: int, loads: int) -> float:
 
 
 def pixels_of(w: int) -> range:
-    """Return the numbers of pixels that a register tile may have, for rows of w pixels."""
+    """Return the numbers of pixels of register tiles for rows of w pixels: FEWEST_PIXELS to MOST_PIXELS, at most w."""
     return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
 
 
 def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, steps: int) -> tuple[int, int]:
     """Return the pixels and the vectors of filters, one of `counts`, of the register tile with the fewest cycles for
-    rows of w pixels and `vectors` vectors of filters.
+    rows of w pixels and `vectors` vectors of filters; the fewest pixels and one vector if no tile fits the registers.
 
     A tile takes `steps` reduction steps, and loads and stores its sums. Padding of the last tile counts as work.
     """
@@ -67,18 +71,18 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """Return the length at which `rows` rows of elements of `bytes` fill half of L1: a multiple of 64."""
+    """Return the length at which `rows` rows of elements of `bytes` bytes fill half of L1: a multiple of 64, not 0."""
     return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
-    """Return the number of columns at which a packed block of `depth` rows, elements of `bytes`, fills half of L2."""
+    """Return the number of columns, not 0, at which `depth` rows of elements of `bytes` bytes fill half of L2."""
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 
 def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
     """Return the lengths from `shortest` to `longest` of equal pieces of an extent, rounded up to multiples of `step`;
-    and the extent itself if it is at most `longest` or there is no piece. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
+    and last the extent if it is at most `longest` or no length is left. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
     pieces = {-(-extent // parts) for parts in range(2, extent // max(1, shortest) + 1)}
     cuts = {-(-piece // step) * step for piece in pieces}
     sizes = sorted(size for size in cuts if shortest <= size <= longest and size < extent)
@@ -86,5 +90,5 @@ def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
 
 
 def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:
-    """Return the options up to `most`; only `most` itself, at least 1, if there are none."""
+    """Return the options up to `most`; if there are none, only the larger of `most` and 1."""
     return [option for option in options if option <= most] or [max(1, most)]

@@ -27,8 +27,8 @@ def contiguous(s: Schedule, block: Handle) -> None:
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:
-    """Return [the number of register tiles in a cache tile of `tile` elements, `register`]; the number is at most that
-    of the extent."""
+    """Return the sizes of two inner levels of a loop: the register tiles in a cache tile of `tile` elements, at most
+    those of the extent; and `register`, the elements of a register tile."""
     return [min(tile // register, -(-extent // register)), register]
 
 
@@ -41,7 +41,7 @@ def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Ha
 
 
 def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
-    """Return the loops m, n, k of a matmul. Raises ScheduleError unless there are three loops and two operands."""
+    """Return the loops m, n, k around a matmul. Raises ScheduleError unless there are three loops and two operands."""
     loops, read = nest(s, block, composite), operands(s, block)
     if len(loops) != 3 or len(read) != 2:
         reason = f"a matmul has 3 loops and 2 operands, this has {len(loops)} and {len(read)}"
@@ -50,7 +50,7 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
 
 
 def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
-    """Return the names of the buffers that a block reads, in the order of its operands.
+    """Return the names of the buffers that a block reads, each once, in the order of its operands.
 
     >>> A, B = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="B")
     >>> s = Schedule(te.function("f", [A, B], te.nn.matmul(A, B, name="C")))
@@ -61,15 +61,15 @@ def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
 
 
 def operand_over(s: Schedule, block: Handle, axis: int) -> str:
-    """Return the first buffer that a block reads at an index with the axis `axis`; the last operand if there is
-    none."""
+    """Return the first buffer that a block reads at an index with the axis number `axis`; its last operand without
+    one."""
     node = node_of(s, block)
     over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
     return over[0] if over else node.sources[-1]
 
 
 def other_operand(s: Schedule, block: Handle, buffer: str) -> str:
-    """Return the first operand of a block other than `buffer`; `buffer` if there is no other."""
+    """Return the first buffer that a block reads other than `buffer`; `buffer` if there is no other."""
     return next((name for name in operands(s, block) if name != buffer), buffer)
 
 
@@ -79,12 +79,12 @@ def target_of(s: Schedule, block: Handle) -> str:
 
 
 def node_of(s: Schedule, block: Handle) -> Block:
-    """Return a block of the program in its current state."""
+    """Return the node of a block in the program as the steps so far leave it."""
     return s.program.blocks[s.label(block)]
 
 
 def refusal(s: Schedule, block: Handle, composite: str, reason: str) -> ScheduleError:
-    """Return the error with which a composite refuses a block for a reason."""
+    """Return, without raising it, the error with which a composite refuses a block for a reason."""
     return ScheduleError(reason, composite, f"block '{s.label(block)}'")
 
 
@@ -94,19 +94,19 @@ def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
 
 
 def sums_pairs(block: Block) -> bool:
-    """Return whether a block sums up values of two operands, without a gather, such as a product or a convolution."""
+    """Return whether a block is a sum over two reads without a gather, as products and convolutions are."""
     return block.combiners == ("add",) and len(block.reads) == 2 and block.table is None
 
 
 def split_loops(s: Schedule, block: Handle) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops around a block that bind spatial axes, and the other loops, which bind reduce axes only."""
+    """Return the loops around a block that bind spatial axes, and all others, which are over reduce axes, in order."""
     numbers = node_of(s, block).loops_of(reduce=False)
     loops = around(s, block)
     return [h for h, loop in loops if loop.number in numbers], [h for h, loop in loops if loop.number not in numbers]
 
 
 def side_by_side(s: Schedule, block: Handle, access: Access) -> set[str]:
-    """Return the labels of the loops around a block along which an access has stride 1."""
+    """Return the labels of the loops with coefficient 1 in the last index of an access; the empty set for a scalar."""
     if not access.index:
         return set()
     form = node_of(s, block).at(access.index[-1], s.program.ranges)
@@ -114,35 +114,34 @@ def side_by_side(s: Schedule, block: Handle, access: Access) -> set[str]:
 
 
 def axes_of(access: Access) -> set[int]:
-    """Return the positions of the block's axes that the index of an access depends on."""
+    """Return the numbers of the block's axes that the index of an access depends on."""
     return set().union(*(form.variables() for form in access.index))
 
 
 def own_loops(s: Schedule, block: Handle) -> list[Handle]:
-    """Return the loops around a block that contain no other block."""
+    """Return the loops around a block that contain no other block, outermost first."""
     label = s.label(block)
     return [handle for handle, loop in around(s, block) if [b.label for b in blocks_in(loop)] == [label]]
 
 
 def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
-    """Return the loops around a block that are inside the loop `at`, outermost first."""
+    """Return the loops around a block that are inside the loop `at`, one of them, outermost first."""
     loops = s.get_loops(block)
     return loops[[s.label(loop) for loop in loops].index(s.label(at)) + 1 :]
 
 
-def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
-    """Return the loops around a block that bind its axis `axis`, outermost first; only those inside the loop `at`."""
-    numbers = node_of(s, block).bindings[axis].variables()
-    names = {loop.label for loop in s.program.enclosing(s.label(block)) if loop.number in numbers}
-    return [loop for loop in (s.get_loops(block) if at is None else inside(s, block, at)) if s.label(loop) in names]
-
-
 def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[Handle]]:
-    """Return for each axis of a block the loops that bind it, outermost first; only those inside the loop `at`."""
+    """Return for each axis of a block the loops that bind it, outermost first; only those inside the loop `at`, unless
+    that is None. An axis of extent 1 may have no loop."""
     handles = {s.label(loop): loop for loop in (s.get_loops(block) if at is None else inside(s, block, at))}
     loops = [loop for loop in s.program.enclosing(s.label(block)) if loop.label in handles]
     bindings = [form.variables() for form in node_of(s, block).bindings]
     return [[handles[loop.label] for loop in loops if loop.number in numbers] for numbers in bindings]
+
+
+def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
+    """Return the loops around a block that bind its axis number `axis`, as `by_axis` does for all axes."""
+    return by_axis(s, block, at)[axis]
 
 
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
@@ -153,22 +152,19 @@ def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
 
 
 def vectorize_rows(s: Schedule, block: Handle, lanes: int, unrolled: bool = True) -> None:
-    """Vectorize the innermost loop of an elementwise block, and unroll its other own loops if `unrolled`."""
+    """Vectorize an elementwise block by `lanes` along its innermost own loop, if any; if `unrolled`, unroll others."""
     if loops := own_loops(s, block):  # one element has none
         in_vectors(s, [*(loops[:-1] if unrolled else []), *cut(s, loops[-1], lanes)])
 
 
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
-    """Split a loop by vectors and return both loops; a loop of at most one vector stays as it is."""
+    """Split a loop by `lanes` and return both loops; leave and return a loop of at most `lanes` iterations."""
     return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]
 
 
 def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Handle]:
-    """Split a loop into panels of `count` vectors of at most `lanes` lanes; return the loops over panels, vectors,
-    lanes.
-
-    There is no loop over vectors for a count of one.
-    """
+    """Split a loop into panels of `count` vectors of at most `lanes` lanes. Return the loops over panels, over vectors
+    unless `count` is one, and over lanes."""
     vector = min(lanes, s.extent(loop))
     return s.split(loop, [None, *([count] if count > 1 else []), vector])
 
@@ -179,5 +175,5 @@ def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
 
 
 def at_most(size: Size, limit: int) -> Size:
-    """Limit a constant size; a parameter stays as it is."""
+    """Return the smaller of a constant size and `limit`; the size itself if it is a parameter."""
     return min(size, limit) if isinstance(size, int) else size

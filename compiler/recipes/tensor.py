@@ -155,7 +155,8 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
-    """Replace each tile of a block inside the loop `around` by an intrinsic, and unroll the loops over tiles."""
+    """Replace each tile of 16 x 16 of a block inside the loop `around` by an intrinsic, and unroll the loops over
+    tiles, which are split off first for a store."""
     loops = inside(s, block, around)
     if intrinsic == "tile.store.f32":
         (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)

@@ -210,5 +210,5 @@ def _around(
 
 
 def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:
-    """Return the sizes of a register tile for `register_tile`, limited by the extents of the loops."""
+    """Return the sizes, limited by the extents of their loops, in the form that `register_tile` takes."""
     return {loop: [min(size, s.extent(loop))] for loop, size in sizes.items()}

@@ -99,8 +99,7 @@ def _is_last(block: Block, access: Access) -> bool:
 
 
 def _writers(program: Program, block: Block) -> list[str]:
-    """Return the labels of the blocks that write temporaries which a block reads; temporaries of several writers are
-    skipped."""
+    """Return the labels of the blocks that alone write a temporary that a block reads, in the order of its operands."""
     writers_of_sources = (program.writers[name] for name in block.sources if name in program.allocs)
     return [writers[0].label for writers in writers_of_sources if len(writers) == 1]
 
@@ -128,9 +127,8 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
-    """Choose the tiles of a block: whole rows if a transformed row fits half of L2. Add the choice of the register
-    tile, by default that of the fewest cycles; it divides the block unless that is one row. An image has `down` rows of
-    tiles."""
+    """Choose the tiles of a block, whole rows if a transformed row fits half of L2, of `down` rows of an image. Add the
+    choice of the register tile, by default that of the fewest cycles; it divides the block unless that is one row."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
@@ -140,7 +138,7 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
     most = min((machine.registers - vectors - 1) // vectors, MOST)
 
     def cycles(rows: int, tile: int) -> float:
-        """The estimated cycles of a reduction step for each Winograd tile, with register tiles of `tile` tiles."""
+        """Estimate the cycles of a reduction step for each Winograd tile, with register tiles of `tile` tiles."""
         step = max(step_cycles(tile * vectors, tile + vectors), PANEL * vectors)
         return -(-rows * columns // tile) * step / (rows * columns)
 

@@ -1,5 +1,4 @@
-"""Reductions by the threads of GPUs: rows, columns and scalars by the threads of a block, a few results by several
-blocks each.
+"""Reductions by the threads of GPUs: rows, columns and scalars by the threads of a block, or of several blocks.
 
 Source: Harris, "Optimizing Parallel Reduction in CUDA" (2007); CUB's DeviceReduce, BlockReduce and
 DeviceSegmentedReduce; TVM's rules of cross-thread reductions and of rfactor (Shao et al., NeurIPS 2022).
@@ -32,8 +31,7 @@ FEW, LONG = 1024, 1024
 @dataclass(frozen=True)
 class Extents:
     """The extents of a reduction: the numbers of `results` and of iterations for each (`rounds`), and the `longest`
-    reduce axis. `column` is the spatial axis along which the largest operand is contiguous, None if it is contiguous
-    along the reduce axis `row`."""
+    reduce axis. The largest operand is contiguous along the spatial axis `column`, or if None the reduce axis `row`."""
 
     results: int
     rounds: int
@@ -260,8 +258,7 @@ def reduce_columns(
 
 
 def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
-    """Split the longest loop of a reduction in parts of `length` iterations; a separate nest, a second kernel, combines
-    their results.
+    """Split the longest loop of a reduction in parts of `length` iterations; a second nest combines their results.
 
         i { k { C[i] += A[i, k] } }
       ->

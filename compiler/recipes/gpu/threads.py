@@ -190,8 +190,7 @@ def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[S
 @dataclass(frozen=True)
 class ThreadTiles:
     """Tiles of a reduction on a GPU. spatial: for each spatial axis the numbers of virtual threads, threads and
-    elements of a thread. reduce: for each reduce axis the elements of a panel. vector: the elements that a thread
-    fetches at once.
+    elements of a thread. reduce: for each reduce axis the elements of a panel. vector: elements fetched at once.
 
     twice: operands are double-buffered: the next panel is fetched while this one is computed. padded: rows of fetched
     tiles are padded to begin in different banks.
@@ -264,8 +263,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
-    """Pad the rows of a fetched tile, so that they begin in different banks of shared memory and at multiples of a
-    vector."""
+    """Pad the rows of a fetched tile to begin in different banks of shared memory, at multiples of `vector`."""
     buffer = s.program.buffers[target_of(s, fetch)]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)

@@ -25,8 +25,7 @@ DEPTH = 16
 FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
 """Map a dtype to the first architecture, sm_NN, whose tensor cores multiply it."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
-"""The most warps of a block and the most MMA tiles of a warp along an axis, and the most MMA tiles of a panel along
-k."""
+"""The most warps of a block and MMA tiles of a warp along an axis, and the most MMA tiles of a panel along k."""
 
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -55,8 +54,7 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _lies_along_k(block: Block) -> bool | None:
-    """Return True for a matmul whose second operand is B[n, k], contiguous along k, False for B[k, n], and None for
-    other blocks."""
+    """Return True for a matmul whose second operand is B[n, k], False for B[k, n], and None for other blocks."""
     order = [[form.variables() for form in access.index] for access in block.reads]
     *many, m, n, k = [{axis} for axis in range(len(block.axes))]
     if len(order) != 2 or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
@@ -231,8 +229,7 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Fuse and bind `warps` to thread_y, unroll the loops `matrices` over MMA tiles, and replace the nest `matrix` by
-    an intrinsic."""
+    """Bind `warps`, fused, to thread_y, unroll the loops `matrices` over MMA tiles, and tensorize the nest `matrix`."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:
