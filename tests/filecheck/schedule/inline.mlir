@@ -15,34 +15,8 @@
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
 // CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
-func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  %U = loop.alloc "U" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "e" %e = 10 {
-    loop.block "U" [i = 10 at %e]
-        (%x = %T[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "U"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %U[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
-// PAYLOAD: script T() U()
+// PAYLOAD: two_producers @chain T() U() s/(%x = %A[i] : memref<10xf32>) -> (%U/(%x = %T[i] : memref<10xf32>) -> (%U/ \
+//   s/(%x = %T[i] : memref<10xf32>, %y = %U[i] : memref<10xf32>)/(%x = %U[i] : memref<10xf32>)/ s/mulf %x, %y/addf %x, %x/
   sched.inline %t
   sched.inline %u
 

@@ -30,18 +30,5 @@
 // CHECK-NEXT:   loop.for "i" [[I:%\S+]] = 3 {
 // CHECK-NEXT:     loop.block "D" [i = 3 at [[I]], j = 4 at [[J]]]
 // CHECK-NEXT:         (%d = %D[i, j] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>)
-func.func @recurrence(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 3 {
-    loop.for "j" %j = 4 {
-      loop.block "D" [i = 3 at %i, j = 4 at %j]
-          (%x = %D[i, j] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>) origin "D"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
-
-// PAYLOAD: script D(i, j)
+// PAYLOAD: wavefront @recurrence D(i, j) s/"j" %j = 3/"j" %j = 4/ s/j = 3 at/j = 4 at/ s/%D[i, j + 1]/%D[i, j]/
   sched.reorder %j, %i

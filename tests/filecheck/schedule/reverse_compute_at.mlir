@@ -76,30 +76,6 @@
 // CHECK-NEXT:      loop.block "C"
 // CHECK:           loop.block "D" [m = 6 at %m, n = 8 at [[N]]] where ([[K]] - 3 == 0)
 // CHECK-NEXT:          (%c = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
-func.func @last_round(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %C = loop.alloc "C" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "k" %k = 4 {
-      loop.for "n" %n = 8 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  loop.for "i" %i = 6 {
-    loop.for "j" %j = 8 {
-      loop.block "D" [m = 6 at %i, n = 8 at %j]
-          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
-
-// PAYLOAD: script C(m, k, n) D()
+// PAYLOAD: matmul_doubled @last_round C(m, n, k) D()
+  sched.reorder %k, %n
   sched.reverse_compute_at %d at %n
