@@ -14,6 +14,7 @@ from compiler.types.elements import DTYPES
 from tests import upstream
 from tests.agreement import bound, error
 from tests.fuzz.scripts import close, walk
+from tests.low import with_constants
 from tests.operator_runs import compiled, sample, upstream_case
 from tests.operators import OPERATORS
 from tests.operators.catalogue import numpy_dtype
@@ -72,10 +73,8 @@ def copy(dtype: str, count: int, name: str = "copy", body: str = "") -> str:
     """A low-level function that copies `count` elements, through the op in `body` if there is one (%x to %y)."""
     type = f"memref<{count}x{dtype}>"
     stored = "%y" if body else "%x"
-    return f"""builtin.module {{
+    return with_constants(f"""builtin.module {{
   func.func @{name}(%A: {type}, %B: {type}) attributes {{outputs = 1 : i64}} {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
     %n = arith.constant {count} : index
     scf.for %i = %c0 to %n step %c1 {{
       %x = memref.load %A[%i] : {type}
@@ -84,7 +83,7 @@ def copy(dtype: str, count: int, name: str = "copy", body: str = "") -> str:
     }}
     func.return
   }}
-}}"""
+}}""")
 
 
 def patterns(dtype: str) -> Array:
@@ -137,10 +136,8 @@ def test_what_is_not_written_shows(dtype: str) -> None:
 
 
 def test_several_results_and_scalars() -> None:
-    text = """builtin.module {
+    text = with_constants("""builtin.module {
   func.func @both(%A: memref<f64>, %B: memref<f64>, %C: memref<2x1xi32>) attributes {outputs = 2 : i64} {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
     %x = memref.load %A[] : memref<f64>
     %n = arith.fptosi %x : f64 to i32
     memref.store %x, %B[] : memref<f64>
@@ -148,7 +145,7 @@ def test_several_results_and_scalars() -> None:
     memref.store %n, %C[%c1, %c0] : memref<2x1xi32>
     func.return
   }
-}"""
+}""")
     case = Case(text, "both", [np.array(-3.7)], [((), "f64"), ((2, 1), "i32")])
     for actual in upstream.run([case, case]):
         assert not isinstance(actual, Failure), str(actual)

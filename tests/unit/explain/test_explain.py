@@ -27,6 +27,7 @@ from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host
+from tests.low import with_constants
 from tests.programs import matmul
 from tests.said import refusal
 from tests.unit.targets.test_kernel import MATMUL
@@ -98,16 +99,12 @@ def test_a_file_below_the_loops_names_the_buffers_written() -> None:
 
 
 def test_a_nest_that_one_op_holds() -> None:
-    module = parse("""
+    text = with_constants("""
 func.func @f(%A: memref<4x6xf32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %m = arith.constant 4 : index
-  %n = arith.constant 6 : index
   %z = arith.constant 0.0 : f32
-  "scf.parallel"(%c0, %c0, %m, %n, %c1, %c1) <{operandSegmentSizes = array<i32: 2, 2, 2, 0>}> ({
+  "scf.parallel"(%c0, %c0, %c4, %c6, %c1, %c1) <{operandSegmentSizes = array<i32: 2, 2, 2, 0>}> ({
   ^bb0(%i: index, %j: index):
-    scf.for %k = %c0 to %n step %c1 {
+    scf.for %k = %c0 to %c6 step %c1 {
       memref.store %z, %A[%i, %j] : memref<4x6xf32>
     } {loops = array<i64: 2>}
     scf.reduce
@@ -117,6 +114,7 @@ func.func @f(%A: memref<4x6xf32>) {
     x, k = te.placeholder((4, 6), name="X"), te.reduce_axis(6, "k")
     total = te.compute((4, 6), lambda i, j: te.sum(x[i, k], axis=k), name="A")
     program = Schedule(compiler.lower(te.function("f", [x], total))).program
+    module = parse(text)
     (nest,) = nests(module, next(iter(module.ops)), program)  # type: ignore[arg-type]
     assert (nest.name, nest.trips, nest.blocks, nest.flops) == ("i", 24, ("A",), 144)
     assert [(inner.name, inner.flops) for inner in nest.inner] == [("k", 144)]

@@ -15,6 +15,7 @@ from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.targets.cpu.kernel import Kernel
 from compiler.types.machines import host
+from tests.low import with_constants
 
 EDGE = 64
 
@@ -88,7 +89,7 @@ def test_a_part_reads_what_it_does_not_write() -> None:
 
 
 NEST = """
-      scf.for %i{0} = %c0 to %n step %c1 {{
+      scf.for %i{0} = %c0 to %c8 step %c1 {{
         %a{0} = memref.load %y[%i{0}] : memref<8xf32>
         %b{0} = arith.addf %a{0}, {1} : f32
         memref.store %b{0}, %y[%i{0}] : memref<8xf32>
@@ -98,24 +99,21 @@ NEST = """
 def low(nests: int, used_by: tuple[int, ...]) -> str:
     """A low-level function of many nests; some use a value that a nest before them has computed."""
     text = [NEST.format(n, "%sum" if n in used_by else "%one") for n in range(nests)]
-    return f"""
+    return with_constants(f"""
     func.func @f(%x: memref<8xf32>, %y: memref<8xf32>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %n = arith.constant 8 : index
       %one = arith.constant 1.0 : f32
-      scf.for %i = %c0 to %n step %c1 {{
+      scf.for %i = %c0 to %c8 step %c1 {{
         memref.store %one, %y[%i] : memref<8xf32>
       }}
-      %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %one) -> (f32) {{
+      %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %one) -> (f32) {{
         %v = memref.load %x[%i] : memref<8xf32>
         %t = arith.addf %s, %v : f32
         scf.yield %t : f32
       }}
-      %last = arith.addi %n, %c1 : index
+      %last = arith.addi %c8, %c1 : index
       {"".join(text)}
       func.return
-    }}"""
+    }}""")
 
 
 @pytest.mark.parametrize("used_by", [(), (0,), (50, 90)])

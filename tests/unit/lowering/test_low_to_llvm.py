@@ -19,6 +19,7 @@ from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.cpu import compile_llvm
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
+from tests.low import with_constants
 from tests.operators.catalogue import numpy_dtype
 
 LANES = 8
@@ -27,7 +28,7 @@ DTYPES |= {"f16": np.float16, "i16": np.int16, "index": np.int64}
 
 
 def parse(text: str, verify: bool = True) -> ModuleOp:
-    module = Parser(universe.context(), text).parse_module()
+    module = Parser(universe.context(), with_constants(text)).parse_module()
     if verify:
         verify_module(module)
     return module
@@ -53,8 +54,6 @@ def elementwise(op: str, sources: list[str], target: str, attributes: str = "", 
     tail = f", {wrap(target)}" if vector else ""
     return f"""
     func.func @f({args}, %out: memref<24x{target}>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
-      %c24 = arith.constant 24 : index
       %step = arith.constant {LANES if vector else 1} : index
       scf.for %i = %c0 to %c24 step %step {{
         {chr(10).join(loads)}
@@ -360,7 +359,6 @@ def test_a_function_may_have_any_name(name: str) -> None:
 def reduction(kind: str, dtype: str, acc: bool) -> str:
     text = f"""
     func.func @f(%a: memref<8x{dtype}>, %s: memref<{dtype}>, %r: memref<{dtype}>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
       %v = vector.load %a[%c0] : memref<8x{dtype}>, vector<8x{dtype}>
       %x = memref.load %s[] : memref<{dtype}>
       %y = vector.reduction <{kind}>, %v{", %x" if acc else ""} : vector<8x{dtype}> into {dtype}
@@ -408,13 +406,6 @@ def test_fast_math_flags_are_printed_per_instruction() -> None:
 
 VECTORS = """
 func.func @f(%a: memref<16xf32>, %n: memref<index>, %out: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
-  %c3 = arith.constant 3 : index
-  %c4 = arith.constant 4 : index
-  %c5 = arith.constant 5 : index
-  %c8 = arith.constant 8 : index
   %seven = arith.constant 7.0 : f32
   %ramp = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : vector<8xf32>
   %same = arith.constant dense<0.5> : vector<8xf32>
@@ -466,7 +457,6 @@ def test_vector_ops(n: int) -> None:
 def test_masked_truth_values() -> None:
     text = """
     func.func @f(%a: memref<8xi1>, %n: memref<index>, %out: memref<8xi1>) attributes {outputs = 1 : i64} {
-      %c0 = arith.constant 0 : index
       %yes = arith.constant dense<true> : vector<8xi1>
       %at = memref.load %n[] : memref<index>
       %mask = vector.create_mask %at : vector<8xi1>
@@ -484,8 +474,6 @@ def test_gathers_and_scatters(dtype: str) -> None:
     """Column 1 of a matrix goes to every third element, but for the lanes that the mask leaves out."""
     text = f"""
     func.func @f(%a: memref<4x5x{dtype}>, %out: memref<14x{dtype}>) {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
       %down = arith.constant dense<[0, 5, 10, 15]> : vector<4xindex>
       %apart = arith.constant dense<[9, 6, 3, 0]> : vector<4xindex>
       %mask = arith.constant dense<[true, true, false, true]> : vector<4xi1>
@@ -509,7 +497,6 @@ def test_gathers_and_scatters(dtype: str) -> None:
 def test_what_is_only_gathered_and_prefetched_is_readonly() -> None:
     text = emitted("""
     func.func @f(%a: memref<8xf32>, %b: memref<8xf32>) {
-      %c0 = arith.constant 0 : index
       %at = arith.constant dense<[0, 2]> : vector<2xindex>
       %all = arith.constant dense<true> : vector<2xi1>
       %zero = arith.constant dense<0.0> : vector<2xf32>
@@ -530,7 +517,6 @@ def test_loops_from_negative_bounds_and_on_i32() -> None:
     text = """
     func.func @f(%s: memref<index>, %r: memref<i32>) attributes {outputs = 1 : i64} {
       %low = arith.constant -3 : index
-      %c2 = arith.constant 2 : index
       %z = arith.constant 0 : i32
       %three = arith.constant 3 : i32
       %one = arith.constant 1 : i32
@@ -555,11 +541,6 @@ def test_loops_from_negative_bounds_and_on_i32() -> None:
 
 GUARDED = """
 func.func @pad(%x: memref<9xf32>, %r: memref<12xf32>, %n: memref<i64>) attributes {outputs = 2 : i64} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
-  %c9 = arith.constant 9 : index
-  %c12 = arith.constant 12 : index
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -601,9 +582,6 @@ def test_branches_do_not_share_what_they_compute() -> None:
     load = "%{0} = memref.load %a[%i, %c1] : memref<4x2xf32>"
     text = f"""
     func.func @f(%a: memref<4x2xf32>, %c: memref<4xi1>, %r: memref<4xf32>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c4 = arith.constant 4 : index
       scf.for %i = %c0 to %c4 step %c1 {{
         %t = memref.load %c[%i] : memref<4xi1>
         %y = scf.if %t -> (f32) {{
@@ -627,10 +605,6 @@ def test_branches_do_not_share_what_they_compute() -> None:
 def test_addresses_are_shared_and_constants_come_last() -> None:
     text = """
     func.func @f(%a: memref<8x32xf32>, %r: memref<8x4xf32>) attributes {outputs = 1 : i64} {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c8 = arith.constant 8 : index
-      %c16 = arith.constant 16 : index
       scf.for %i = %c0 to %c8 step %c1 {
         %x = vector.load %a[%i, %c0] : memref<8x32xf32>, vector<4xf32>
         %y = vector.load %a[%i, %c16] : memref<8x32xf32>, vector<4xf32>
@@ -651,11 +625,6 @@ def test_addresses_are_shared_and_constants_come_last() -> None:
 def test_slots_know_their_alignment() -> None:
     text = """
     func.func @f(%a: memref<64xf32>, %r: memref<64xf32>) attributes {outputs = 1 : i64} {
-      %c0 = arith.constant 0 : index
-      %c8 = arith.constant 8 : index
-      %c4 = arith.constant 4 : index
-      %c256 = arith.constant 256 : index
-      %c64 = arith.constant 64 : index
       %slot = memref.alloc() {alignment = 64 : i64} : memref<512xi8>
       %t = memref.view %slot[%c256][] : memref<512xi8> to memref<64xf32>
       %u = memref.alloca() : memref<64xf32>
@@ -700,7 +669,6 @@ def test_a_tile_of_14_by_2_vectors_is_not_spilled() -> None:
 def test_an_argument_written_through_a_view_is_not_readonly() -> None:
     text = """
     func.func @f(%a: memref<64xi8>, %b: memref<64xi8>) {
-      %c0 = arith.constant 0 : index
       %v = memref.view %a[%c0][] : memref<64xi8> to memref<16xf32>
       %w = memref.view %b[%c0][] : memref<64xi8> to memref<16xf32>
       %x = memref.load %w[%c0] : memref<16xf32>
@@ -713,8 +681,6 @@ def test_an_argument_written_through_a_view_is_not_readonly() -> None:
 def test_scalars_are_passed_by_value() -> None:
     text = """
     func.func @axpy(%n: index, %a: f32, %up: i1, %x: memref<8xf32>, %r: memref<8xf32>) attributes {outputs = 1 : i64} {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
       %zero = arith.constant 0.0 : f32
       %s = arith.select %up, %a, %zero : f32
       scf.for %i = %c0 to %n step %c1 {
@@ -732,14 +698,10 @@ def test_scalars_are_passed_by_value() -> None:
 
 DOT = """
 func.func @dot(%A: memref<32x256xf32>, %B: memref<32x256xf32>, %C: memref<32x32xf32>) attributes {outputs = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %n = arith.constant 32 : index
-  %k = arith.constant 256 : index
   %z = arith.constant 0.0 : f32
-  scf.for %i = %c0 to %n step %c1 {
-    scf.for %j = %c0 to %n step %c1 {
-      %s = scf.for %p = %c0 to %k step %c1 iter_args(%x = %z) -> (f32) {
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %j = %c0 to %c32 step %c1 {
+      %s = scf.for %p = %c0 to %c256 step %c1 iter_args(%x = %z) -> (f32) {
         %a = memref.load %A[%i, %p] : memref<32x256xf32>
         %b = memref.load %B[%j, %p] : memref<32x256xf32>
         %m = arith.mulf %a, %b fastmath<FLAGS> : f32
@@ -753,14 +715,9 @@ func.func @dot(%A: memref<32x256xf32>, %B: memref<32x256xf32>, %C: memref<32x32x
 }"""
 NEST = """
 func.func @mm(%A: memref<32x64xf32>, %B: memref<64x96xf32>, %C: memref<32x96xf32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %m = arith.constant 32 : index
-  %n = arith.constant 96 : index
-  %k = arith.constant 64 : index
-  scf.for %i = %c0 to %m step %c1 {
-    scf.for %p = %c0 to %k step %c1 {
-      scf.for %j = %c0 to %n step %c1 {
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %p = %c0 to %c64 step %c1 {
+      scf.for %j = %c0 to %c96 step %c1 {
         %a = memref.load %A[%i, %p] : memref<32x64xf32>
         %b = memref.load %B[%p, %j] : memref<64x96xf32>
         %c = memref.load %C[%i, %j] : memref<32x96xf32>
@@ -822,7 +779,6 @@ def test_refusals(case: str) -> None:
     said, body = REFUSED[case]
     text = f"""
     func.func @f(%a: memref<4xf32>) {{
-      %c0 = arith.constant 0 : index
       %t = arith.constant true
       {body}
       func.return

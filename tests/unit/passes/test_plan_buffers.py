@@ -18,11 +18,12 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.support.errors import LoweringError
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
+from tests.low import with_constants
 from tests.upstream import assert_accepted, needs_mlir_opt
 
 
 def parse(text: str) -> ModuleOp:
-    module = Parser(universe.context(), text).parse_module()
+    module = Parser(universe.context(), with_constants(text)).parse_module()
     verify_module(module)
     return module
 
@@ -42,9 +43,6 @@ def slots(module: ModuleOp) -> list[int]:
 def function(body: str) -> str:
     return f"""
     func.func @f(%x: memref<16xf32>, %r: memref<16xf32>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c16 = arith.constant 16 : index
       %one = arith.constant 1.0 : f32
       {body}
       func.return

@@ -16,6 +16,7 @@ from compiler.dialects.upstream.vector import ScatterOp
 from compiler.driver import build_as_written
 from compiler.passes.transpose_scatters import TransposeScattersPass
 from compiler.pipeline.source import parse
+from tests.low import with_constants
 from tests.sample import some
 
 BORDER = 5
@@ -25,30 +26,24 @@ BORDER = 5
 def scatters(rows: int, lanes: int, stride: int, order: list[int] | None = None, active: int | None = None) -> str:
     """A function that writes row r of A (rows x lanes) from T[r] on, a stride apart; `active` lanes of each."""
     size = BORDER + stride * lanes + 3
-    mask = f"dense<true> : vector<{lanes}xi1>" if active is None else ""
-    count = f"%n = arith.constant {active} : index" if active is not None else ""
-    truth = f"arith.constant {mask}" if mask else f"vector.create_mask %n : vector<{lanes}xi1>"
+    mask = "arith.constant dense<true>" if active is None else f"vector.create_mask %c{active}"
     steps = ", ".join(str(stride * lane) for lane in range(lanes))
     lines = []
     for r in order or range(rows):
         lines.append(f"""
-    %r{r} = arith.constant {r} : index
-    %at{r} = arith.constant {BORDER + r} : index
-    %v{r} = vector.load %A[%r{r}, %c0] : memref<{rows}x{lanes}xf32>, vector<{lanes}xf32>
-    vector.scatter %T[%at{r}] [%steps], %mask, %v{r} : memref<{size}xf32>, vector<{lanes}xindex>, \
+    %v{r} = vector.load %A[%c{r}, %c0] : memref<{rows}x{lanes}xf32>, vector<{lanes}xf32>
+    vector.scatter %T[%c{BORDER + r}] [%steps], %mask, %v{r} : memref<{size}xf32>, vector<{lanes}xindex>, \
 vector<{lanes}xi1>, vector<{lanes}xf32>""")
     return f"""func.func @f(%A: memref<{rows}x{lanes}xf32>, %T: memref<{size}xf32>) {{
-    %c0 = arith.constant 0 : index
     %steps = arith.constant dense<[{steps}]> : vector<{lanes}xindex>
-    {count}
-    %mask = {truth}{"".join(lines)}
+    %mask = {mask} : vector<{lanes}xi1>{"".join(lines)}
     func.return
 }}"""
 
 
 def transposed(text: str) -> ModuleOp:
     """The module after the pass, verified."""
-    module = parse(text)
+    module = parse(with_constants(text))
     TransposeScattersPass().apply(universe.context(), module)
     verify_module(module)
     return module
@@ -105,9 +100,6 @@ def test_a_dense_tile_has_no_masks() -> None:
 def scattered(body: str, mask: str = "%all") -> str:
     """Two scatters that could be a tile, with something between them or another place of the second."""
     return f"""func.func @f(%A: memref<8x4xf32>, %T: memref<64xf32>, %U: memref<64xf32>, %n: index) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
     %steps = arith.constant dense<[0, 2, 4, 6]> : vector<4xindex>
     %wide = arith.constant dense<[0, 3, 6, 9]> : vector<4xindex>
     %all = arith.constant dense<true> : vector<4xi1>

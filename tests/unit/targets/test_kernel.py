@@ -31,19 +31,15 @@ from compiler.targets.cpu.kinds import NUMPY
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.presence import Disturbance, Sample
 from compiler.types.machines import _cpu, host
+from tests.low import with_constants
 from tests.unit.targets.calls import at_once, said
 
-MATMUL = """
+MATMUL = with_constants("""
 func.func @matmul(%A: memref<3x4xf32>, %B: memref<4x5xf32>, %C: memref<3x5xf32>) attributes {outputs = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %m = arith.constant 3 : index
-  %n = arith.constant 5 : index
-  %k = arith.constant 4 : index
   %z = arith.constant 0.0 : f32
-  scf.for %i = %c0 to %m step %c1 {
-    scf.for %j = %c0 to %n step %c1 {
-      %s = scf.for %p = %c0 to %k step %c1 iter_args(%x = %z) -> (f32) {
+  scf.for %i = %c0 to %c3 step %c1 {
+    scf.for %j = %c0 to %c5 step %c1 {
+      %s = scf.for %p = %c0 to %c4 step %c1 iter_args(%x = %z) -> (f32) {
         %a = memref.load %A[%i, %p] : memref<3x4xf32>
         %b = memref.load %B[%p, %j] : memref<4x5xf32>
         %e = arith.mulf %a, %b fastmath<contract> : f32
@@ -54,21 +50,17 @@ func.func @matmul(%A: memref<3x4xf32>, %B: memref<4x5xf32>, %C: memref<3x5xf32>)
     }
   }
   func.return
-}"""
+}""")
 # Both outputs come through a temporary, many times over, so that threads that share one would be seen.
-STAGED = """
+STAGED = with_constants("""
 func.func @staged(%x: memref<4096xf64>, %y: memref<4096xf64>, %z: memref<4096xf64>) attributes {outputs = 2 : i64} {
   %t = memref.alloc() : memref<4096xf64>
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %n = arith.constant 4096 : index
-  %rounds = arith.constant 50 : index
-  scf.for %r = %c0 to %rounds step %c1 {
-    scf.for %i = %c0 to %n step %c1 {
+  scf.for %r = %c0 to %c50 step %c1 {
+    scf.for %i = %c0 to %c4096 step %c1 {
       %a = memref.load %x[%i] : memref<4096xf64>
       memref.store %a, %t[%i] : memref<4096xf64>
     }
-    scf.for %i = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c4096 step %c1 {
       %a = memref.load %t[%i] : memref<4096xf64>
       %b = arith.addf %a, %a : f64
       %c = arith.mulf %a, %a : f64
@@ -77,20 +69,17 @@ func.func @staged(%x: memref<4096xf64>, %y: memref<4096xf64>, %z: memref<4096xf6
     }
   }
   func.return
-}"""
-IN_PLACE = """
+}""")
+IN_PLACE = with_constants("""
 func.func @scale(%x: memref<8xf32>, %s: memref<f32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %n = arith.constant 8 : index
   %f = memref.load %s[] : memref<f32>
-  scf.for %i = %c0 to %n step %c1 {
+  scf.for %i = %c0 to %c8 step %c1 {
     %a = memref.load %x[%i] : memref<8xf32>
     %b = arith.mulf %a, %f : f32
     memref.store %b, %x[%i] : memref<8xf32>
   }
   func.return
-}"""
+}""")
 
 
 def build(text: str, **options: Any) -> Kernel:

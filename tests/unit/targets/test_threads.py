@@ -25,6 +25,7 @@ from compiler.targets.cpu.compile import compile_llvm, define_symbol
 from compiler.types.machines import host
 from compiler.universe import context
 from strata.passes import parse, parse_passes, run
+from tests.low import with_constants
 from tests.unit.targets.calls import at_once, said
 from tests.upstream import assert_accepted, needs_mlir_opt
 
@@ -43,16 +44,13 @@ def parallel(body: str, bounds: str = "%c0, %n, %c1", indices: str = "%i: index"
 
 
 def function(body: str, n: int = 64, type: str = "f32") -> str:
-    return f"""
+    return with_constants(f"""
     func.func @f(%x: memref<{n}x{type}>, %y: memref<{n}x{type}>) attributes {{outputs = 1 : i64}} {{
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c3 = arith.constant 3 : index
       %n = arith.constant {n} : index
       %z = arith.constant 0.0 : {type}
       {body}
       func.return
-    }}"""
+    }}""")
 
 
 def through(name: str, n: int = 64) -> str:
@@ -77,23 +75,18 @@ DOUBLE = """
 
 
 # Each iteration fills its buffer with its own number, adds it up again, and leaves it there.
-HELD = """
+HELD = with_constants("""
 func.func @held(%x: memref<8xf64>, %y: memref<8xf64>) attributes {outputs = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %rows = arith.constant 8 : index
-  %n = arith.constant 4096 : index
-  %rounds = arith.constant 20 : index
   %z = arith.constant 0.0 : f64
-  "scf.parallel"(%c0, %rows, %c1) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  "scf.parallel"(%c0, %c8, %c1) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%i: index):
     %t = memref.alloc() : memref<4096xf64>
     %v = memref.load %x[%i] : memref<8xf64>
-    %whole = scf.for %r = %c0 to %rounds step %c1 iter_args(%p = %z) -> (f64) {
-      scf.for %j = %c0 to %n step %c1 {
+    %whole = scf.for %r = %c0 to %c20 step %c1 iter_args(%p = %z) -> (f64) {
+      scf.for %j = %c0 to %c4096 step %c1 {
         memref.store %v, %t[%j] : memref<4096xf64>
       }
-      %s = scf.for %j = %c0 to %n step %c1 iter_args(%q = %p) -> (f64) {
+      %s = scf.for %j = %c0 to %c4096 step %c1 iter_args(%q = %p) -> (f64) {
         %e = memref.load %t[%j] : memref<4096xf64>
         %f = arith.addf %q, %e fastmath<reassoc> : f64
         scf.yield %f : f64
@@ -104,7 +97,7 @@ func.func @held(%x: memref<8xf64>, %y: memref<8xf64>) attributes {outputs = 1 : 
     scf.reduce
   }) : (index, index, index) -> ()
   func.return
-}"""
+}""")
 
 
 def planned(text: str) -> Any:
@@ -266,9 +259,6 @@ def test_empty_loops_and_values_of_every_kind() -> None:
     text = """
     func.func @f(%x: memref<64xf32>, %s: memref<f32>, %m: memref<index>, %y: memref<64xf32>)
         attributes {outputs = 1 : i64} {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c4 = arith.constant 4 : index
       %n = memref.load %m[] : memref<index>
       %f = memref.load %s[] : memref<f32>
       %v = vector.broadcast %f : f32 to vector<4xf32>
@@ -284,7 +274,7 @@ def test_empty_loops_and_values_of_every_kind() -> None:
         """,
         "%c0, %n, %c4",
     )
-    kernel = compiler.build(text + "func.return }")
+    kernel = compiler.build(with_constants(text + "func.return }"))
     x = np.arange(64, dtype=np.float32)
     for n in (-5, 0, 1, 4, 40, 61):
         for threads in (1, 2, 3):
@@ -350,7 +340,7 @@ def test_one_thread_does_not_enter_the_runtime() -> None:
 
 
 def test_no_more_threads_than_iterations() -> None:
-    code = PRELUDE.replace("%c0, %n, %c1) <", "%c0, %c3, %c1) <")
+    code = PRELUDE.replace("%n = arith.constant 64", "%n = arith.constant 3")
     code += "a = tasks(); kernel(x, threads=8); print(tasks() - a)"
     assert python(code).split() == ["2"]
 
