@@ -30,11 +30,7 @@ def lacks(intrinsic: str) -> str:
 
 
 def check(
-    function: Function,
-    apply: Callable[[Schedule], object],
-    native: bool = True,
-    rtol: float = 1e-6,
-    atol: float = 0.0,
+    function: Function, apply: Callable[[Schedule], object], native: bool = True, rtol: float = 1e-6, atol: float = 0.0
 ) -> Schedule:
     """Apply a schedule; interpret, compile and replay what comes out. The inputs are small integers, so that sums and
     products are exact in every order; where they are not, the tolerances are what may come of that."""

@@ -41,11 +41,7 @@ def test_the_loop_that_the_page_shows() -> None:
     loops = json.loads(run(f"{GEBP} --static --json"))["loops"]
     number = next(loop["number"] for loop in loops if loop["census"]["fma"])
     printed = run(f"{GEBP} --loop {number} --asm")
-    for fixed in (
-        "repeats n.0 / k.0 / m.0 / n.1 / m.1 / k.1 (matmul: k.1)",
-        " stores for each fma",
-        "    j",
-    ):
+    for fixed in ("repeats n.0 / k.0 / m.0 / n.1 / m.1 / k.1 (matmul: k.1)", " stores for each fma", "    j"):
         assert fixed in printed and fixed in shown
 
 

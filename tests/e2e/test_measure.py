@@ -217,19 +217,7 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
         (folder / name).write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
         (folder / name).chmod(0o755)
     done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            TUNES,
-            "tune",
-            "softmax:4x8",
-            "--trials",
-            "2",
-            "--threads",
-            "1",
-            "--quiet",
-        ],
+        [sys.executable, "-P", "-c", TUNES, "tune", "softmax:4x8", "--trials", "2", "--threads", "1", "--quiet"],
         capture_output=True,
         text=True,
         cwd=folder,

@@ -72,10 +72,7 @@ def test_low_level_is_accepted_upstream() -> None:
     names = CASES if all_asked() else {name.rpartition("-")[0]: name for name in CASES}.values()
     texts = [compiler.build(CASES[name]()).text("low") for name in names]
     done = subprocess.run(
-        [str(MLIR_OPT), "--split-input-file"],
-        input="\n// -----\n".join(texts),
-        text=True,
-        capture_output=True,
+        [str(MLIR_OPT), "--split-input-file"], input="\n// -----\n".join(texts), text=True, capture_output=True
     )
     assert done.returncode == 0, done.stderr[:2000]
 

@@ -255,14 +255,7 @@ FAMILY = (
         for name, function in UNARY.items()
     ),
     *(
-        Operator(
-            name,
-            _dtypes(name),
-            _broadcast,
-            partial(_binary, name),
-            _of_two(function),
-            _torch_of_two(name),
-        )
+        Operator(name, _dtypes(name), _broadcast, partial(_binary, name), _of_two(function), _torch_of_two(name))
         for name, function in BINARY.items()
     ),
     Operator("clamp", NUMBERS, _clamped, _clamp, _clamp_reference, None),

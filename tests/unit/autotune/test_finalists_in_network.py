@@ -239,10 +239,7 @@ def test_builds_honour_what_was_chosen(path: Path) -> None:
     given = {"W": w, "b": b, "g": g}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kernels = [
-            task().apply_best(path, given),
-            compiler.build(whole(), threads=1, constants=given, schedule=path),
-        ]
+        kernels = [task().apply_best(path, given), compiler.build(whole(), threads=1, constants=given, schedule=path)]
     default = {g.name: (g.source, g.verdict) for g in compiler.build(whole(), threads=1, constants=given).groups}
     for kernel in kernels:
         groups = {group.name: group for group in kernel.groups}

@@ -427,10 +427,7 @@ PAST = warm_start_data(WarmStart(np.ones((1, 3), np.float32), np.ones(1)))
         (lambda text: text.replace('"past": []', '"past": ["ab"]'), "not the log of a search"),
         (lambda text: text.replace('"past": []', f'"past": [{json.dumps(PAST | {"costs": [0.0]})}]'), "positive cost"),
         (lambda text: text.replace('"past": []', f'"past": [{json.dumps(PAST | {"values": "AA"})}]'), "not the log"),
-        (
-            lambda text: text + json.dumps({"update": [0, [99]], "outcome": asdict(Outcome("crash"))}),
-            "not one",
-        ),
+        (lambda text: text + json.dumps({"update": [0, [99]], "outcome": asdict(Outcome("crash"))}), "not one"),
     ],
 )
 def test_a_log_that_does_not_fit_is_refused(change: object, message: str) -> None:

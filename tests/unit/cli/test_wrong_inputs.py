@@ -53,10 +53,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
         r"in compute 'C': the read of 'A' is out of bounds in dimension 1: \(m \+ 5\) is 8 at m=3",
     ),
     "negative": (lambda: te.compute((8,), lambda i: V[i - 1], "C"), r"\(i - 1\) is -1 at i=0"),
-    "guard too wide": (
-        lambda: te.compute((9,), lambda i: te.select(i >= 0, V[i], 0.0), "C"),
-        "out of bounds",
-    ),
+    "guard too wide": (lambda: te.compute((9,), lambda i: te.select(i >= 0, V[i], 0.0), "C"), "out of bounds"),
     "float index": (lambda: te.compute((4,), lambda m: A[m, 1.5], "C"), "'A' is indexed with 1.5"),
     "data index": (lambda: te.compute((8,), lambda i: V[INTS[i]], "C"), "indexed with a data-dependent value"),
     "product of axes": (lambda: te.compute((2, 2), lambda i, j: V[i * j], "C"), "not quasi-affine"),
@@ -174,10 +171,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "out misaligned": (lambda k: k(a, b, out=odd), "is not aligned"),
     "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "gives 1 array, out= has 2"),
     "out list": (lambda k: k(a, b, out=[[1.0]]), "list, expected (a )?numpy array"),
-    "overlap": (
-        lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)),
-        "shares memory with 'A'",
-    ),
+    "overlap": (lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)), "shares memory with 'A'"),
     "level": (lambda k: k.text("ptx"), r"no level 'ptx' \(there are te, loop, low, llvm, asm\)"),
     "calls": (lambda k: k.time(a, b, repeats=0), "0"),
 }

@@ -79,10 +79,7 @@ OTHERS: dict[str, tuple[Callable[..., te.Tensor], Sequence[tuple[int, ...]]]] = 
     "sum": (lambda a: nn.sum(a, 1), [(4, 1)]),
     "interleaved": (chosen(lambda i, a, b: te.select(i % 2 < 1, a[i // 2], b[i // 2])), [(2,), (2,)]),
     "cut short": (chosen(lambda i, a, b: te.select(i < 1, a[i], te.select(i < 3, b[i - 1], 0))), [(1,), (2,)]),
-    "under a condition": (
-        chosen(lambda i, a, b: te.select(i < 2, te.select(i >= 1, a[i], 0), b[i - 2])),
-        [(2,), (2,)],
-    ),
+    "under a condition": (chosen(lambda i, a, b: te.select(i < 2, te.select(i >= 1, a[i], 0), b[i - 2])), [(2,), (2,)]),
     "another part within": (
         chosen(lambda i, a, b: te.select(i < 2, te.select(i < 1, a[i], b[i]), b[i - 2])),
         [(2,), (2,)],
@@ -165,14 +162,7 @@ def test_only_the_last_of_growing_concatenations_has_memory() -> None:
         "y = k(z)",
     ]
     views, steps = placed(calls, ["y"])
-    assert views == {
-        "a": ("z", 4),
-        "b": ("z", 8),
-        "e": ("z", 12),
-        "x.copy": ("z", 0),
-        "d": ("z", 0),
-        "c": ("z", 0),
-    }
+    assert views == {"a": ("z", 4), "b": ("z", 8), "e": ("z", 12), "x.copy": ("z", 0), "d": ("z", 0), "c": ("z", 0)}
     assert steps == ["f_4", "x to x.copy", "g_8", "g_12", "k_16"]
 
 

@@ -322,10 +322,7 @@ def test_an_operator_of_a_plugin(tmp_path: Path) -> None:
         with pytest.raises(PluginError, match="plugin mine: ONNX operator Unique failed: ZeroDivisionError"):
             compiler.from_onnx(unique, shapes={"N": 2})
     path.write_text(PLUGIN.replace("BODY", "return 3"))
-    with (
-        plugins.loaded([str(path)]),
-        pytest.raises(PluginError, match="operator Unique: it gave 3; it gives a te"),
-    ):
+    with plugins.loaded([str(path)]), pytest.raises(PluginError, match="operator Unique: it gave 3; it gives a te"):
         compiler.from_onnx(unique, shapes={"N": 2})
     for name in ("Relu", "If"):
         path.write_text(PLUGIN.replace("BODY", "pass").replace("Unique", name))

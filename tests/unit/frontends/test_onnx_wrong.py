@@ -73,10 +73,7 @@ def _sequence() -> ModelProto:
 
 def _loop(trips: int) -> ModelProto:
     body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["c"], ["d"]),
-            helper.make_node("Relu", ["a"], ["b"]),
-        ],
+        [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Relu", ["a"], ["b"])],
         "body",
         [_value("i", (), TensorProto.INT64), _value("c", (), TensorProto.BOOL), _value("a")],
         [_value("d", (), TensorProto.BOOL), _value("b")],
@@ -127,10 +124,7 @@ MODELS: dict[str, tuple[Callable[[], ModelProto], str]] = {
         lambda: _model([_node("Reshape", "x", "n")], stored={"n": np.array([4, 2])}),
         "Reshape .*cannot become",
     ),
-    "shapes that do not fit": (
-        lambda: _model([_node("MatMul", "x", "x")]),
-        "MatMul .*differ",
-    ),
+    "shapes that do not fit": (lambda: _model([_node("MatMul", "x", "x")]), "MatMul .*differ"),
     "dtypes that do not fit": (
         lambda: _model([_node("Add", "x", "n")], [_value("x"), _value("n", (2, 3), 7)]),
         "Add .*dtypes do not mix",

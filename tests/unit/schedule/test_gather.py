@@ -241,16 +241,7 @@ def _before_the_table(p: Program) -> Program:
 def _table_written_after(p: Program) -> Program:
     """Another block overwrites a row of the table before the gather."""
     spoil = p.blocks["E"]
-    again = Block(
-        "spoil",
-        spoil.axes,
-        (lin.constant(3), lin.constant(4)),
-        (),
-        (),
-        (),
-        spoil.writes,
-        (_seven(spoil),),
-    )
+    again = Block("spoil", spoil.axes, (lin.constant(3), lin.constant(4)), (), (), (), spoil.writes, (_seven(spoil),))
     return replace(p, body=(*p.body[:2], again, *p.body[2:]))
 
 
@@ -323,10 +314,7 @@ REFUSED: dict[str, tuple[Callable[[Schedule], Any], str]] = {
     "reverse_inline": (lambda s: s.reverse_inline(s.get_block("Z")), "is a gather"),
     "stage": (lambda s: s.stage(s.get_loops(s.get_block("Y"))[0], "E", "local"), "gathers from 'E'"),
     "pack": (lambda s: s.pack(s.get_block("Y"), "E", [4, 1]), "gathers from 'E'"),
-    "transform_layout": (
-        lambda s: s.transform_layout(s.get_block("E"), "E", lambda i, j: (j, i)),
-        "gathers from 'E'",
-    ),
+    "transform_layout": (lambda s: s.transform_layout(s.get_block("E"), "E", lambda i, j: (j, i)), "gathers from 'E'"),
     "swizzle": (lambda s: s.swizzle(s.get_block("E"), 4), "gathers from 'E'"),
     "storage_align": (lambda s: s.storage_align(s.get_block("E"), 0, 8, 4), "gathers from 'E'"),
     "pad": (lambda s: s.split(s.get_loops(s.get_block("Y"))[0], [None, 4], "pad"), "is a gather"),

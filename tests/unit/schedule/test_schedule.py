@@ -381,10 +381,7 @@ def test_a_printed_script_goes_back_in(name: str, form: str, tmp_path: Path) -> 
         (Path("/nowhere.mlir"), "the script /nowhere.mlir cannot be read: No such file"),
         ("module {", "the script cannot be read: line 1: .*the text ends"),
         ("module {\n}\n", "there are 0"),
-        (
-            f"{HEAD}\n  %x = sched.get_blok %f",
-            "line 2: there is no primitive 'get_blok'; did you mean 'get_block'",
-        ),
+        (f"{HEAD}\n  %x = sched.get_blok %f", "line 2: there is no primitive 'get_blok'; did you mean 'get_block'"),
         (3, "not a int"),
         (b"module {}", "not a bytes"),
     ],

@@ -217,10 +217,7 @@ VECTORS: dict[str, tuple[str, Callable[[Array], Array]]] = {
         "  %r = vector.broadcast %s : f32 to vector<{n}xf32>",
         lambda a: np.full_like(a, a.max()),
     ),
-    "shuffled": (
-        "%r = vector.shuffle %a, %zero [{picks}] : vector<{n}xf32>, vector<{n}xf32>",
-        lambda a: a[::-1],
-    ),
+    "shuffled": ("%r = vector.shuffle %a, %zero [{picks}] : vector<{n}xf32>, vector<{n}xf32>", lambda a: a[::-1]),
     "gathered": (
         "%at = arith.constant dense<[{picks}]> : vector<{n}xindex>\n"
         "  %all = arith.constant dense<true> : vector<{n}xi1>\n"
@@ -447,11 +444,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "unknown target 'moon'" in refusal(capsys.readouterr().err)
 
 
-FAULTS = {
-    "a comparison": ("a > b ? a", "a < b ? a"),
-    "a sum": ("v += ", "v -= "),
-    "a lane": ("[lane] = ", "[0] = "),
-}
+FAULTS = {"a comparison": ("a > b ? a", "a < b ? a"), "a sum": ("v += ", "v -= "), "a lane": ("[lane] = ", "[0] = ")}
 
 
 @needs_compiler

@@ -326,14 +326,7 @@ def test_the_usual_call_as_a_function(most_pairs: int, monkeypatch: pytest.Monke
 def test_addresses_of_any_array() -> None:
     frozen = np.arange(6.0)
     frozen.flags.writeable = False
-    for array in (
-        np.arange(6.0),
-        frozen,
-        np.empty(0),
-        np.arange(6.0)[::-1],
-        np.array(3, ">f4"),
-        np.array(2.0),
-    ):
+    for array in (np.arange(6.0), frozen, np.empty(0), np.arange(6.0)[::-1], np.array(3, ">f4"), np.array(2.0)):
         assert address(array) == array.ctypes.data
 
 

@@ -94,11 +94,7 @@ def loads(module: ModuleOp, name: str) -> list[Operation]:
 PLANTED: dict[str, tuple[Callable[[ModuleOp], None], str, str]] = {
     "a fetch one row further": (lambda m: shift(loads(m, "A")[0], 1, 1), "out-of-bounds read", "A"),
     "a fetch to one row further": (lambda m: shift(stores(m, "A.shared")[0], 2, 1), "out-of-bounds write", "A.shared"),
-    "a read of what nobody fetched": (
-        lambda m: shift(loads(m, "B.shared")[0], 1, 8),
-        "out-of-bounds read",
-        "B.shared",
-    ),
+    "a read of what nobody fetched": (lambda m: shift(loads(m, "B.shared")[0], 1, 8), "out-of-bounds read", "B.shared"),
     "a result one column further": (lambda m: shift(stores(m, "C")[0], 3, 1), "out-of-bounds write", "C"),
 }
 
