@@ -54,6 +54,7 @@ from compiler.types.machines import host
 from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject, with_code
 from tests.operators import OPERATORS
 from tests.operators.catalogue import random_inputs
+from tests.programs import applied
 from tests.sample import some
 from tests.schedules import mm_exp_mm
 
@@ -78,8 +79,7 @@ def test_an_artefact_is_the_kernel_again() -> None:
 
 
 def test_an_artefact_calls_the_mathematics_of_the_process_that_loads_it() -> None:
-    x = te.placeholder((37,), "f64", name="x")
-    function = te.function("f", [x], [te.compute((37,), lambda i: te.exp(x[i]))])
+    function = applied(lambda x: te.compute((37,), lambda i: te.exp(x[i])), (37,), dtype="f64", inputs="x")
     artefact = build_unit(function, policy="strict")
     array = np.linspace(-3, 3, 37)
     np.testing.assert_allclose(artefact.call.load()(array), np.exp(array), rtol=1e-15)
@@ -111,8 +111,7 @@ def test_a_subject_pickles_as_it_was_stated() -> None:
 
 def rows(m: int, n: int) -> te.Function:
     """exp, a value at a time."""
-    x = te.placeholder((m, n), name="x")
-    return te.function("f", [x], [te.compute((m, n), lambda i, j: te.exp(x[i, j]))])
+    return applied(lambda x: te.compute((m, n), lambda i, j: te.exp(x[i, j])), (m, n), inputs="x")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +184,7 @@ def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> No
 
 def test_literals_beyond_f32_in_a_program_of_f64() -> None:
     """It runs in f32 beside: there they are infinite."""
-    x = te.placeholder((3,), "f64", name="X")
-    function = te.function("f", [x], te.compute((3,), lambda i: te.minimum(x[i], 1e300), "Y"))
+    function = applied(lambda x: te.compute((3,), lambda i: te.minimum(x[i], 1e300), "Y"), (3,), dtype="f64")
     (exact,) = Oracle(lower(function), None)([np.array([1.0, 2e300, -3.0])]).exact
     np.testing.assert_array_equal(exact, [1, 1e300, -3])
 
@@ -211,8 +209,7 @@ def test_the_reference_of_float64_has_the_error_of_float64() -> None:
 
 
 def test_retyping_drops_conversions_and_rounds_constants() -> None:
-    x = te.placeholder((4,), "f16", name="x")
-    function = te.function("f", [x], [te.compute((4,), lambda i: te.cast(x[i], "f32") * 0.1)])
+    function = applied(lambda x: te.compute((4,), lambda i: te.cast(x[i], "f32") * 0.1), (4,), dtype="f16", inputs="x")
     module = lower(function)
     assert "arith.extf" in str(module)
     wide = retyped(module, f64)
@@ -244,8 +241,7 @@ def test_inputs_are_halved_until_results_are_finite_and_the_check_is_sharp() -> 
 
 
 def test_a_program_that_is_never_finite_has_a_reference() -> None:
-    x = te.placeholder((50,), name="x")
-    function = te.function("f", [x], [te.compute((50,), lambda i: te.log(x[i]))])
+    function = applied(lambda x: te.compute((50,), lambda i: te.log(x[i])), (50,), inputs="x")
     (expected,) = reference(subject(function)).cases[0].expected
     assert 0 < np.isnan(expected.strict).sum() < 50
     assert fault(expected.strict.copy(), expected) is None

@@ -44,7 +44,7 @@ from compiler.space.cpu_features import REASONS
 from compiler.support.errors import InputError
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
-from tests.programs import matmul
+from tests.programs import applied, matmul
 from tests.said import refusal
 from tests.unit.autotune.test_tuner import halved
 
@@ -453,8 +453,7 @@ def test_a_gain_within_the_noise_is_none() -> None:
 def test_the_share_is_of_a_ceiling_of_the_same_kind() -> None:
     a, b = te.placeholder((512, 512), "f64", name="A"), te.placeholder((512, 512), "f64", name="B")
     doubles = SearchTask(te.function("f", [a, b], te.nn.matmul(a, b)), threads=1)
-    x = te.placeholder((64, 64), name="X")
-    moved = SearchTask(te.function("f", [x], te.nn.exp(x)), threads=1)
+    moved = SearchTask(applied(lambda x: te.nn.exp(x), (64, 64)), threads=1)
     assert ceiling_share(doubles, measured(1e-3)) is None
     assert ceiling_share(moved, measured(1e-3)) == pytest.approx(2 * 4 * 64 * 64 / 1e8)
 

@@ -28,7 +28,7 @@ from compiler.schedule import Schedule
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host
 from tests.low import with_constants
-from tests.programs import matmul
+from tests.programs import applied, matmul
 from tests.said import refusal
 from tests.unit.targets.test_kernel import MATMUL
 
@@ -139,8 +139,7 @@ def test_the_loops_that_are_measured(budget: int, chosen: set[int]) -> None:
 
 
 def test_temporaries_share_and_are_named() -> None:
-    x = te.placeholder((8, 16), name="X")
-    t = temporaries(builds(te.function("softmax", [x], [te.nn.softmax(x)])))
+    t = temporaries(builds(applied(lambda x: te.nn.softmax(x), (8, 16), name="softmax")))
     assert all(b.bytes and b.offset is not None for b in t.buffers)
     assert {b.name: (b.type, b.bytes) for b in t.buffers}["softmax.exp"] == ("8x16xf32", 512)
     assert t.arena >= max(b.bytes + (b.offset or 0) for b in t.buffers)

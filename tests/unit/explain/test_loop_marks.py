@@ -35,8 +35,7 @@ softmax = partial(applied, te.nn.softmax, (37, 53), name="softmax")
 
 
 def conv() -> te.Function:
-    x, w = te.placeholder((1, 8, 7, 7), name="X"), te.placeholder((8, 8, 3, 3), name="W")
-    return te.function("conv", [x, w], [te.nn.conv2d(x, w, padding=1)])
+    return applied(lambda x, w: te.nn.conv2d(x, w, padding=1), (1, 8, 7, 7), (8, 8, 3, 3), name="conv", inputs="XW")
 
 
 def code(assembly: str) -> list[str]:

@@ -308,8 +308,7 @@ def test_a_template_that_does_not_apply() -> None:
 
 def test_features_do_not_depend_on_what_was_asked_before() -> None:
     """Nothing that an analysis remembers of one candidate is told of another: here of tiles that overrun their loop."""
-    x, w = te.placeholder((1, 12, 13, 13), name="X"), te.placeholder((40, 12, 1, 1), name="W")
-    function = te.function("f", [x, w], te.nn.conv2d(x, w, stride=2))
+    function = applied(lambda x, w: te.nn.conv2d(x, w, stride=2), (1, 12, 13, 13), (40, 12, 1, 1), inputs="XW")
 
     collected = []
     for seed in (None, 1):

@@ -148,8 +148,7 @@ def test_parallel_loops_are_openmps() -> None:
     kernel = built(s)
     assert kernel.text.count("#pragma omp parallel for\n") == 2
     check(kernel, function, "f32")
-    X = te.placeholder((40, 30), name="X")
-    plain = te.function("plain", [X], te.compute(X.shape, lambda i, j: X[i, j] * 2.0, name="Y"))
+    plain = applied(lambda X: te.compute(X.shape, lambda i, j: X[i, j] * 2.0, name="Y"), (40, 30), name="plain")
     s = Schedule(plain)
     s.parallel(s.fuse(*s.get_loops("Y")))
     assert "#pragma omp parallel for simd\n" in built(s).text
@@ -294,8 +293,7 @@ def test_a_constant_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_compiler
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1), (1, 17)])
 def test_small_shapes(shape: tuple[int, ...]) -> None:
-    X = te.placeholder(shape, name="X")
-    function = te.function("small", [X], te.compute(shape, lambda *i: X[i] + 1.0, name="Y"))
+    function = applied(lambda X: te.compute(shape, lambda *i: X[i] + 1.0, name="Y"), shape, name="small")
     x = np.arange(prod(shape), dtype=np.float32).reshape(shape)
     np.testing.assert_array_equal(built(function)(x), x + 1)
 
@@ -461,5 +459,4 @@ def test_a_wrong_text_is_seen(name: str) -> None:
 
 
 def te_rows() -> te.Function:
-    X = te.placeholder((4, 20), name="X")
-    return te.function("rows", [X], te.nn.relu(te.nn.sum(X, axis=1, name="S"), name="Y"))
+    return applied(lambda X: te.nn.relu(te.nn.sum(X, axis=1, name="S"), name="Y"), (4, 20), name="rows")

@@ -32,6 +32,7 @@ from compiler.targets.cpu.load import load
 from compiler.targets.cpu.presence import Disturbance, Sample
 from compiler.types.machines import _cpu, host
 from tests.low import with_constants
+from tests.programs import applied
 from tests.unit.targets.calls import at_once, said
 
 MATMUL = with_constants("""
@@ -163,8 +164,7 @@ def test_a_bound_call_returns_new_elements_where_a_package_copies(matmul: Kernel
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied: Callable[[object], object]) -> None:
     a, b = arrays()
-    x = te.placeholder((4,), name="x")
-    task = SearchTask(te.function("f", [x], te.nn.exp(x)), threads=1)
+    task = SearchTask(applied(lambda x: te.nn.exp(x), (4,), inputs="x"), threads=1)
     for held, words in (
         (matmul, "build it there with strata.build, which takes machine code from its cache"),
         (matmul.bound(a, b), "`bound` of its kernel makes another"),
@@ -193,8 +193,7 @@ def test_what_a_kernel_says_of_itself(matmul: Kernel) -> None:
 
 
 def test_what_a_build_says_of_its_kernel() -> None:
-    A, b = te.placeholder((8, 4), name="A"), te.placeholder((4,), name="b")
-    f = te.function("f", [A, b], te.nn.add(te.nn.softmax(A), b))
+    f = applied(lambda A, b: te.nn.add(te.nn.softmax(A), b), (8, 4), (4,), inputs="Ab")
     kernel = compiler.build(f)
     assert kernel.groups == () and kernel.arena_bytes > 0 and kernel.constant_bytes == 0
     assert 0 < kernel.build_seconds < 60
@@ -237,8 +236,7 @@ def test_an_array_that_means_more_than_its_elements(matmul: Kernel, given: Calla
     said(lambda: matmul(given(a), b), f"matmul: argument 'A' {words}")
     said(lambda: matmul(a, given(b)), f"matmul: argument 'B' {words}")
     said(lambda: matmul(a, b, out=given(np.empty((3, 5), np.float32))), words)
-    x = te.placeholder((3, 4), name="X")
-    function = te.function("f", [x], te.nn.exp(x))
+    function = applied(lambda x: te.nn.exp(x), (3, 4))
     said(lambda: compiler.build(function, constants={"X": given(a)}), f"f: argument 'X' {words}")
 
 
