@@ -42,19 +42,3 @@ func.func @gaps(%A: memref<2x2xf32>, %T: memref<2x3xf32>, %mask: vector<2xi1>) {
   vector.scatter %T[%c0, %c1] [%apart], %mask, %b : memref<2x3xf32>, vector<2xindex>, vector<2xi1>, vector<2xf32>
   func.return
 }
-
-// A read between them keeps the scatters.
-// CHECK-LABEL: @read_between
-func.func @read_between(%A: memref<2x4xf32>, %T: memref<4x2xf32>, %all: vector<4xi1>) {
-  // CHECK: vector.scatter
-  // CHECK-NEXT: vector.load
-  // CHECK-NEXT: vector.scatter
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %apart = arith.constant dense<[0, 2, 4, 6]> : vector<4xindex>
-  %a = vector.load %A[%c0, %c0] : memref<2x4xf32>, vector<4xf32>
-  vector.scatter %T[%c0, %c0] [%apart], %all, %a : memref<4x2xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>
-  %b = vector.load %T[%c0, %c0] : memref<4x2xf32>, vector<4xf32>
-  vector.scatter %T[%c0, %c1] [%apart], %all, %b : memref<4x2xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>
-  func.return
-}

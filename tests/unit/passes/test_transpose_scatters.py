@@ -129,6 +129,7 @@ def test_two_scatters_are_a_tile() -> None:
     "body",
     [
         "%x = memref.load %T[%n] : memref<64xf32>\n" + second(),
+        "%x = vector.load %T[%c0] : memref<64xf32>, vector<4xf32>\n" + second(),
         "%x = memref.load %A[%c0, %c0] : memref<8x4xf32>\nmemref.store %x, %T[%n] : memref<64xf32>\n" + second(),
         "scf.for %i = %c0 to %n step %c1 {\n%x = memref.load %T[%i] : memref<64xf32>\n}\n" + second(),
         "func.call @g(%T) : (memref<64xf32>) -> ()\n" + second(),

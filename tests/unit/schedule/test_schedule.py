@@ -267,7 +267,8 @@ def test_a_refusal_changes_nothing(name: str) -> None:
 
 def test_what_can_be_scheduled() -> None:
     assert "is not at the loop level" in said(lambda: Schedule(CASES["matmul-0"]().module))
-    assert "not of a str" in said(lambda: Schedule("text"))
+    for other, name in ((None, "NoneType"), ("text", "str"), (3, "int")):
+        assert f"not of a {name}" in said(lambda other=other: Schedule(other))
     with pytest.raises(InputError, match="has no function @g"):
         Schedule(lowered(mm_exp_mm()), "g")
 

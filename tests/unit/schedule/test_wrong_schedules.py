@@ -96,19 +96,6 @@ def test_refused(name: str) -> None:
     assert str(s.module) == module
 
 
-def test_handles_of_another_schedule() -> None:
-    s, second = Schedule(MODULE), Schedule(MODULE)
-    loop = second.get_loops(second.get_block("C"))[0]
-    with pytest.raises(ScheduleError, match="belongs to another schedule"):
-        s.unroll(loop)
-
-
-@pytest.mark.parametrize("x", [None, "text", 3, mm_exp_mm().module])
-def test_not_loops(x: Any) -> None:
-    with pytest.raises(ScheduleError):
-        Schedule(x)
-
-
 def test_a_consumed_handle_names_its_consumer() -> None:
     s = Schedule(MODULE)
     m, *_ = s.get_loops(s.get_block("C"))
