@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.said import Strata, refusal
+
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fuzz", settings.get_profile("strata"), derandomize=False, max_examples=1000)  # make fuzz
 settings.load_profile("strata")
@@ -102,3 +104,20 @@ def _same_processors() -> Iterator[None]:
 
 def _processors() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+@pytest.fixture
+def strata(capsys: pytest.CaptureFixture[str]) -> Strata:
+    """Run a command and return what it prints; with status 1 and nothing printed, its one sentence."""
+
+    def run(*arguments: str, status: int = 0) -> str:
+        from compiler.__main__ import main
+
+        assert main(list(arguments)) == status
+        out, err = capsys.readouterr()
+        if status == 1 and not out:
+            return refusal(err)
+        assert err == ""
+        return out
+
+    return run

@@ -134,7 +134,6 @@ def _compare(out: Path, reference: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
     match arguments:
         case ["pairs", folder]:
             return _write(Path(folder))

@@ -35,7 +35,6 @@ def shuffled(graph: Graph, rng: random.Random) -> Graph:
 
 
 def with_inputs(graph: Graph, order: list[int]) -> Graph:
-    """The inputs in another order."""
     return replace(graph, inputs=tuple(graph.inputs[n] for n in order))
 
 

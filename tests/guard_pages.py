@@ -27,7 +27,6 @@ def memory(size: int, at_end: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def guarded(array: Array, at_end: bool) -> Array:
-    """A copy of an array in such memory."""
     copy: Array = np.ndarray(array.shape, array.dtype, memory(array.nbytes, at_end))
     copy[...] = array
     return copy

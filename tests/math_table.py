@@ -87,7 +87,6 @@ def measured(name: str, dtype: str, stride: int = STRIDE, count: int = COUNT) ->
 
 
 def page(rows: list[Row]) -> str:
-    """The document."""
     functions, operators = ("".join(_line(row) for row in rows if row.name in of) for of in (FUNCTIONS, OPERATORS))
     return HEAD + functions + TAIL + operators
 
@@ -101,7 +100,6 @@ def _line(row: Row) -> str:
 
 
 def rows_of(text: str) -> list[Row]:
-    """The rows of a document."""
     collected: list[Row] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.replace("\\|", "").split("|")[1:-1]]

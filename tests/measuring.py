@@ -43,7 +43,6 @@ def matmul(m: int = 9, k: int = 1000, n: int = 7, dtype: str = "f32", terms: int
 
 
 def subject(function: te.Function, **stated: Any) -> Subject:
-    """The subject of a te function."""
     return Subject(str(lower(function)), **stated)
 
 
@@ -116,7 +115,6 @@ class Slow:
     memory_bytes: int = 1 << 46
 
     def start(self) -> Callable[[object], object]:
-        """Start; a job is done at once."""
         time.sleep(0.2)
         (Path(self.folder) / str(os.getpid())).touch()
         return lambda job: job
@@ -130,7 +128,6 @@ class Faulty:
     faults: Mapping[int, Fault]
 
     def build(self, texts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """What the inner one builds, faults planted."""
         for position, actual in self.inner.build(texts):
             fault = self.faults.get(position)
             if fault is not None and isinstance(actual, Built):
@@ -138,19 +135,15 @@ class Faulty:
             yield position, actual
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """As the inner one."""
         return self.inner.run(candidates)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """As the inner one."""
         return self.inner.compare(candidates, rounds)
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """As the inner one."""
         self.inner.calibrate(built, cost)
 
     def close(self) -> None:
-        """As the inner one."""
         self.inner.close()
 
 

@@ -61,7 +61,6 @@ class Outcome:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """The cases of all runners."""
     from onnx.backend.test.loader import DATA_DIR
 
     data = Path(DATA_DIR)
@@ -216,7 +215,6 @@ def _shapes(model: Any, feeds: Arrays) -> dict[str, Any]:
 
 
 def _contiguous(feeds: Arrays) -> list[Any]:
-    """Arrays in row-major order."""
     return [np.ascontiguousarray(np.asarray(value)).reshape(np.shape(value)) for value in feeds]
 
 

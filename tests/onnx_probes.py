@@ -88,7 +88,6 @@ def allowed(operator: str, opset: int, position: int = 0) -> set[str]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text."""
     return tuple(text.split())
 
 
@@ -474,6 +473,5 @@ def transforms() -> Iterator[Probe]:
 
 
 def probes() -> list[Probe]:
-    """All probes."""
     families = (unary, binary, reductions, places, normalised, casts, quantised, products, recurrent, moved, transforms)
     return [probe for family in families for probe in family()]

@@ -41,12 +41,10 @@ class Row:
     failed: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The row as JSON can hold it."""
         return asdict(self)
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Row:
-        """The row that was written."""
         return Row(**{**value, "cells": {way: Cell(**cell) for way, cell in value["cells"].items()}})
 
 

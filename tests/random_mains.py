@@ -89,7 +89,6 @@ def called(callee: str, joins: Joins, inputs: Sequence[Bytes], size: int) -> Byt
 
 
 def bytes_of(value: Buffer | SSAValue) -> int:
-    """The size of a buffer."""
     if isinstance(value, Buffer):
         return 4 * prod(value.shape)
     assert isinstance(value.type, memref.MemRefType)

@@ -170,7 +170,6 @@ class _Maker:
                 return
 
     def name(self) -> str:
-        """The name of the next tensor."""
         number = len(self.made)
         return "ABCDEFGHJKLM"[number] if number < 12 else f"M{number}"
 

@@ -113,7 +113,6 @@ class Walker:
         return self.handle(first), self.handle(second)
 
     def handle(self, loop: Loop) -> Handle:
-        """The handle of a loop."""
         block = self.s.get_block(blocks_in(loop)[0].label)
         return self.s.get_loops(block)[len(self.s.program.enclosing(loop.number))]
 

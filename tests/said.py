@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+Strata = Callable[..., str]
+"""The fixture `strata`, a command in this process: its words, and `status`; what it prints, or a refusal."""
 
 _HEAD = re.compile(r"(strata|strata-opt|\S.*:\d+:\d+): error: \S")
 _NOTE = re.compile(r"<passes>:\d+:\d+: note: by this pass")

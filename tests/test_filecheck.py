@@ -154,5 +154,4 @@ def test_pytest_collects_files(pytester: pytest.Pytester) -> None:
 
 
 def installed() -> set[str]:
-    """The plugins of pytest that are installed."""
     return {point.name for point in entry_points(group="pytest11")}

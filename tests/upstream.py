@@ -79,7 +79,6 @@ def missing() -> str:
 
 
 def libraries() -> list[str]:
-    """The paths of the runner's libraries."""
     root = Path(str(RUNNER)).resolve().parent.parent / "lib"
     collected = [next(root.glob(f"libmlir_{name}.so*"), None) for name in LIBRARIES]
     return [str(path) for path in collected if path is not None]
@@ -229,7 +228,6 @@ def element(dtype: str) -> str:
 
 
 def _stored(array: Array) -> str:
-    """The element type of an array's memref."""
     if array.dtype.name == "bfloat16":
         return "bf16"
     width = 8 * array.dtype.itemsize

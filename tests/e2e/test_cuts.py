@@ -47,7 +47,6 @@ def _framed(array: Array) -> Array:
 
 
 def last(s: Schedule) -> str:
-    """The last block of a program."""
     return list(s.program.blocks)[-1]
 
 

@@ -129,7 +129,6 @@ def met(pool: WorkerPool, act: Callable[[int], None], times: int = 1) -> Iterato
 
 
 def kill(pid: int) -> None:
-    """End a process from outside."""
     os.kill(pid, signal.SIGKILL)
 
 
@@ -303,7 +302,6 @@ def test_workers_that_are_left_in_the_middle_are_replaced(processes: LocalExecut
 
 
 def gone(pid: str) -> bool:
-    """Whether a process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

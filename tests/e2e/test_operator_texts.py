@@ -119,7 +119,6 @@ def test_the_text_of_c(name: str) -> None:
 
 
 def first_candidate(function: te.Function) -> Schedule:
-    """What the tuner tries first."""
     original = Schedule(lower(function))
     gpu = representative_gpu("sm_80")
     space = SketchSpace(derive(original, GPU_RULES, gpu).sketches, gpu)

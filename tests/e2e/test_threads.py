@@ -198,7 +198,6 @@ def test_operators() -> None:
 
 
 def main(count: int, first: int = 0) -> int:
-    """Run many seeds and report."""
     answers: Counter[str] = Counter()
     for seed in range(first, first + count):
         try:

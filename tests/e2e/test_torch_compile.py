@@ -145,7 +145,6 @@ def of_two_groups(x: Any) -> Any:
 
 
 def adds_in_place(x: Any) -> Any:
-    """A function that changes its input."""
     return x.add_(1) @ x
 
 

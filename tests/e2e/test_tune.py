@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.__main__ import main
 from compiler.database import Database
+from tests.said import Strata
 
 SCALED = """
 func.func @scaled(%X: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -32,21 +32,19 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "scaled.mlir"
 
 
-def test_a_tiny_program_is_tuned(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", file, "--trials", "4", "--threads", "1", "--json", "--log", "log"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_a_tiny_program_is_tuned(file: str, strata: Strata) -> None:
+    document = json.loads(strata("tune", file, "--trials", "4", "--threads", "1", "--json", "--log", "log"))
     assert document["name"] == "scaled" and 1 <= document["trials"] <= 4 and not document["failures"]
     assert document["best_seconds"] > 0
     assert document["baseline_seconds"] == pytest.approx(document["gain"] * document["best_seconds"])
-    assert main(["db", "best", "strata.db", "--record", str(document["record"])]) == 0
-    assert capsys.readouterr().out == document["script"] + "\n"
-    assert main(["replay", file, "log", "--threads", "1"]) == 0
-    said, script = capsys.readouterr().out.split("\n", 1)
-    assert main(["db", "best", "strata.db", "--record", str(document["record"]), "--names", file]) == 0
-    assert "// scaled: the search repeats; " in said and script == capsys.readouterr().out != document["script"] + "\n"
+    assert strata("db", "best", "strata.db", "--record", str(document["record"])) == document["script"] + "\n"
+    said, script = strata("replay", file, "log", "--threads", "1").split("\n", 1)
+    named = strata("db", "best", "strata.db", "--record", str(document["record"]), "--names", file)
+    assert "// scaled: the search repeats; " in said and script == named != document["script"] + "\n"
     Path("log").write_text(Path("log").read_text().replace("default", "random", 1))
-    assert main(["replay", file, "log", "--threads", "1"]) == 1
-    assert "log: line 2 of the log is not what the search answers now" in capsys.readouterr().err
+    assert "log: line 2 of the log is not what the search answers now" in strata(
+        "replay", file, "log", "--threads", "1", status=1
+    )
 
 
 def test_a_signal_keeps_what_was_measured(file: str) -> None:

@@ -46,7 +46,6 @@ class Processes:
         self.start(name, "-m", *(words if fault is None else faulty), STRATA_MACHINE=machine or "")
 
     def ready(self, names: Iterable[str]) -> None:
-        """Wait until workers serve."""
         until = time.monotonic() + 120
         for name in names:
             while "builders" not in (self.folder / f"{name}.txt").read_text():
@@ -54,7 +53,6 @@ class Processes:
                 time.sleep(0.1)
 
     def start(self, name: str, *words: str, **environment: str) -> None:
-        """Start a process."""
         own = {"PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore", "TMPDIR": str(self.folder)}  # a lock of its own
         known: Mapping[str, str] = {**os.environ, **own, **environment}
         with open(self.folder / f"{name}.txt", "ab") as said:

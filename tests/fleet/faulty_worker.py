@@ -38,7 +38,6 @@ FAULTS: dict[str, Time] = {"wrong": wrong, "impossible": impossible, "hang": han
 
 
 def main() -> None:
-    """Serve with a fault."""
     fault, address = sys.argv[1:]
     if fault == "version":
         own = facts.own_facts

@@ -92,7 +92,6 @@ def _kernel() -> Any:
 
 
 def schedule() -> Schedule:
-    """A fresh schedule of the program."""
     return Schedule(compiler.lower(function()))
 
 
@@ -187,7 +186,6 @@ def fault(call: Call) -> str | None:
 
 
 def failures(seed: int, cases: Iterable[int]) -> Iterator[tuple[int, Call, str]]:
-    """The cases that end wrongly, with their faults."""
     for case in cases:
         call = draw(seed, case)
         actual = fault(call)

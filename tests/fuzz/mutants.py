@@ -216,7 +216,6 @@ def fault(mutant: Mutant, folder: Path) -> str | None:
 
 
 def failures(seed: int, cases: Iterable[int]) -> Iterator[tuple[int, Mutant, str]]:
-    """The cases that end wrongly, with their faults."""
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             mutant = draw(seed, case)

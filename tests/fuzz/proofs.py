@@ -76,7 +76,6 @@ def _one_of(values: tuple[Any, ...], rng: random.Random, change: Callable[[Any],
 
 
 def binding(block: Block, rng: random.Random) -> Block | None:
-    """Another binding of an axis."""
     made = _one_of(block.bindings, rng, lambda f: _form(f, rng))
     return made and replace(block, bindings=made)
 

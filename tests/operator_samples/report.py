@@ -15,7 +15,6 @@ SHOWN = 40
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The figures of a run."""
     counted = [o for o in outcomes if o.left_out is None and o.kind != REFUSED]
     kinds = Counter(o.kind for o in counted)
     by_operator: dict[str, set[str]] = {}
@@ -40,7 +39,6 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """What is printed."""
     found = summary(outcomes)
     yield f"samples: {found['samples']}; refused by torch itself: {found[REFUSED]}"
     yield "left out: " + (", ".join(f"{title} {n}" for title, n in found["left out"].items()) or "none")

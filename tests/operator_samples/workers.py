@@ -121,7 +121,6 @@ class _Worker:
         return False
 
     def stop(self) -> None:
-        """End the process."""
         self.process.kill()
         self.process.join()
 

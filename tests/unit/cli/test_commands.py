@@ -26,7 +26,7 @@ from compiler.opt import main as strata_opt
 from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write
 from compiler.targets.registry import gpu_of
-from tests.said import refusal
+from tests.said import Strata, refusal
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = str(ROOT / "examples" / "mm_exp_mm.mlir")
@@ -48,34 +48,27 @@ func.func @divides(%A: tensor<4xi32>, %B: tensor<4xi32>, %P: tensor<4xi1>) -> (t
 """
 
 
-def test_run_compares_and_times(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", EXAMPLE, "--seed", "3", "--calls", "2"]) == 0
-    out = capsys.readouterr().out
+def test_run_compares_and_times(strata: Strata) -> None:
+    out = strata("run", EXAMPLE, "--seed", "3", "--calls", "2")
     assert "@mm_exp_mm: 3 inputs, 1 output, seed 3" in out
     assert "difference: " in out and "error" not in out and "time: " in out and "wrong" not in out
 
 
-def test_run_takes_integers_truth_values_and_several_results(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_takes_integers_truth_values_and_several_results(tmp_path: Path, strata: Strata) -> None:
     file = tmp_path / "divides.mlir"
     file.write_text(DIVIDES)
-    assert main(["run", str(file)]) == 0
-    out = capsys.readouterr().out
+    out = strata("run", str(file))
     assert "3 inputs, 2 outputs" in out and "output 1" in out
 
 
-def test_run_says_on_how_many_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_says_on_how_many_threads(tmp_path: Path, strata: Strata) -> None:
     file = tmp_path / "parallel.mlir"
-    assert main(["run", EXAMPLE, "--calls", "1", "--threads", "2"]) == 0
-    assert "thread" not in capsys.readouterr().out
+    assert "thread" not in strata("run", EXAMPLE, "--calls", "1", "--threads", "2")
     scheduled = "te-to-loop,parallelize{block=T loop=m}"
     assert strata_opt([EXAMPLE, "-p", scheduled, "-o", str(file)]) == 0
     for threads, said in (("1", "on 1 thread ("), ("2", "on 2 threads (")):
-        assert main(["run", str(file), "--calls", "1", "--threads", threads]) == 0
-        assert said in capsys.readouterr().out
-    assert main(["run", str(file), "--threads", "100000"]) == 1
-    assert "threads=100000: expected an integer from 1 to" in capsys.readouterr().err
+        assert said in strata("run", str(file), "--calls", "1", "--threads", threads)
+    assert "threads=100000: expected an integer from 1 to" in strata("run", str(file), "--threads", "100000", status=1)
 
 
 DIES = """
@@ -109,18 +102,16 @@ def test_a_low_program_that_surely_leaves_a_buffer_is_not_built(
         assert refusal(capsys.readouterr().err) == said
 
 
-def test_run_says_that_a_result_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_says_that_a_result_is_wrong(monkeypatch: pytest.MonkeyPatch, strata: Strata) -> None:
     monkeypatch.setattr(run_command, "TOLERANCE", {})
-    assert main(["run", EXAMPLE]) == 1
-    assert ": wrong" in capsys.readouterr().out
+    assert ": wrong" in strata("run", EXAMPLE, status=1)
 
 
-def test_run_starts_below_te_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_starts_below_te_too(tmp_path: Path, strata: Strata) -> None:
     for level in ("loop", "low"):
         file = tmp_path / f"{level}.mlir"
         assert main(["build", EXAMPLE, "--emit", level, "-o", str(file)]) == 0
-        assert main(["run", str(file), "--calls", "1"]) == 0
-        assert "not compared" in capsys.readouterr().out
+        assert "not compared" in strata("run", str(file), "--calls", "1")
 
 
 def test_differences_ignore_equal_infinities_and_nan() -> None:
@@ -133,9 +124,8 @@ def test_differences_ignore_equal_infinities_and_nan() -> None:
     ("level", "said"),
     [("te", "te.compute"), ("loop", "loop.for"), ("low", "scf.for"), ("llvm", "define"), ("asm", "ret")],
 )
-def test_build_prints_each_level(level: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["build", EXAMPLE, "--emit", level]) == 0
-    assert said in capsys.readouterr().out
+def test_build_prints_each_level(level: str, said: str, strata: Strata) -> None:
+    assert said in strata("build", EXAMPLE, "--emit", level)
 
 
 @pytest.mark.parametrize(("suffix", "said"), [(".ll", "define"), (".s", ".globl")])
@@ -163,7 +153,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_ends_in_a_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_ends_in_a_sentence(case: str, tmp_path: Path, strata: Strata) -> None:
     files = {
         "binary": b"\xff\xfe\x00",
         "garbage": b"func.func @f() {\n  nonsense\n}\n",
@@ -175,8 +165,7 @@ def test_wrong_input_ends_in_a_sentence(case: str, tmp_path: Path, capsys: pytes
         (tmp_path / name).write_bytes(content)
     names = {name: str(tmp_path / name) for name in files} | {"folder": str(tmp_path)}
     arguments, said = WRONG[case]
-    assert main([argument.format(**names) for argument in arguments]) == 1
-    assert said.format(**names) in refusal(capsys.readouterr().err)
+    assert said.format(**names) in strata(*(argument.format(**names) for argument in arguments), status=1)
 
 
 @pytest.mark.parametrize(
@@ -191,15 +180,13 @@ def test_wrong_input_ends_in_a_sentence(case: str, tmp_path: Path, capsys: pytes
         ["build", EXAMPLE, "--emit", "cobol"],
     ],
 )
-def test_wrong_options_end_in_a_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 1
-    assert refusal(capsys.readouterr().err).endswith(" --help says more)")
+def test_wrong_options_end_in_a_sentence(arguments: list[str], strata: Strata) -> None:
+    assert strata(*arguments, status=1).endswith(" --help says more)")
 
 
-def test_bench_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_prints_and_writes(tmp_path: Path, strata: Strata) -> None:
     file = tmp_path / "out.json"
-    assert main(["bench", TINY, "softmax:4x8", "--rounds", "2", "--json", str(file), "--seed", "1"]) == 0
-    out = capsys.readouterr().out
+    out = strata("bench", TINY, "softmax:4x8", "--rounds", "2", "--json", str(file), "--seed", "1")
     assert "strata" in out and "numpy" in out and "GB/s" in out
     document = json.loads(file.read_text())
     assert [output["workload"] for output in document["results"]] == ["matmul_5x6x7", "softmax_4x8"]
@@ -238,28 +225,23 @@ def test_files_in_dev_are_files() -> None:
         assert (Path(folder) / "out").read_text() == "new\n"
 
 
-def test_bench_lists(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--list"]) == 0
-    out = capsys.readouterr().out
+def test_bench_lists(strata: Strata) -> None:
+    out = strata("bench", "--list")
     assert "conv_grad_weight" in out and "matmul:MxKxN" in out and all(n in out for n in contenders.CONTENDERS)
 
 
-def test_a_workload_runs_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", TINY, "--calls", "1"]) == 0
-    assert "2 inputs, 1 output" in capsys.readouterr().out
+def test_a_workload_runs_by_its_name(strata: Strata) -> None:
+    assert "2 inputs, 1 output" in strata("run", TINY, "--calls", "1")
 
 
-def test_an_interrupted_bench_says_what_it_has(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_bench_says_what_it_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strata: Strata) -> None:
     def interrupt(*given: object) -> None:
         raise KeyboardInterrupt
 
     who = contenders.Contender("numpy", "", lambda: "", interrupt)  # type: ignore[arg-type]
     monkeypatch.setitem(contenders.CONTENDERS, "numpy", who)
     file = tmp_path / "out.json"
-    assert main(["bench", TINY, TINY, "--json", str(file)]) == 130
-    assert "it was interrupted" in capsys.readouterr().out
+    assert "it was interrupted" in strata("bench", TINY, TINY, "--json", str(file), status=130)
     assert len(json.loads(file.read_text())["results"]) == 1
 
 
@@ -306,21 +288,20 @@ def test_a_wrong_word_is_named_with_the_right_one(
 
 
 @pytest.mark.parametrize("command", ["run", "check", "hash", "explain", "space", "tune"])
-def test_a_script_is_no_program(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_is_no_program(command: str, strata: Strata) -> None:
     script = str(EXAMPLE_FOLDER / "walk_schedule.mlir")
-    assert "the module has no function at all: it is a script, for --script" in refusal_of([command, script], capsys)
+    assert "the module has no function at all: it is a script, for --script" in strata(command, script, status=1)
 
 
-def test_why_a_script_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_a_script_cannot_be_read_is_said(tmp_path: Path, strata: Strata) -> None:
     for script, why in ((tmp_path, "Is a directory"), (tmp_path / "no.mlir", "No such file or directory")):
-        said = refusal_of(["explain", EXAMPLE, "--static", "--script", str(script)], capsys)
+        said = strata("explain", EXAMPLE, "--static", "--script", str(script), status=1)
         assert f"the script {script} cannot be read: {why}" in said
 
 
-def test_plugins_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plugins_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch, strata: Strata) -> None:
     monkeypatch.setattr("compiler.support.plugins.registries", list)
-    assert main(["plugins"]) == 0
-    assert capsys.readouterr().out.startswith("no plugin is installed or loaded: ")
+    assert strata("plugins").startswith("no plugin is installed or loaded: ")
 
 
 def test_a_target_by_the_name_that_others_have() -> None:
@@ -341,40 +322,34 @@ def test_a_target_by_the_name_that_others_have() -> None:
         gpu_of("cpu", "sm_80")
 
 
-def test_explain_for_several_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_for_several_threads(tmp_path: Path, strata: Strata) -> None:
     file = tmp_path / "parallel.mlir"
     assert strata_opt([EXAMPLE, "-p", "te-to-loop,parallelize{block=T loop=m}", "-o", str(file)]) == 0
-    assert main(["explain", str(file), "--threads", "2", "--calls", "2"]) == 0
-    out = capsys.readouterr().out
+    out = strata("explain", str(file), "--threads", "2", "--calls", "2")
     assert "for 2 threads, and timed on one of them" in out and "Time by loop" in out
-    assert main(["explain", str(file), "--static"]) == 0
-    assert "threads" not in capsys.readouterr().out.partition("Innermost")[0]
+    assert "threads" not in strata("explain", str(file), "--static").partition("Innermost")[0]
 
 
-def test_examples_are_written_and_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_written_and_not_overwritten(
+    tmp_path: Path, strata: Strata, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "new" / "examples"
     for _ in range(2):
-        assert main(["examples", str(folder)]) == 0
-        out = capsys.readouterr().out
+        out = strata("examples", str(folder))
         assert len(out.splitlines()) == len(EXAMPLES) == len(list(folder.iterdir()))
         assert f"{folder}/mm_exp_mm.mlir: matmul, exp, matmul" in out
     assert main(["check", str(folder / "gpu_matmul.mlir")]) == 0
+    capsys.readouterr()
     own = folder / "mm_exp_mm.mlir"
     own.write_text("mine")
     (folder / "gpu_matmul.mlir").unlink()
-    assert "mm_exp_mm.mlir is another file" in refusal_of(["examples", str(folder)], capsys)
+    assert "mm_exp_mm.mlir is another file" in strata("examples", str(folder), status=1)
     assert own.read_text() == "mine" and not (folder / "gpu_matmul.mlir").exists()
-    assert "File exists" in refusal_of(["examples", str(own)], capsys)
-    assert "is not the name of a file" in refusal_of(["examples", ""], capsys)
+    assert "File exists" in strata("examples", str(own), status=1)
+    assert "is not the name of a file" in strata("examples", "", status=1)
     with pytest.raises(InputError, match=r"there is no example 'mm_exp.mlir'; did you mean 'mm_exp_mm.mlir'"):
         compiler.examples.path("mm_exp.mlir")
     assert {path.name for path in EXAMPLE_FOLDER.iterdir() if path.suffix in (".mlir", ".onnx")} == EXAMPLES.keys()
-
-
-def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    assert main(arguments) == 1
-    return capsys.readouterr().err
 
 
 def test_cache_says_what_it_has_and_is_emptied(

@@ -152,8 +152,6 @@ def test_records_are_printed_harmlessly(arguments: list[str], path: Path, capsys
 
 
 class Tags(HTMLParser):
-    """Which tags a page has."""
-
     def __init__(self) -> None:
         super().__init__()
         self.found: set[str] = set()

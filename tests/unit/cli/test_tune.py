@@ -18,7 +18,6 @@ import pytest
 from rich.console import Console
 
 from compiler import te
-from compiler.__main__ import main
 from compiler.autotune.display import listing
 from compiler.autotune.display.facts import RunFacts, ceiling_share
 from compiler.autotune.display.progress import Progress
@@ -45,7 +44,7 @@ from compiler.support.errors import InputError
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
 from tests.programs import applied, matmul
-from tests.said import refusal
+from tests.said import Strata
 from tests.unit.autotune.test_tuner import halved
 
 NAME = "matmul:96x128x80"
@@ -102,6 +101,9 @@ class Fake:
         self.closed = True
 
 
+Judged = Callable[..., list[Fake]]
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that is the current one."""
@@ -110,8 +112,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
-    """What makes every run of a test measure by a judge."""
+def judged(here: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
+    """What makes every run of a test measure by a judge, in an empty folder."""
 
     def use(judge: Judge = ordinary, end: int | None = None) -> list[Fake]:
         made: list[Fake] = []
@@ -127,28 +129,16 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
     return use
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    """What a command prints; with status 1 and nothing printed its one sentence."""
-    assert main(list(arguments)) == status
-    out, err = capsys.readouterr()
-    if status != 1 or out:
-        assert err == ""
-        return out
-    return refusal(err)
-
-
-def tuned(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0, count: int = 12) -> str:
-    return said(capsys, "tune", NAME, "--threads", "1", "--trials", str(count), *arguments, status=status)
+def tuned(strata: Strata, *arguments: str, status: int = 0, count: int = 12) -> str:
+    return strata("tune", NAME, "--threads", "1", "--trials", str(count), *arguments, status=status)
 
 
 # --- strata tune ----------------------------------------------------------------------------------------------------
 
 
-def test_tune_says_how_far_it_is_and_how_to_see_the_script(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tune_says_how_far_it_is_and_how_to_see_the_script(here: Path, judged: Judged, strata: Strata) -> None:
     made = judged()
-    out = tuned(capsys)
+    out = tuned(strata)
     assert len(made) == 1 and made[0].closed
     phases = [line.split("] ")[1] for line in out.splitlines() if line.startswith("[")]
     assert phases[0] == "deriving sketches" and phases[1] == "learning from earlier tasks"
@@ -162,18 +152,16 @@ def test_tune_says_how_far_it_is_and_how_to_see_the_script(
     )
     assert wrong.endswith(" wrong, the first: C[0] is 1 and not 2")
     assert command == f"the script: strata db best strata.db --names {NAME}"
-    assert replay(parse(said(capsys, *shlex.split(command)[3:])), lower(program())).verify()
-    script = said(capsys, "db", "best", "strata.db")
+    assert replay(parse(strata(*shlex.split(command)[3:])), lower(program())).verify()
+    script = strata("db", "best", "strata.db")
     assert replay(parse(script), parse(Database("strata.db").records()[0].program)).verify()
-    tuned(capsys, "--quiet", "--database", "other.db")
+    tuned(strata, "--quiet", "--database", "other.db")
     assert {path.name for path in here.iterdir()} >= {"strata.db", "other.db"}
 
 
-def test_tune_quietly_and_without_a_database(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tune_quietly_and_without_a_database(here: Path, judged: Judged, strata: Strata) -> None:
     judged()
-    output, wrong, *script = tuned(capsys, "--quiet", "--no-database").splitlines()
+    output, wrong, *script = tuned(strata, "--quiet", "--no-database").splitlines()
     assert output.startswith("matmul_96x128x80: ") and " wrong, " in wrong
     assert replay(parse("\n".join(script)), lower(program())).verify(), "the script has the names of the program"
     assert list(here.iterdir()) == []
@@ -183,13 +171,13 @@ def program() -> te.Function:
     return matmul(96, 80, 128, name="matmul_96x128x80", output="matmul")
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0, count: int = 12) -> Any:
-    return json.loads(tuned(capsys, "--json", *arguments, status=status, count=count))
+def document(strata: Strata, *arguments: str, status: int = 0, count: int = 12) -> Any:
+    return json.loads(tuned(strata, "--json", *arguments, status=status, count=count))
 
 
-def test_tune_as_json(here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_as_json(judged: Judged, strata: Strata) -> None:
     judged()
-    actual = document(capsys, "--policy", "strict", "--log", "search.log")
+    actual = document(strata, "--policy", "strict", "--log", "search.log")
     task = SearchTask(program(), threads=1, policy="strict")
     assert actual["key"] == key_fields(task.key) and actual["name"] == "matmul_96x128x80"
     with Database("strata.db", create=False) as database:
@@ -209,83 +197,69 @@ def test_tune_as_json(here: Path, judged: Callable[..., list[Fake]], capsys: pyt
     assert replay_search(task.space, Path("search.log").read_text()).best is not None
 
 
-def test_a_run_repeats_with_its_seed(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_repeats_with_its_seed(judged: Judged, strata: Strata) -> None:
     judged()
-    runs = [document(capsys, "--no-database", "--seed", seed) for seed in ("3", "3", "4")]
+    runs = [document(strata, "--no-database", "--seed", seed) for seed in ("3", "3", "4")]
     for run in runs:
         del run["seconds"]
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_an_interrupted_run_keeps_what_it_has_and_is_gone_on_with(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_run_keeps_what_it_has_and_is_gone_on_with(judged: Judged, strata: Strata) -> None:
     made = judged(end=7)
-    out = tuned(capsys, "--quiet", status=130)
+    out = tuned(strata, "--quiet", status=130)
     assert ", in 7 trials (interrupted): " in out and "the script: strata db best strata.db" in out
     assert made[0].closed and len(Database("strata.db").records()) == 7
-    assert document(capsys, "--no-database", status=130)["interrupted"]
+    assert document(strata, "--no-database", status=130)["interrupted"]
     judged()
-    actual = document(capsys)
+    actual = document(strata)
     assert (actual["trials"], actual["earlier_trials"], actual["interrupted"]) == (12, 7, False)
-    assert ", in 12 trials, 12 of them from before: " in tuned(capsys, "--quiet")
-    assert "12 trials, 12 of them from before" in tuned(capsys)
+    assert ", in 12 trials, 12 of them from before: " in tuned(strata, "--quiet")
+    assert "12 trials, 12 of them from before" in tuned(strata)
     judged(end=0)
-    assert tuned(capsys, "--quiet", "--no-database", status=130).startswith("matmul_96x128x80: nothing was measured")
+    assert tuned(strata, "--quiet", "--no-database", status=130).startswith("matmul_96x128x80: nothing was measured")
 
 
-def test_a_signal_ends_a_run_as_a_key_does(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signal_ends_a_run_as_a_key_does(judged: Judged, strata: Strata) -> None:
     def judge(script: str) -> Outcome:
         if "sched.split" not in script:
             signal.raise_signal(signal.SIGINT)
         return ordinary(script)
 
     judged(judge)
-    assert "(interrupted)" in tuned(capsys, "--quiet", status=130)
+    assert "(interrupted)" in tuned(strata, "--quiet", status=130)
 
 
-def test_no_gain_is_said_plainly(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_gain_is_said_plainly(judged: Judged, strata: Strata) -> None:
     judged(contrary)
-    out = tuned(capsys, "--quiet")
+    out = tuned(strata, "--quiet")
     assert out.splitlines()[0].endswith("in 12 trials: no gain: the program as written (1 ms) is the answer")
-    actual = document(capsys)
+    actual = document(strata)
     assert actual["sketch"] == "as written" and actual["gain"] == 1.0 and "sched.split" not in actual["script"]
 
 
-def test_nothing_measured_is_said_with_the_reason(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_measured_is_said_with_the_reason(judged: Judged, strata: Strata) -> None:
     judged(hopeless)
-    out = tuned(capsys, "--quiet", status=1)
+    out = tuned(strata, "--quiet", status=1)
     assert out == ("matmul_96x128x80: nothing was measured in 12 trials\n12 crash, the first: it ended with SIGSEGV\n")
-    actual = document(capsys, status=1)
+    actual = document(strata, status=1)
     assert actual["script"] is None and actual["best_seconds"] is None and actual["failures"]["crash"]["count"] == 12
 
 
-def test_a_program_that_cannot_be_run_as_written_has_no_gain(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_that_cannot_be_run_as_written_has_no_gain(judged: Judged, strata: Strata) -> None:
     judged(lambda script: Outcome("timeout", reason="slow") if "sched.split" not in script else measured(1e-3))
-    assert ": the program as written was not measured\n1 timeout, the first: slow\n" in tuned(capsys, "--quiet")
+    assert ": the program as written was not measured\n1 timeout, the first: slow\n" in tuned(strata, "--quiet")
 
 
-def test_the_command_names_the_record_where_a_file_has_several_tasks(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_the_record_where_a_file_has_several_tasks(judged: Judged, strata: Strata) -> None:
     judged()
-    tuned(capsys, "--policy", "fast")
-    command = tuned(capsys, "--quiet").splitlines()[-1].removeprefix("the script: strata ")
+    tuned(strata, "--policy", "fast")
+    command = tuned(strata, "--quiet").splitlines()[-1].removeprefix("the script: strata ")
     assert " --record " in command
-    script = document(capsys)["script"]
+    script = document(strata)["script"]
     words = shlex.split(command)
-    assert words[-2:] == ["--names", NAME] and said(capsys, *words[:-2]).strip() == script
-    assert said(capsys, *words) != said(capsys, *words[:-2])
+    assert words[-2:] == ["--names", NAME] and strata(*words[:-2]).strip() == script
+    assert strata(*words) != strata(*words[:-2])
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -390,8 +364,7 @@ def test_python_shows_how_far_a_run_is(
     stated: dict[str, Any],
     drawn: bool,
     printed: str,
-    here: Path,
-    judged: Callable[..., list[Fake]],
+    judged: Judged,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -461,11 +434,9 @@ def test_the_share_is_of_a_ceiling_of_the_same_kind() -> None:
 # --- what was found -------------------------------------------------------------------------------------------------
 
 
-def test_the_best_in_every_mode(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_best_in_every_mode(judged: Judged, capsys: pytest.CaptureFixture[str], strata: Strata) -> None:
     judged()
-    script = document(capsys)["script"]
+    script = document(strata)["script"]
     words = {
         "script": script,
         "steps": "transform.named_sequence",
@@ -474,7 +445,7 @@ def test_the_best_in_every_mode(
         "asm": ".globl",
     }
     for mode in MODES:
-        shown = said(capsys, "db", "best", "strata.db", "--mode", mode)
+        shown = strata("db", "best", "strata.db", "--mode", mode)
         assert words[mode] in shown and shown.endswith("\n")
         text = TASK.print_best("strata.db", mode)
         printed = capsys.readouterr().out
@@ -492,43 +463,41 @@ def test_the_best_in_every_mode(
         TASK.print_best("strata.db", "xml")
 
 
-def test_a_record_by_its_number(
-    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_by_its_number(judged: Judged, strata: Strata) -> None:
     judged()
-    tuned(capsys)
+    tuned(strata)
     for record in Database("strata.db").records()[:3]:
-        assert said(capsys, "db", "best", "strata.db", "--record", str(record.id)) == f"{record.script}\n"
-        line = said(capsys, "db", "best", "strata.db", "--record", str(record.id), "--mode", "json")
+        assert strata("db", "best", "strata.db", "--record", str(record.id)) == f"{record.script}\n"
+        line = strata("db", "best", "strata.db", "--record", str(record.id), "--mode", "json")
         assert from_line(line) == record
-    shown = said(capsys, "db", "best", "strata.db", "--names", NAME, "--mode", "python")
+    shown = strata("db", "best", "strata.db", "--names", NAME, "--mode", "python")
     assert "get_block('matmul')" in shown and "product0" not in shown
     for arguments, sentence in (
         (["--names", "softmax:8x8"], "of matmul_96x128x80, is of another program: no part of this one is the same"),
         (["--record", "99"], "there is no record 99"),
         (["--record", "1", "--threads", "1"], "--threads is for the best of a task"),
     ):
-        assert sentence in said(capsys, "db", "best", "strata.db", *arguments, status=1)
+        assert sentence in strata("db", "best", "strata.db", *arguments, status=1)
 
 
 # --- strata space ---------------------------------------------------------------------------------------------------
 
 
-def space(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    return said(capsys, "space", NAME, "--threads", "1", *arguments, status=status)
+def space(strata: Strata, *arguments: str, status: int = 0) -> str:
+    return strata("space", NAME, "--threads", "1", *arguments, status=status)
 
 
-def test_space_lists_every_sketch_with_its_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    out = space(capsys)
+def test_space_lists_every_sketch_with_its_choices(strata: Strata) -> None:
+    out = space(strata)
     assert out.startswith("matmul_96x128x80 on 1 thread\n")
     for number, sketch in enumerate(TASK.space.sketches):
         assert f"\nsketch {number} (" in out and f"): {sketch.name}\n" in out
     assert out.count("  choice ") == sum(len(sizes) for sizes in TASK.space.sizes)
     assert "split matmul.m" in out and "unused" not in out
-    assert out == space(capsys), "it says the same each time"
+    assert out == space(strata), "it says the same each time"
 
 
-def test_scripts_of_space_are_those_of_the_task(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scripts_of_space_are_those_of_the_task(strata: Strata) -> None:
     last = tuple(size - 1 for size in TASK.space.sizes[0])
     chosen = ",".join(map(str, last))
 
@@ -536,20 +505,20 @@ def test_scripts_of_space_are_those_of_the_task(capsys: pytest.CaptureFixture[st
         assert TASK.provenance != OWN and "product0" in script
         return str(script_with_user_names(parse(script), TASK.provenance)) + "\n"
 
-    assert space(capsys, "--show", "0") == own(str(TASK.space.sketches[0].script))
+    assert space(strata, "--show", "0") == own(str(TASK.space.sketches[0].script))
     decided = own(TASK.space.script((0, last)))
-    assert space(capsys, "--show", "0", "--decide", chosen) == space(capsys, "--script", f"0:{chosen}") == decided
-    assert space(capsys, "--script", "0") == own(TASK.space.script(TASK.space.defaults[0]))
+    assert space(strata, "--show", "0", "--decide", chosen) == space(strata, "--script", f"0:{chosen}") == decided
+    assert space(strata, "--script", "0") == own(TASK.space.script(TASK.space.defaults[0]))
     written = len(TASK.space.sketches) - 1
-    plain = {space(capsys, "--script", f"{written}{colon}") for colon in ("", ":")}
+    plain = {space(strata, "--script", f"{written}{colon}") for colon in ("", ":")}
     assert plain == {own(TASK.space.script((written, ())))}
-    assert space(capsys, "--show", str(written)) == plain.pop(), "there is nothing to decide"
+    assert space(strata, "--show", str(written)) == plain.pop(), "there is nothing to decide"
 
 
-def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest.CaptureFixture[str]) -> None:
-    out = space(capsys, "--sample", "40", "--seed", "1")
-    assert len(out.splitlines()) == 40 and out == space(capsys, "--sample", "40", "--seed", "1")
-    assert out != space(capsys, "--sample", "40")
+def test_samples_are_candidates_and_say_whether_they_are_feasible(strata: Strata) -> None:
+    out = space(strata, "--sample", "40", "--seed", "1")
+    assert len(out.splitlines()) == 40 and out == space(strata, "--sample", "40", "--seed", "1")
+    assert out != space(strata, "--sample", "40")
     for line in out.splitlines():
         place, remaining = line.split(" (", 1)
         number, _, positions = place.partition(":")
@@ -559,7 +528,7 @@ def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest
             listing.feasibility(TASK.space, candidate)
         )
     assert "; feasible" in out and "; infeasible, registers: its register tile spills" in out
-    only = space(capsys, "--sample", "5", "--filter", "tiles")
+    only = space(strata, "--sample", "5", "--filter", "tiles")
     assert all("tiles" in line for line in only.splitlines())
 
 
@@ -567,11 +536,11 @@ def test_every_reason_has_words() -> None:
     assert set(listing.WHY) == {*REASONS, *gpu_features.REASONS} - {""}
 
 
-def test_refused_alternatives_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert space(capsys, "--dropped") == "no alternative was refused\n"
+def test_refused_alternatives_are_listed(strata: Strata, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert space(strata, "--dropped") == "no alternative was refused\n"
     derived = replace(TASK.derived, dropped=("gebp: split: no", "tiles: no"))
     monkeypatch.setattr(SearchTask, "derived", derived)
-    assert space(capsys, "--dropped") == "gebp: split: no\ntiles: no\n"
+    assert space(strata, "--dropped") == "gebp: split: no\ntiles: no\n"
 
 
 # --- wrong input ----------------------------------------------------------------------------------------------------
@@ -632,11 +601,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_ends_in_a_sentence(case: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_ends_in_a_sentence(case: str, here: Path, strata: Strata) -> None:
     for name, text in FILES.items():
         (here / name).write_text(text)
     arguments, sentence = WRONG[case]
-    assert sentence in said(capsys, *arguments, status=1)
+    assert sentence in strata(*arguments, status=1)
     assert (here / "text.db").read_text() == FILES["text.db"]
 
 
@@ -663,6 +632,5 @@ def test_wrong_input_ends_in_a_sentence(case: str, here: Path, capsys: pytest.Ca
         ["space", NAME, "--sample", "0"],
     ],
 )
-def test_wrong_options_end_in_a_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 1
-    assert refusal(capsys.readouterr().err).endswith(" --help says more)")
+def test_wrong_options_end_in_a_sentence(arguments: list[str], strata: Strata) -> None:
+    assert strata(*arguments, status=1).endswith(" --help says more)")

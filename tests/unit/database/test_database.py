@@ -37,7 +37,7 @@ from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.cpu.presence import Disturbance
 from tests.programs import matmul
-from tests.said import refusal
+from tests.said import Strata, refusal
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE = "a program of which nothing asks more than its hash"
@@ -321,7 +321,6 @@ def writer(path: Path, count: int, run: str) -> subprocess.Popen[bytes]:
 
 
 def begin(process: subprocess.Popen[bytes]) -> None:
-    """Let a writer begin."""
     assert process.stdin is not None
     process.stdin.write(b"!")
     process.stdin.flush()
@@ -876,7 +875,7 @@ def test_unknown_fields_survive(value: Any, path: Path, tmp_path: Path) -> None:
         assert [json.loads(line) for line in copy.lines()] == lines
 
 
-def test_unknown_fields_of_a_key_make_another_key(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_fields_of_a_key_make_another_key(path: Path, strata: Strata) -> None:
     """What they say of the machine, for one, decides which outcomes are comparable."""
     known, key = made(2.0), made().key
     capped = replace(made(1.0), key=replace(key, unknown='{"watts": 15}'))
@@ -885,15 +884,15 @@ def test_unknown_fields_of_a_key_make_another_key(path: Path, capsys: pytest.Cap
         assert best == known and of_capped == capped
         summaries = database.keys()
     assert [(summary.key, summary.trials) for summary in summaries] == [(key, 2), (capped.key, 1)]
-    content = json.loads(said(capsys, "list", str(path), "--json"))
+    content = json.loads(strata("db", "list", str(path), "--json"))
     assert [task.get("watts") for task in content] == [None, 15] and "unknown" not in content[0]
-    assert 'on lab, 1 thread, contract, {"watts": 15})' in said(capsys, "best", str(path), status=1)
+    assert 'on lab, 1 thread, contract, {"watts": 15})' in strata("db", "best", str(path), status=1)
 
 
-def test_the_best_has_its_unknown_fields(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_best_has_its_unknown_fields(path: Path, strata: Strata) -> None:
     record = replace(made(1.0), unknown={"laws": ["winograd"]})
     filled(path, record, made(2.0))
-    assert json.loads(said(capsys, "best", str(path), "--mode", "json"))["laws"] == ["winograd"]
+    assert json.loads(strata("db", "best", str(path), "--mode", "json"))["laws"] == ["winograd"]
 
 
 def test_a_whole_program_of_other_unknown_fields_is_another_one(path: Path) -> None:
@@ -1047,19 +1046,8 @@ def file(path: Path) -> str:
     return str(path)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    """What a command prints; with status 1 its one sentence."""
-    assert main(["db", *arguments]) == status
-    out, err = capsys.readouterr()
-    if status == 0:
-        assert err == ""
-        return out
-    assert out == ""
-    return refusal(err)
-
-
-def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    heading, *rows = said(capsys, "list", file).splitlines()
+def test_list_shows_the_tasks(file: str, strata: Strata) -> None:
+    heading, *rows = strata("db", "list", file).splitlines()
     assert heading.split() == COLUMNS
     short = hash_of(PROGRAM)[:12]
     assert [row.split() for row in rows] == [
@@ -1067,7 +1055,7 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
         ["product", short, "lab", "2", "contract", "warm", "1", "1", "-", "4", "4"],
         ["other", hash_of(OTHER)[:12], "lab", "1", "contract", "warm", "1", "0", "build", "1", "-", "-"],
     ]
-    content = json.loads(said(capsys, "list", file, "--json"))
+    content = json.loads(strata("db", "list", file, "--json"))
     assert content[0] == {
         "names": ["product"],
         "program": hash_of(PROGRAM),
@@ -1083,67 +1071,63 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
     assert content[2]["best"] is None
 
 
-def test_list_of_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_of_nothing(path: Path, strata: Strata) -> None:
     filled(path)
-    assert said(capsys, "list", str(path)) == "no records\n"
-    assert json.loads(said(capsys, "list", str(path), "--json")) == []
-    assert said(capsys, "export", str(path)) == ""
-    assert "there are no records in" in said(capsys, "best", str(path), status=1)
+    assert strata("db", "list", str(path)) == "no records\n"
+    assert json.loads(strata("db", "list", str(path), "--json")) == []
+    assert strata("db", "export", str(path)) == ""
+    assert "there are no records in" in strata("db", "best", str(path), status=1)
 
 
-def test_best_prints_a_script_or_a_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_prints_a_script_or_a_line(file: str, strata: Strata) -> None:
     for task in ("product", hash_of(PROGRAM)[:6].upper()):
-        assert said(capsys, "best", file, "--task", task, "--threads", "1") == f"{SCRIPT}\n"
-    line = said(capsys, "best", file, "--task", "product", "--threads", "2", "--mode", "json")
+        assert strata("db", "best", file, "--task", task, "--threads", "1") == f"{SCRIPT}\n"
+    line = strata("db", "best", file, "--task", "product", "--threads", "2", "--mode", "json")
     assert from_line(line).outcome.seconds == (4e-3,)
-    actual = said(capsys, "best", file, "--mode", "json").splitlines()
+    actual = strata("db", "best", file, "--mode", "json").splitlines()
     assert [from_line(line).key.threads for line in actual] == [1, 2], "what has no best has no line"
 
 
-def test_replay_prints_the_loops(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    out = said(capsys, "replay", file, "--task", "product", "--threads", "2")
+def test_replay_prints_the_loops(file: str, strata: Strata) -> None:
+    out = strata("db", "replay", file, "--task", "product", "--threads", "2")
     module = Schedule(parse(PROGRAM)).apply(parse(SCRIPT)).module
     assert out == str(module) + "\n" and str(parse(out)) == str(module)
-    assert said(capsys, "replay", file, "--record", "4") == out
-    assert said(capsys, "replay", file, "--record", "4", "--verify") == f"// proved\n{out}"
+    assert strata("db", "replay", file, "--record", "4") == out
+    assert strata("db", "replay", file, "--record", "4", "--verify") == f"// proved\n{out}"
 
 
-def test_replay_says_what_is_not_proved(
-    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replay_says_what_is_not_proved(file: str, strata: Strata, monkeypatch: pytest.MonkeyPatch) -> None:
     from compiler.analysis.verify.prove import Verdict
 
     monkeypatch.setattr(Schedule, "verify", lambda self: Verdict("refuted", "a planted fault"))
-    error = said(capsys, "replay", file, "--record", "4", "--verify", status=1)
+    error = strata("db", "replay", file, "--record", "4", "--verify", status=1)
     assert "record 4 of" in error and "refuted: a planted fault" in error
 
 
-def test_export_and_import(
-    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_export_and_import(file: str, tmp_path: Path, strata: Strata, monkeypatch: pytest.MonkeyPatch) -> None:
     lines, copy = str(tmp_path / "lines"), str(tmp_path / "copy.db")
-    assert said(capsys, "export", file, lines) == f"5 records written to {lines}\n"
-    assert said(capsys, "export", file) == said(capsys, "export", file, "-") == Path(lines).read_text()
-    assert said(capsys, "import", copy, lines) == f"5 records added to {copy}\n"
-    assert said(capsys, "import", copy, lines) == f"0 records added to {copy}, 5 skipped that were there already\n"
-    assert said(capsys, "list", copy) == said(capsys, "list", file)
+    assert strata("db", "export", file, lines) == f"5 records written to {lines}\n"
+    assert strata("db", "export", file) == strata("db", "export", file, "-") == Path(lines).read_text()
+    assert strata("db", "import", copy, lines) == f"5 records added to {copy}\n"
+    assert strata("db", "import", copy, lines) == f"0 records added to {copy}, 5 skipped that were there already\n"
+    assert strata("db", "list", copy) == strata("db", "list", file)
     with open(lines) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert said(capsys, "import", str(tmp_path / "third.db"), "-").startswith("5 records added")
+        assert strata("db", "import", str(tmp_path / "third.db"), "-").startswith("5 records added")
 
 
-def test_prune_says_what_it_removes(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_says_what_it_removes(file: str, strata: Strata) -> None:
     short = hash_of(PROGRAM)[:12]
-    dry = said(capsys, "prune", file, "--keep", "1", "--dry-run")
+    dry = strata("db", "prune", file, "--keep", "1", "--dry-run")
     assert dry == (
         f"product ({short}) on lab, 1 thread, contract: 2 of 3 records would be removed (1 measured, 1 failed)\n"
     )
-    assert said(capsys, "prune", file, "--keep", "1") == dry.replace("would be removed", "removed")
-    assert said(capsys, "prune", file, "--keep", "1") == "nothing removed\n"
-    assert "other" in said(capsys, "prune", file, "--failed")
-    assert said(capsys, "prune", file, "--older-than", "0.5") == "nothing removed\n"
-    assert said(capsys, "prune", file, "--older-than", "0").count("; the best is among them") == 2
-    assert said(capsys, "list", file) == "no records\n"
+    assert strata("db", "prune", file, "--keep", "1") == dry.replace("would be removed", "removed")
+    assert strata("db", "prune", file, "--keep", "1") == "nothing removed\n"
+    assert "other" in strata("db", "prune", file, "--failed")
+    assert strata("db", "prune", file, "--older-than", "0.5") == "nothing removed\n"
+    assert strata("db", "prune", file, "--older-than", "0").count("; the best is among them") == 2
+    assert strata("db", "list", file) == "no records\n"
 
 
 WRONG: dict[str, tuple[list[str], str]] = {
@@ -1171,15 +1155,13 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_ends_in_a_sentence(
-    case: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_input_ends_in_a_sentence(case: str, file: str, tmp_path: Path, strata: Strata) -> None:
     filled(Path(file), made("refused", program=OTHER, script=SCRIPT.replace('"C"', '"X"'), name="other"))
     text = tmp_path / "text"
     text.write_text("hello\n")
     names = {"folder": str(tmp_path), "file": file, "text": str(text)}
     arguments, sentence = WRONG[case]
-    error = said(capsys, *(argument.format(**names) for argument in arguments), status=1)
+    error = strata("db", *(argument.format(**names) for argument in arguments), status=1)
     assert sentence.format(**names) in error
     assert not (tmp_path / "nowhere.db").exists() and text.read_text() == "hello\n"
 
@@ -1201,6 +1183,5 @@ def test_wrong_input_ends_in_a_sentence(
         ["best", "x", "--mode", "xml"],
     ],
 )
-def test_wrong_options_end_in_a_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["db", *arguments]) == 1
-    assert refusal(capsys.readouterr().err).endswith(" --help says more)")
+def test_wrong_options_end_in_a_sentence(arguments: list[str], strata: Strata) -> None:
+    assert strata("db", *arguments, status=1).endswith(" --help says more)")

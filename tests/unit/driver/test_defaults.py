@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.__main__ import main
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
@@ -33,6 +32,7 @@ from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.te.tensor import Tensor
+from tests.said import Strata
 
 nn = te.nn
 
@@ -274,15 +274,13 @@ def test_a_gpu_gets_what_its_rules_prefer() -> None:
     assert "threadIdx.x" in text and "threadIdx.x" not in compiler.build(_dense(), "cuda", schedule="written").text
 
 
-def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_says_it(tmp_path: Path, strata: Strata) -> None:
     path = tmp_path / "f.mlir"
     path.write_text(str(_dense().module))
     for way, said in (("auto", "schedule: model, proved\n"), ("written", "")):
-        assert main(["run", str(path), "--calls", "1", "--schedule", way]) == 0
-        out = capsys.readouterr().out
+        out = strata("run", str(path), "--calls", "1", "--schedule", way)
         assert said in out and ("schedule" in out) == bool(said)
-    assert main(["run", str(path), "--schedule", "nowhere.db"]) == 1
-    assert "'nowhere.db': neither auto nor written" in capsys.readouterr().err
+    assert "'nowhere.db': neither auto nor written" in strata("run", str(path), "--schedule", "nowhere.db", status=1)
 
 
 def test_a_sum_to_a_scalar_runs_on_many_threads_of_a_gpu() -> None:

@@ -29,7 +29,7 @@ from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host
 from tests.low import with_constants
 from tests.programs import applied, matmul
-from tests.said import refusal
+from tests.said import Strata, refusal
 from tests.unit.targets.test_kernel import MATMUL
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -203,65 +203,61 @@ def test_tables_have_a_row_for_each_loop() -> None:
     assert len(list(text.sections(explain(gebp())))) == 2
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["explain", *arguments]) == 0
-    return capsys.readouterr().out
-
-
-def test_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
-    out = said(capsys, "softmax", "--scale", "1/64", "--calls", "1", "--seed", "3")
+def test_a_workload(strata: Strata) -> None:
+    out = strata("explain", "softmax", "--scale", "1/64", "--calls", "1", "--seed", "3")
     assert out.startswith("@softmax_64x16(X: float32[64, 16]")
     assert "Time by loop: a call takes" in out and "Temporaries: an arena of" in out
     assert "softmax.exp: i" in out
     assert all(line == line.rstrip() for line in out.splitlines()) and "\x1b" not in out
 
 
-def test_a_file_under_a_script(capsys: pytest.CaptureFixture[str]) -> None:
-    plain, scheduled = said(capsys, EXAMPLE, "--static"), said(capsys, EXAMPLE, "--script", SCRIPT, "--static")
+def test_a_file_under_a_script(strata: Strata) -> None:
+    plain = strata("explain", EXAMPLE, "--static")
+    scheduled = strata("explain", EXAMPLE, "--script", SCRIPT, "--static")
     assert "Time by loop" not in plain and "C: l.1" in scheduled and "l.1" not in plain
-    other_choice = said(capsys, EXAMPLE, "--script", SCRIPT, "--static", "--seed", "2")
+    other_choice = strata("explain", EXAMPLE, "--script", SCRIPT, "--static", "--seed", "2")
     assert other_choice != scheduled
 
 
-def test_a_workload_under_its_own_script(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_under_its_own_script(strata: Strata) -> None:
     arguments = ["swish", "--scale", "1/16"]
     loops = [
-        json.loads(said(capsys, *arguments, *more, "--json", "--calls", "1"))["nests"] for more in ([], ["--scheduled"])
+        json.loads(strata("explain", *arguments, *more, "--json", "--calls", "1"))["nests"]
+        for more in ([], ["--scheduled"])
     ]
     assert "j.0" in str(loops[1]) and "j.0" not in str(loops[0])
 
 
-def test_a_workload_without_a_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_workload_without_a_script(monkeypatch: pytest.MonkeyPatch, strata: Strata) -> None:
     monkeypatch.delitem(SCRIPTS, "swish")
-    assert main(["explain", "swish", "--scheduled"]) == 1
-    assert "compiler/bench/schedules.py has no script for swish" in capsys.readouterr().err
+    assert "compiler/bench/schedules.py has no script for swish" in strata("explain", "swish", "--scheduled", status=1)
 
 
-def test_files_above_and_below_the_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_above_and_below_the_loops(tmp_path: Path, strata: Strata) -> None:
     for level in ("te", "low"):
         file = tmp_path / f"{level}.mlir"
         assert main(["build", EXAMPLE, "--emit", level, "-o", str(file)]) == 0
-        out = said(capsys, str(file), "--calls", "1")
+        out = strata("explain", str(file), "--calls", "1")
         assert "T" in out and "runs" in out
     file.write_text("func.func @f(%A: memref<4xf32>) {\n  func.return\n}")
-    assert out.count("none") == 0 and said(capsys, str(file)).count("none") == 2
+    assert out.count("none") == 0 and strata("explain", str(file)).count("none") == 2
 
 
-def test_one_loop_in_detail_and_its_assembly(capsys: pytest.CaptureFixture[str]) -> None:
-    out = said(capsys, EXAMPLE, "--loop", "1", "--asm")
+def test_one_loop_in_detail_and_its_assembly(strata: Strata) -> None:
+    out = strata("explain", EXAMPLE, "--loop", "1", "--asm")
     assert "loop 1: .LBB" in out and "repeats m / " in out and "cycles needed: " in out and "\n    jn" in out
     assert "Temporaries" not in out and "loop 2:" not in out
-    every_loop = said(capsys, EXAMPLE, "--static", "--asm")
+    every_loop = strata("explain", EXAMPLE, "--static", "--asm")
     assert "loop 2:" in every_loop and "    v" in every_loop
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads(said(capsys, EXAMPLE, "--json", "--calls", "1"))
+def test_json(strata: Strata) -> None:
+    document = json.loads(strata("explain", EXAMPLE, "--json", "--calls", "1"))
     assert document["function"] == "mm_exp_mm" and document["time"]["plain"] > 0
     assert document["nests"][0]["runs"] == 1 and document["temporaries"]["buffers"]
-    second_loop = json.loads(said(capsys, EXAMPLE, "--json", "--loop", "2"))
+    second_loop = json.loads(strata("explain", EXAMPLE, "--json", "--loop", "2"))
     assert second_loop == {**document["loops"][1]} and second_loop["census"]["instructions"] > 3
-    assert json.loads(said(capsys, EXAMPLE, "--json", "--static"))["time"] is None
+    assert json.loads(strata("explain", EXAMPLE, "--json", "--static"))["time"] is None
 
 
 WRONG: dict[str, tuple[list[str], str]] = {

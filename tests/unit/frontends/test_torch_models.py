@@ -30,7 +30,6 @@ def encoder() -> Any:
 
 
 def image(size: int = 16) -> tuple[Any, ...]:
-    """One image."""
     return (torch.rand(1, 3, size, size),)
 
 

@@ -41,7 +41,6 @@ class Calls(torch.nn.Module):  # type: ignore[misc, name-defined]
         self.function = function
 
     def forward(self, *arguments: Any) -> Any:
-        """The function's results."""
         return self.function(*arguments)
 
 
@@ -55,7 +54,6 @@ def array(tensor: Any) -> Any:
 
 
 def imported(case: Case) -> Imported:
-    """A case as a te function."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return from_torch(Calls(case[0]), case[1])

@@ -25,6 +25,7 @@ from tests.bitwise import results, same_bits
 from tests.graph_variants import changed, variant, with_inputs
 from tests.programs import graph_of
 from tests.random_programs import arrays_for, program
+from tests.said import Strata
 from tests.sample import some
 
 P = te.placeholder
@@ -258,7 +259,7 @@ def test_time_grows_linearly() -> None:
 
 
 def test_hash_of_a_function_of_a_module_and_on_the_command_line(
-    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+    tmp_path_factory: pytest.TempPathFactory, strata: Strata
 ) -> None:
     function = attention((0, 1, 2))
     actual = te.canonical_hash(function)
@@ -266,11 +267,9 @@ def test_hash_of_a_function_of_a_module_and_on_the_command_line(
     file = tmp_path_factory.mktemp("hash") / "f.mlir"
     file.write_text(str(function))
     assert actual == te.canonical_hash(str(function)) == te.canonical_hash(file) == te.canonical_hash(str(file))
-    assert main(["hash", str(file)]) == 0
-    assert capsys.readouterr().out == f"{actual} top\n"
+    assert strata("hash", str(file)) == f"{actual} top\n"
     file.write_text("func.func @f(%A: memref<4xf32>) {\n func.return\n}")
-    assert main(["hash", str(file)]) == 1
-    assert "@f: 'A' is of type memref<4xf32>, expected a tensor" in capsys.readouterr().err
+    assert "@f: 'A' is of type memref<4xf32>, expected a tensor" in strata("hash", str(file), status=1)
     with pytest.raises(
         TeError, match=r"takes a te function, a module, its text or the path of an .mlir file, not 'top'"
     ):

@@ -43,7 +43,6 @@ def scheduled(apply: Apply, seed: int = 0) -> Schedule:
 
 
 def said(call: Callable[[], object]) -> str:
-    """The sentence of a refusal."""
     with pytest.raises(ScheduleError) as error:
         call()
     return str(error.value)
@@ -55,7 +54,6 @@ def texts(schedule: Schedule) -> tuple[str, str]:
 
 
 def ops_of(schedule: Schedule) -> set[str]:
-    """The primitives in a script."""
     return {op.name.removeprefix("sched.") for op in schedule.script.walk() if isinstance(op, SchedOp)}
 
 
@@ -194,7 +192,6 @@ def test_handles_have_names() -> None:
 
 
 def pipelined(s: Schedule) -> Handle:
-    """A loop that has been pipelined."""
     copy = s.cache_read(s.get_block("C"), "B")
     k = s.get_loops(s.get_block("C"))[0]
     s.compute_at(copy, k)
@@ -401,7 +398,6 @@ def test_two_scripts_are_not_one() -> None:
 
 
 def file_with(folder: Path, schedule: Schedule | str) -> str:
-    """The name of a file with a script."""
     path = folder / "script.mlir"
     path.write_text(str(schedule))
     return str(path)

@@ -46,7 +46,6 @@ def gebp(intrinsic: str, kc: int = 64) -> Callable[[Schedule], object]:
 
 
 def scheduled(function: te.Function, apply: Callable[[Schedule], object]) -> Schedule:
-    """A function under a schedule."""
     s = Schedule(compiler.lower(function))
     apply(s)
     return s

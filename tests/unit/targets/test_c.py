@@ -28,7 +28,7 @@ from compiler.types.machines import MACHINES, machine_facts
 from tests.agreement import bound, error, widened
 from tests.operators.catalogue import numpy_dtype
 from tests.programs import applied
-from tests.said import refusal
+from tests.said import Strata
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[str], te.Function]
@@ -425,21 +425,19 @@ def test_nothing_is_left_behind_and_wrong_text_is_refused(tmp_path: Path, monkey
         compilers.load_library("int f(void) { return x; }", contracts=True)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, strata: Strata) -> None:
     Path("mm.mlir").write_text(str(matmul("f32").module))
-    assert main(["build", "mm.mlir", "--target", "c", "--schedule", "written"]) == 0
-    printed = capsys.readouterr().out
+    printed = strata("build", "mm.mlir", "--target", "c", "--schedule", "written")
     assert printed == built(matmul("f32"), schedule="written").text
     assert main(["build", "mm.mlir", "--target", "c", "--schedule", "written", "-o", "mm.c"]) == 0
     assert Path("mm.c").read_text() == printed
-    assert main(["build", "mm.mlir", "--target", "c", "--emit", "asm"]) == 1
-    assert "the target c has no text 'asm' (it has c)" in refusal(capsys.readouterr().err)
+    assert "the target c has no text 'asm' (it has c)" in strata(
+        "build", "mm.mlir", "--target", "c", "--emit", "asm", status=1
+    )
     assert main(["build", "mm.mlir", "--target", "cuda", "-o", "mm.cu"]) == 0
     assert "__global__" in Path("mm.cu").read_text()
-    assert main(["build", "mm.mlir", "-o", "mm.c"]) == 1
-    assert "it is not said what to build" in refusal(capsys.readouterr().err)
-    assert main(["build", "mm.mlir", "--target", "moon"]) == 1
-    assert "unknown target 'moon'" in refusal(capsys.readouterr().err)
+    assert "it is not said what to build" in strata("build", "mm.mlir", "-o", "mm.c", status=1)
+    assert "unknown target 'moon'" in strata("build", "mm.mlir", "--target", "moon", status=1)
 
 
 FAULTS = {"a comparison": ("a > b ? a", "a < b ? a"), "a sum": ("v += ", "v -= "), "a lane": ("[lane] = ", "[0] = ")}

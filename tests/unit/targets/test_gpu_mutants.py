@@ -28,7 +28,6 @@ MOST_ELEMENTS, MOST_STEPS = 2_000, 2_000
 
 
 def scheduled(name: str) -> str:
-    """The loops of a schedule for GPUs."""
     make, schedule = CASES[name]
     s = Schedule(compiler.lower(make()))
     schedule(s)

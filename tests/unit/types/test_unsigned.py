@@ -67,7 +67,6 @@ REDUCTIONS: dict[str, Any] = {"sum": te.sum, "prod": te.prod, "max": te.max, "mi
 
 
 def wanted(x: Array, y: Array) -> list[Array]:
-    """What numpy gives."""
     most = np.iinfo(x.dtype).max
     padded = np.pad(x, ((1, 1), (0, 0)), constant_values=most - 1)
     actual = [np.asarray(f(x, y)) for f in NUMPY.values()] + [np.maximum(padded, x.dtype.type(most // 2))]
