@@ -10,7 +10,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import te
-from compiler.__main__ import main
 from compiler.dialects.dominance import verify_module
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
