@@ -183,11 +183,7 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
     parser.parse_keyword("else")
     position = parser.pos
     value = parse_literal(parser)
-
-    def finish(element: Attribute) -> AccessAttr:
-        return AccessAttr(map, condition, literal_of(parser, value, element, position))
-
-    return finish
+    return lambda element: AccessAttr(map, condition, literal_of(parser, value, element, position))
 
 
 def literal_of(

@@ -113,25 +113,14 @@ def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operatio
 
 
 def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[str]) -> None:
-    """Raise VerifyException unless a block has only scalar ops of arith, math and dialects `prefixes`, defines values
-    before their uses, and ends with the yield."""
+    """Raise VerifyException unless a block has only scalar ops of arith, math and dialects `prefixes`, and ends with
+    the yield."""
     if not isinstance(block.last_op, yield_op):
         raise VerifyException(f"the body must end with {yield_op.name}")
     for op in block.ops:
         scalar = op.name.split(".")[0] in ("arith", "math", *prefixes) or op is block.last_op
         if op.regions or not scalar:
             raise VerifyException(f"'{op.name}' is not a scalar operation and cannot stand in a body")
-    check_order(block)
-
-
-def check_order(block: Block) -> None:
-    """Raise VerifyException for a use of a value before its definition, which xDSL does not check."""
-    defined: set[SSAValue] = set(block.args)
-    for op in block.ops:
-        for operand in op.operands:
-            if operand not in defined:
-                raise VerifyException(f"'{op.name}' uses a value that is not defined before it in the body")
-        defined.update(op.results)
 
 
 def element_type(value: SSAValue) -> Attribute:

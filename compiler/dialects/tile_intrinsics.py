@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr, VectorType, i32
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -231,5 +231,4 @@ def _check_elements(buffer: SSAValue, value: SSAValue) -> None:
 
 
 OPS: tuple[type[Operation], ...] = (LoadOp, StoreOp, DotOp, TileLoadOp, TileStoreOp, TileDotOp)
-_ATTRIBUTES: list[type[Attribute]] = []
-UNIT = Dialect("unit", list(OPS), _ATTRIBUTES)
+UNIT = Dialect("unit", list(OPS))

@@ -9,12 +9,13 @@ from xdsl.ir import Dialect
 
 from compiler.dialects.loop.block import BlockOp, IndexOp, YieldOp
 from compiler.dialects.loop.gather import GatherOp
-from compiler.dialects.loop.loops import KINDS, AllocOp, ConstantOp, ForOp, enclosing_loops, loop_of
+from compiler.dialects.loop.loops import BOUND, KINDS, AllocOp, ConstantOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.loop.placement import Header, Placed
 
 LOOP = Dialect("loop", [ForOp, AllocOp, ConstantOp, BlockOp, GatherOp, IndexOp, YieldOp], [])
 
 __all__ = [
+    "BOUND",
     "KINDS",
     "LOOP",
     "AllocOp",

@@ -18,20 +18,9 @@ from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.dialects.printing import print_label, print_type
 from compiler.types.scopes import SCOPES
 
-KINDS = (
-    "serial",
-    "parallel",
-    "vectorized",
-    "unrolled",
-    "tensorized",
-    "block_x",
-    "block_y",
-    "block_z",
-    "thread_x",
-    "thread_y",
-    "thread_z",
-    "vthread",
-)
+BOUND = (*(f"{level}_{dim}" for level in ("block", "thread") for dim in "xyz"), "vthread")
+"""The kinds of loops that are bound to a hardware index."""
+KINDS = ("serial", "parallel", "vectorized", "unrolled", "tensorized", *BOUND)
 
 
 @irdl_op_definition
@@ -184,8 +173,7 @@ class AllocOp(IRDLOperation):
         type = parser.parse_type()
         if not isinstance(type, MemRefType):
             parser.raise_error(f"expected a memref type, got {type}", position)
-        op = cls(label, type, scope)
-        return parse_attributes(parser, op)
+        return parse_attributes(parser, cls(label, type, scope))
 
 
 @irdl_op_definition

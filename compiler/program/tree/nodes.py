@@ -18,13 +18,12 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.dense import DenseAttr
+from compiler.dialects.loop import BOUND
 from compiler.program.body import Scalar
 from compiler.program.combiner import Combiner
 from compiler.types.elements import scalar_type
 
-CONCURRENT = frozenset(
-    ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
-)
+CONCURRENT = frozenset(("parallel", "vectorized", *BOUND))
 INTRINSIC = "intrinsic"
 """The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from compiler.dialects.loop import BOUND
 from compiler.program.tree import Program
 from compiler.schedule.parameters import LOOP, word
 from compiler.schedule.plan import Plan, with_kind, without_kind_around
 from compiler.schedule.primitive import primitive
 
-BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
 SPELLINGS = {f"{what}Idx.{axis}": f"{what}_{axis}" for what in ("block", "thread") for axis in "xyz"}
-"""Map the indices as kernels and TVM write them to those of BINDINGS."""
+"""Map the indices as kernels and TVM write them to those of BOUND."""
 
 TOGETHER = "; what threads do together stands outside their loops: reorder and compute_at come before bind"
 
@@ -19,7 +19,7 @@ TOGETHER = "; what threads do together stands outside their loops: reorder and c
     'sched.bind %m to "block_x"',
     "bind{block=C loop=m thread=block_x}",
     loop=LOOP,
-    thread=word("thread index", BINDINGS, SPELLINGS),
+    thread=word("thread index", BOUND, SPELLINGS),
 )
 def bind(program: Program, loop: int, thread: str) -> Plan:
     """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread; "blockIdx.x" is block_x.
