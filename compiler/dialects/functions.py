@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -25,22 +25,6 @@ if TYPE_CHECKING:
 
 SLOT_ALIGNMENT = 64
 """The alignment in bytes of the workspace, of each slot in it, and of arguments that the attribute `aligned` lists."""
-
-
-class HasModule(Protocol):
-    """A te function or a schedule: an object with a module."""
-
-    @property
-    def module(self) -> ModuleOp:
-        """The module with the function."""
-
-
-def module_in(program: ModuleOp | HasModule) -> ModuleOp:
-    """The module of a te function or of a schedule; a module as it is. Raises InputError for anything else."""
-    module = program if isinstance(program, ModuleOp) else getattr(program, "module", None)
-    if not isinstance(module, ModuleOp):
-        raise InputError(f"expected a module, a te function or a Schedule, not a {type(program).__name__}")
-    return module
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:

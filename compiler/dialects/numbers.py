@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute
 
-from compiler.dialects.dense import Dense
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.mathematics import Value
 from compiler.support.errors import InputError
 from compiler.types.elements import DTYPES, DType, row_of

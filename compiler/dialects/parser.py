@@ -7,7 +7,6 @@ import re
 import struct
 from bisect import bisect_right
 from functools import cached_property
-from os import PathLike
 from typing import NoReturn, TypeVar
 
 from xdsl import parser as upstream
@@ -36,10 +35,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from compiler.dialects.dominance import last_sentence, verify_module
+from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign_errors import FOREIGN, said
-from compiler.support import files, plugins, spans
-from compiler.support.errors import InputError
+from compiler.support import plugins, spans
 from compiler.types.elements import FLOATS, element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
@@ -205,35 +203,6 @@ class Parser(upstream.Parser):
             if isinstance(error, FOREIGN):
                 raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
             raise
-
-
-def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
-    """Parse and verify a module; errors show lines of its `source`, a file or a name such as <text>. Raises ParseError
-    or VerifyException."""
-    spans.remember(source, text)
-    module = Parser(ctx, text, source).parse_module()
-    verify_module(module)
-    return module
-
-
-def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp:
-    """Parse and verify a module, named `subject` in errors. Raises InputError, with the line of a syntax error."""
-    try:
-        return parsed(ctx, text, source)
-    except ParseError as error:
-        line = spans.of_parse_error(error).line
-        raise InputError(f"{subject} cannot be read: line {line}: {last_sentence(error.msg)}") from error
-    except VerifyException as error:
-        raise InputError(f"{subject} does not verify: {last_sentence(str(error))}") from error
-
-
-def read_module(ctx: Context, path: str | PathLike[str], subject: str) -> ModuleOp:
-    """Parse and verify the module in a file, named `subject` in errors, such as `script`. Raises InputError."""
-    try:
-        text = files.read(path)
-    except InputError as error:
-        raise InputError(f"the {subject} {error}") from error
-    return parsed_input(ctx, text, str(path), f"the {subject} '{path}'")
 
 
 def float_of(bits: int, type: Attribute) -> float:

@@ -11,7 +11,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
-from compiler.dialects.dense import Dense, DenseAttr, constants_in
+from compiler.dialects.dense import DenseAttr, constants_in
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries

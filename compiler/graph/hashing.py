@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects.dense import Dense
+from compiler.dialects.dense_elements import Dense
 from compiler.program import body
 from compiler.program.body import Apply, Index, Read, Scalar
 from compiler.program.combiner import Combiner, Joint

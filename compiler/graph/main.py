@@ -32,7 +32,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from compiler.dialects import loop, te
 from compiler.dialects.calls import called
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.dense import Dense
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
 from compiler.dialects.upstream.arith import CmpfOp
 from compiler.graph.guarded import Guarded, guarded

@@ -17,13 +17,14 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
 from compiler.dialects.calls import called
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import HasModule, find_function, module_in
+from compiler.dialects.functions import find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.mathematics import Value
 from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.dialects.te import ComputeOp, ConstantOp, GatherOp
 from compiler.interpret.combination import fold, joint, neutral
 from compiler.interpret.maps import condition_function, index_function
+from compiler.interpret.modules import HasModule, module_in
 from compiler.interpret.scalar import Body, combiner
 from compiler.support.errors import InputError, TeError
 

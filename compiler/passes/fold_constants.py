@@ -15,7 +15,8 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects import te
 from compiler.dialects.checks import element_type
-from compiler.dialects.dense import Dense, DenseAttr, bytes_of
+from compiler.dialects.dense import DenseAttr, bytes_of
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.functions import functions
 from compiler.dialects.numbers import Array
 from compiler.interpret.te import evaluate

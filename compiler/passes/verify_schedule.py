@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
-from compiler.dialects.parser import read_module
+from compiler.dialects.modules import read_module
 from compiler.program.read import read
 from compiler.support.errors import InputError, ScheduleError
 

@@ -11,8 +11,8 @@ from compiler import universe
 from compiler.dialects.calls import alone
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, functions
+from compiler.dialects.modules import parsed
 from compiler.dialects.numbers import dtype_of
-from compiler.dialects.parser import parsed
 from compiler.frontends.model import Imported
 from compiler.pipeline.models import import_model
 from compiler.pipeline.passes import verifies_each

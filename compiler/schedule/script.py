@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, Transform
 
-from compiler.dialects.parser import parsed_input, read_module
+from compiler.dialects.modules import parsed_input, read_module
 from compiler.schedule.dialect import SCHED
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
 from compiler.support.errors import InputError, ScheduleError

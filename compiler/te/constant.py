@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 
-from compiler.dialects.dense import Dense
+from compiler.dialects.dense_elements import Dense
 from compiler.support.errors import InputError, TeError
 from compiler.te.expr import const
 from compiler.te.index import check_name

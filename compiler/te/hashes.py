@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 
-from compiler.dialects.parser import parsed
+from compiler.dialects.modules import parsed
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
 from compiler.dialects.upstream.math import MATH

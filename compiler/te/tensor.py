@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
-from compiler.dialects.dense import Dense
+from compiler.dialects.dense_elements import Dense
 from compiler.program.names import fresh, spelled
 from compiler.support import display, spans
 from compiler.support.errors import TeError

@@ -8,7 +8,8 @@ from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.pattern_rewriter import PatternRewriteWalker, TypeConversionPattern
 from xdsl.rewriter import Rewriter
 
-from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.numbers import array_of, dtype_of
 from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.types.elements import row_of

@@ -18,7 +18,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GetGlobalOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.numbers import array_of, dtype_of
 from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.dialects.upstream.memref import GlobalOp

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.passes import ModulePass
 
-from compiler.dialects.parser import read_module
+from compiler.dialects.modules import read_module
 from compiler.passes.schedule.scheduling_pass import replace_function
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from textwrap import fill, indent
 
-from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.upstream.memref import GlobalOp
 from compiler.support.errors import LoweringError
 

@@ -12,7 +12,8 @@ from ml_dtypes import bfloat16
 from xdsl.utils.exceptions import VerifyException
 
 from compiler import te
-from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.dense_elements import Dense
 from compiler.dialects.numbers import Array
 from compiler.dialects.te import ConstantOp
 from compiler.interpret.te import evaluate
