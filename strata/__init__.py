@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from compiler.pipeline.verify import verify
     from compiler.schedule import Schedule
     from compiler.targets.cpu import Kernel
+    from compiler.targets.cpu.library import load
     from compiler.targets.target import Target
     from compiler.types.machines import Machine
     from strata import te
@@ -55,6 +56,7 @@ _NAMES = {
     "build": "compiler",
     "from_onnx": "compiler",
     "from_torch": "compiler",
+    "load": "compiler.targets.cpu.library",
     "lower": "compiler",
     "verify": "compiler.pipeline.verify",
     "workload": "compiler.autotune.workloads",
@@ -90,6 +92,7 @@ __all__ = [
     "build",
     "from_onnx",
     "from_torch",
+    "load",
     "lower",
     "te",
     "verify",

@@ -34,8 +34,12 @@ LEVELS = ("te", "loop", "low", "llvm", "asm")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     program_arguments(parser)
-    parser.add_argument("-o", "--output", help="the file to write; .ll is LLVM IR, .s is assembly, .c is C")
+    output_help = "the file to write: .ll is LLVM IR, .s assembly, .c C; .so, .a, .o or a folder a library with headers"
+    parser.add_argument("-o", "--output", help=output_help)
     parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
+    parser.add_argument(
+        "--weights", choices=("library", "file", "none"), help="where the weights of a library are (default: library)"
+    )
     parser.add_argument("--target", default=CPU, help="what it is for: cpu, the default, c, or a GPU's target")
     parser.add_argument("--arch", default=DEFAULT_ARCH, help="of a GPU: the architecture (default: %(default)s)")
 
@@ -113,6 +117,10 @@ def run(options: argparse.Namespace) -> int:
     """Build a program, and print its text at a level or write it to the output; return 0. Raises InputError for a text
     that the target does not have."""
     target = target_named(options.target)
+    if _is_library(options, target):
+        return _export(options, target)
+    if options.weights is not None:
+        raise InputError("--weights is of a library: give -o a name that ends in .so, .a or .o, or a folder")
     name = options.emit or _text(target, options.output)
     if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
         raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(target.texts)})")
@@ -122,6 +130,22 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return 0
     write(options.output, [text])
+    return 0
+
+
+def _is_library(options: argparse.Namespace, target: Target) -> bool:
+    """Whether the output is a library: by its suffix, or a folder if no level is stated."""
+    if options.output is None or options.emit is not None or not target.library_suffixes:
+        return False
+    suffix = Path(options.output).suffix
+    return suffix in target.library_suffixes or (not suffix and not Path(options.output).is_file())
+
+
+def _export(options: argparse.Namespace, target: Target) -> int:
+    """Build a program and write it as a library; print the paths and return 0."""
+    kernel = build_kernel(options, parse_file(options), target.name, options.arch)
+    for path in kernel.export(options.output, weights=options.weights or "library"):
+        print(path)
     return 0
 
 

@@ -139,6 +139,7 @@ def linked_unit(
         preparations = (Preparation(unit.prepare.interface, inputs, tuple(b.name for b in unit.prepared)),)
     return Linked(
         unit.call.interface,
+        host(),
         tuple(code.object for code in reversed(unit.codes)),
         unit.call.policy,
         threads,

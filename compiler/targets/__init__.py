@@ -6,6 +6,7 @@ arena.py       memory for workspaces and arrays; address.py the address of an ar
 target.py      `Target`: the interface of all targets
 registry.py    the targets by name, and those of plugins
 gpus.py        `GpuTarget`: the base class of targets for GPUs
+compilers.py   C compilers of the PATH, or of ziglang
 launches.py    the kernels that a host function launches
 clike          the writer of C and of CUDA C++
 cpu, cuda, c, simt   native code, CUDA C++, C, kernels run on numpy: none imports another

@@ -41,6 +41,7 @@ class Target(ABC):
     family: its kind of machine, `cpu` or `gpu`, the key of rules, features and builders in the rooms above.
     texts: the names of a kernel's texts, the default first, for `print_best` and `strata build --emit`.
     suffixes: the name of the text to write to a file, by the file's suffix.
+    library_suffixes: the suffixes of the files that `export` of a kernel writes.
     passes: by level (te as loops in the order written, loop, low) the passes that lower to the input of `make_kernel`.
     refusal: the end of the message `the program is at the low level, ...` for a level without passes.
     in_units: the driver compiles programs group by group, links and caches them; else `make_kernel` compiles the
@@ -58,6 +59,7 @@ class Target(ABC):
     family: ClassVar[str]
     texts: ClassVar[tuple[str, ...]]
     suffixes: ClassVar[Mapping[str, str]] = {}
+    library_suffixes: ClassVar[tuple[str, ...]] = ()
     passes: ClassVar[Mapping[str, str]] = {}
     refusal: ClassVar[str] = ""
     in_units: ClassVar[bool] = False

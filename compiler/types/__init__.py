@@ -6,4 +6,5 @@ policies.py    the floating-point policies and their flags
 scopes.py      the scopes of buffers and their memory spaces
 machines.py    the facts of CPUs and GPUs, and of this machine
 processors.py  the processors that this process may use
+records.py     dataclasses as bytes, and back
 """

@@ -27,7 +27,7 @@ VARIABLE = "STRATA_MACHINE"
 class Machine:
     """The facts of a CPU: caches in bytes, vectors in bits, numbers of cores and of vector registers.
 
-    name: the model's name. cpu, features: names of LLVM, features as "+avx2,+fma".
+    name: the model's name. cpu, features: names of LLVM, features as "+avx2,+fma". architecture: x86_64 or aarch64.
 
     >>> machine = strata.targets.MACHINES["avx2"]
     >>> machine.vector_bits, machine.lanes, machine.l2_bytes
@@ -43,6 +43,7 @@ class Machine:
     l1_bytes: int
     l2_bytes: int
     l3_bytes: int
+    architecture: str = "x86_64"
 
     family: ClassVar[str] = "cpu"
     recipe_facts: ClassVar[Mapping[str, int]] = {
@@ -134,8 +135,8 @@ _SAPPHIRE_RAPIDS = (
 
 def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
     """An x86-64 machine with an unknown number of cores; `kilobytes` are those of L1, L2 and L3."""
-    caches = (size << 10 for size in kilobytes)
-    return Machine(name, cpu, ",".join(f"+{feature}" for feature in features), 1, bits, registers, *caches)
+    l1, l2, l3 = (size << 10 for size in kilobytes)
+    return Machine(name, cpu, ",".join(f"+{feature}" for feature in features), 1, bits, registers, l1, l2, l3)
 
 
 MACHINES = {
@@ -213,6 +214,7 @@ def detect_machine() -> Machine:
         l1_bytes=_cache_bytes("1", 32 << 10),
         l2_bytes=_cache_bytes("2", 1 << 20),
         l3_bytes=_cache_bytes("3", 8 << 20),
+        architecture="x86_64" if _is_x86() else platform.machine().lower().replace("arm64", "aarch64"),
     )
 
 

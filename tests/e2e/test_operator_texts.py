@@ -26,7 +26,7 @@ from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
 from compiler.space.derivation import derive
 from compiler.space.space import SketchSpace
-from compiler.targets.c import compilers
+from compiler.targets import compilers
 from compiler.targets.cuda import CudaKernel, representative_gpu
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened
@@ -104,7 +104,7 @@ def test_what_a_search_begins_with(name: str, tmp_path: Path) -> None:
     assert not (wrong := list(faults([each], [kernel], tmp_path))), "\n".join(wrong)
 
 
-@pytest.mark.skipif(compilers.compiler_path() is None, reason="there is no C compiler")
+@pytest.mark.skipif(compilers.compiler_command() is None, reason="there is no C compiler")
 @pytest.mark.parametrize("name", some(OPERATORS, 13))
 def test_the_text_of_c(name: str) -> None:
     operator = OPERATORS[name]

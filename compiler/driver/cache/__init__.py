@@ -6,6 +6,5 @@ files in the folder are ignored. Failures to read or write are not errors but mi
 folder.py      the folder of the cache, or why caching is off
 store.py       entries in a folder: atomic writes, checked reads, eviction of the least recently used
 fingerprint.py the part of every key: digests of the package's sources and plugins, versions of libraries
-record.py      dataclasses as bytes, and back
 entries.py     `get` and `put`: dataclasses by words
 """

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from compiler.driver.cache.fingerprint import fingerprint
 from compiler.driver.cache.folder import cache_folder
-from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
+from compiler.types.records import from_bytes, to_bytes
 
 Kind = TypeVar("Kind")
 

@@ -116,6 +116,7 @@ def assembled(
     hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
     linked = Linked(
         interface(low, main.name, settings.threads),
+        machine,
         (main_code, *(code.object for code in planned.codes)),
         settings.policy,
         settings.threads,

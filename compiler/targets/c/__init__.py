@@ -9,5 +9,5 @@ language.py    types, literals and conversions
 constants.py   constants as arrays of the text
 names.py       reserved names
 kernel.py      `CKernel`: the text, its arguments, calls
-compilers.py   compile a text by gcc or clang, and load it
+library.py     a text as a shared library, loaded
 """

@@ -15,6 +15,7 @@ from compiler.dialects.functions import constant_values, outputs
 from compiler.support import display
 from compiler.support.errors import TargetError
 from compiler.support.text import counted
+from compiler.targets import compilers
 from compiler.targets.address import address
 from compiler.targets.arguments import (
     Argument,
@@ -25,7 +26,7 @@ from compiler.targets.arguments import (
     check_output,
     new_array,
 )
-from compiler.targets.c import compilers
+from compiler.targets.c import library
 from compiler.targets.c.emit import CSource, emit
 
 Results: TypeAlias = Any  # an array, a tuple of several or None, by the number of outputs
@@ -71,12 +72,12 @@ class CKernel:
     @property
     def can_compile(self) -> bool:
         """Whether a C compiler is installed."""
-        return compilers.compiler_path() is not None
+        return compilers.compiler_command() is not None
 
     @cached_property
     def _function(self) -> Any:
         """The native function of the addresses of all arguments, compiled at the first access."""
-        function = getattr(compilers.load_library(self.text, self.source.contracts), self.source.symbol)
+        function = getattr(library.load_library(self.text, self.source.contracts), self.source.symbol)
         function.argtypes, function.restype = [ctypes.c_void_p] * len(self.arguments), None
         return function
 

@@ -7,6 +7,7 @@ kernel.py      a compiled function as a Python callable
 linked.py      `Linked`: a compiled program as data, and its kernel
 binding.py     the arrays of a call to the arguments of native code
 calls.py       the fast path of a call: a Python function generated for each kernel and each of kinds.py's array classes
+library        libraries with C headers, for callers without Python
 facts.py       `BuildFacts`: groups, memory, seconds
 load.py        a low-level module to a kernel
 tiles.py       permission to use the tile registers of AMX

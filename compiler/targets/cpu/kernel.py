@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import statistics
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,11 +25,13 @@ from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cpu.binding import Binder, Binding, Out
 from compiler.targets.cpu.calls import DECLINED, FastCalls, NativeFunction
-from compiler.targets.cpu.compile import LoadedCode
 from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts, GroupFacts
 from compiler.targets.cpu.openmp import thread_count, usable_threads
 from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_undisturbed, time_calls
 from compiler.targets.foreign import ZERO_COPY
+
+if TYPE_CHECKING:
+    from compiler.targets.cpu.linked import LoadedProgram
 
 LevelText = str | Callable[[], str]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
@@ -83,6 +87,13 @@ class Interface:
         return symbol(self.name)
 
 
+class Code(Protocol):
+    """Loaded machine code."""
+
+    def address(self, name: str) -> int:
+        """The address of a function by its symbol. Raises TargetError if there is none, or it cannot run here."""
+
+
 @dataclass(frozen=True)
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
@@ -96,7 +107,7 @@ NO_FIXED_ARGUMENTS = FixedArguments({})
 """No array is fixed."""
 
 
-class Kernel(Unpicklable):
+class Kernel:
     """A compiled function of numpy arrays. It releases the GIL, and concurrent calls are safe.
 
     threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
@@ -110,22 +121,21 @@ class Kernel(Unpicklable):
     array([2., 2., 2., 2.], dtype=float32)
     """
 
-    _refusal = (
-        "a kernel is loaded into this process and cannot be pickled or copied: give the program away, and build it"
-        " there with strata.build, which takes machine code from its cache"
-    )
+    _refusal = "the code of this kernel was not kept, so that it cannot be pickled, copied or exported"
 
     def __init__(
         self,
         interface: Interface,
-        library: LoadedCode,
+        library: Code,
         policy: str = "contract",
         texts: Mapping[str, LevelText] | None = None,
         fixed: FixedArguments = NO_FIXED_ARGUMENTS,
         facts: BuildFacts = UNKNOWN_FACTS,
         callees: Mapping[str, Interface] = MappingProxyType({}),
+        program: LoadedProgram | None = None,
     ) -> None:
         self.facts = facts
+        self.program = program
         self._callees = callees
         self.name = interface.name
         self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)
@@ -229,6 +239,31 @@ class Kernel(Unpicklable):
         binding.native_values.extend(trailing.native_values)
         binding.owners.append(trailing.memory)
         return BoundCall(self, binding)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
+        """Pickle the machine code and the filled constants; the restored kernel has no texts of levels."""
+        from compiler.targets.cpu.linked import pickled, restored
+
+        if self.program is None:
+            raise TypeError(self._refusal)
+        return restored, (pickled(self.program),)
+
+    def export(self, path: str | os.PathLike[str], weights: str = "library", name: str | None = None) -> list[Path]:
+        """Write the kernel as a library for callers without Python, with headers in C and C++; return the paths.
+
+        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the C text. weights: where the filled
+        constants are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has the weights).
+        name: the prefix of the functions; that of the file by default. See docs/export.md. Raises InputError for a
+        wrong path or word, TargetError without a C compiler and for a kernel whose code was not kept.
+
+        >>> A = te.placeholder((4,), name="A")
+        >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
+        >>> [path.name for path in kernel.export("double.o")]
+        ['double.h', 'double.hpp', 'double.o']
+        """
+        from compiler.targets.cpu.library.kernels import export_kernel
+
+        return export_kernel(self, path, weights, name)
 
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import MappingProxyType
 
+import numpy as np
+
 from compiler.dialects.numbers import dtype_of
 from compiler.graph.main import ConstantSlot, size
 from compiler.program.tree import Buffer
@@ -19,7 +21,8 @@ from compiler.targets.cpu.facts import BuildFacts, GroupFacts
 from compiler.targets.cpu.kernel import FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.cpu.tiles import permit_tiles
-from compiler.types.machines import host, missing_features
+from compiler.types.machines import Machine, missing_features
+from compiler.types.records import from_bytes, to_bytes
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,15 @@ class ConstantBlock:
 class Linked:
     """A compiled program, of one function or of main and its units.
 
-    interface: of the function that each call runs. objects: its code first, then the code that it and the preparations
-    call. tiles: whether the code uses tile registers. fixed: the positions of native arguments in the block of
-    constants, each with its offset in bytes. block: its layout and preparations. groups: the facts of each unit.
-    callees: the interfaces of the units by name; none for one function. temporaries_bytes: of all temporaries between
-    units, before they share memory.
+    interface: of the function that each call runs. machine: for which it was compiled. objects: its code first, then
+    the code that it and the preparations call. tiles: whether the code uses tile registers. fixed: the positions of
+    native arguments in the block of constants, each with its offset in bytes. block: its layout and preparations.
+    groups: the facts of each unit. callees: the interfaces of the units by name; none for one function.
+    temporaries_bytes: of all temporaries between units, before they share memory.
     """
 
     interface: Interface
+    machine: Machine
     objects: tuple[ObjectCode, ...]
     policy: str
     threads: int
@@ -63,6 +67,14 @@ class Linked:
     groups: tuple[GroupFacts, ...] = ()
     callees: Mapping[str, Interface] = field(default_factory=dict)
     temporaries_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """A compiled program and its filled block of constants, of which `Kernel.export` and pickle make another form."""
+
+    linked: Linked
+    block: Array
 
 
 def load_linked(
@@ -86,17 +98,31 @@ def load_linked(
     return _kernel(linked, library, block, texts, start, cached, texts_before)
 
 
-def load_filled(linked: Linked, block: Array) -> Kernel:
-    """Load a program whose block of constants is filled; `block` is its bytes, aligned to 64. Raises TargetError as
-    `load_linked` does."""
-    return _kernel(linked, _load_code(linked), block, {}, perf_counter(), True, {})
+@dataclass(frozen=True)
+class _Pickled:
+    linked: Linked
+    block: bytes
+
+
+def pickled(loaded: LoadedProgram) -> bytes:
+    """Encode a program with its filled constants."""
+    return to_bytes(_Pickled(loaded.linked, loaded.block.tobytes()))
+
+
+def restored(payload: bytes) -> Kernel:
+    """Load the kernel that `pickled` has encoded; it has no texts. Raises TargetError if no library here has a function
+    that it calls, or if the system refuses tile registers."""
+    program = from_bytes(_Pickled, payload)
+    block = arena(len(program.block))[: len(program.block)]
+    block[:] = np.frombuffer(program.block, np.uint8)
+    block.flags.writeable = False
+    return _kernel(program.linked, _load_code(program.linked), block, {}, perf_counter(), True, {})
 
 
 def _load_code(linked: Linked) -> LoadedCode:
-    machine = host()
-    if linked.tiles and not missing_features(machine):
+    if linked.tiles and not missing_features(linked.machine):
         permit_tiles()
-    return load_objects(linked.objects, machine)
+    return load_objects(linked.objects, linked.machine)
 
 
 def _kernel(
@@ -124,7 +150,8 @@ def _kernel(
         cached=cached,
     )
     fixed = FixedArguments(_views(linked, block), before)
-    return Kernel(interface, library, linked.policy, texts, fixed, facts, linked.callees)
+    loaded = LoadedProgram(linked, block)
+    return Kernel(interface, library, linked.policy, texts, fixed, facts, linked.callees, loaded)
 
 
 def _views(linked: Linked, block: Array) -> dict[int, Array]:

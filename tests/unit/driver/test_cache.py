@@ -20,9 +20,9 @@ from xdsl.ir import Attribute
 
 from compiler.driver.cache import entries, fingerprint
 from compiler.driver.cache.folder import CacheFolder, cache_folder
-from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
 from compiler.support import plugins
+from compiler.types.records import from_bytes, to_bytes
 
 PAYLOAD = bytes(range(256)) * 40
 

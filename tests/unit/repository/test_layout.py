@@ -215,7 +215,7 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.ClassDef | ast.Funct
 STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
     "bench/c_loops.py": "gcc of the PATH, where it is named as a contender",
-    "targets/c/compilers.py": "gcc or clang of an absolute folder of the PATH, started in a temporary one",
+    "targets/compilers.py": "gcc or clang of an absolute folder of the PATH, started in a temporary one",
     "support/processes.py": "workers, which look for modules where their parent does",
 }
 """The files that start processes, or look for programs, and what keeps those of the current folder out."""

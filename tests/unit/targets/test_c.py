@@ -21,8 +21,9 @@ from compiler.autotune.task import SearchTask
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, TargetError
-from compiler.targets.c import compilers
+from compiler.targets import compilers
 from compiler.targets.c.kernel import CKernel
+from compiler.targets.c.library import load_library
 from compiler.targets.c.names import symbol
 from compiler.types.machines import MACHINES, machine_facts
 from tests.agreement import bound, error, widened
@@ -32,7 +33,7 @@ from tests.said import Strata
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[str], te.Function]
-needs_compiler = pytest.mark.skipif(compilers.compiler_path() is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(compilers.compiler_command() is None, reason="there is no C compiler")
 
 
 def matmul(dtype: str, shape: Sequence[int] = (37, 50, 41)) -> te.Function:
@@ -405,24 +406,25 @@ def test_a_kernel_is_data(tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_there_is_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    compilers.compiler_path.cache_clear()
+    compilers.compiler_command.cache_clear()
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(compilers, "find_spec", lambda name: None)
     try:
         kernel = built(total("f32"))
         assert not kernel.can_compile and "void total(" in kernel.text
         with pytest.raises(TargetError, match="there is no C compiler"):
             kernel(np.zeros((7, 129), np.float32))
     finally:
-        compilers.compiler_path.cache_clear()
+        compilers.compiler_command.cache_clear()
 
 
 @needs_compiler
 def test_nothing_is_left_behind_and_wrong_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    library = compilers.load_library("int f(void) { return 42; }", contracts=True)
+    library = load_library("int f(void) { return 42; }", contracts=True)
     assert library.f() == 42 and list(tmp_path.iterdir()) == []
     with pytest.raises(TargetError, match=r"refuses the text: .*error: "):
-        compilers.load_library("int f(void) { return x; }", contracts=True)
+        load_library("int f(void) { return x; }", contracts=True)
 
 
 def test_the_command(tmp_path: Path, strata: Strata) -> None:

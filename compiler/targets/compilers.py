@@ -1,0 +1,57 @@
+"""C compilers: gcc or clang of the PATH, else that of the package ziglang."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from compiler.support.errors import TargetError
+
+NAMES = ("gcc", "clang", "cc")
+MISSING = "there is no C compiler: install gcc or clang, or the package ziglang"
+TIMEOUT_SECONDS = 300
+"""The time limit of a compilation, in seconds."""
+
+
+@cache
+def compiler_command() -> tuple[str, ...] | None:
+    """Return the command of the first C compiler on the PATH, else of ziglang, None without one; relative PATH entries
+    are skipped."""
+    paths = (shutil.which(name) for name in NAMES)
+    path = next((path for path in paths if path is not None and Path(path).is_absolute()), None)
+    if path is not None:
+        return (path,)
+    return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") is not None else None
+
+
+def run_compiler(arguments: Sequence[str], folder: Path) -> None:
+    """Run the C compiler with arguments in a folder. Raises TargetError without a compiler, if it cannot be run, and
+    for what it refuses, with its first error."""
+    command = compiler_command()
+    if command is None:
+        raise TargetError(MISSING)
+    run([*command, *arguments], folder)
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    """Run a program in a folder. Raises TargetError if it cannot be run or fails, with its first error."""
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=folder, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TargetError(f"{command[0]} cannot be run: {error}") from error
+    if result.returncode:
+        first_error = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+        raise TargetError(f"{command[0]} refuses the text: {first_error}")
+
+
+def binary_tool(name: str) -> str | None:
+    """Return the path of a program of binutils or LLVM, such as `ar`, None without one."""
+    path = shutil.which(name) or shutil.which(f"llvm-{name}")
+    return path if path is not None and Path(path).is_absolute() else None

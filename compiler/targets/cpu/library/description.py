@@ -1,0 +1,240 @@
+"""`Description`: the interface of an exported library and of each of its versions, also as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from compiler.dialects.functions import SLOT_ALIGNMENT
+from compiler.dialects.numbers import dtype_of
+from compiler.graph.main import size
+from compiler.lowering.low_to_llvm.signature import Workspace
+from compiler.support.errors import InputError, TargetError
+from compiler.targets.arguments import Argument
+from compiler.targets.cpu.compile import ObjectCode
+from compiler.targets.cpu.kernel import Interface
+from compiler.targets.cpu.linked import Linked
+from compiler.types.elements import DTYPES
+from compiler.types.machines import Machine
+
+FORMAT = 1
+"""The number of the format of the JSON text."""
+HEADER_BYTES = 64
+"""The bytes before the constants, with which `NAME_run` recognises constants of its own version."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A pointer that a native function takes.
+
+    kind: `input`, `output` and `weight` for arrays of the caller, `constant` and `scratch` for memory of the library.
+    number: the position of an array; the offset in bytes in memory.
+    """
+
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a native function: its symbol, its pointers in order, and whether the thread count is its last
+    argument, behind the workspace."""
+
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    takes_threads: bool
+
+
+@dataclass(frozen=True)
+class Version:
+    """A program compiled for one machine.
+
+    objects: its machine code. tiles: whether it uses tile registers. run: what each call runs. preparations: the calls
+    that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with its
+    offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of the
+    preparations, whose workspace begins at `scratch_workspace`.
+    """
+
+    machine: Machine
+    objects: tuple[ObjectCode, ...]
+    tiles: bool
+    run: Call
+    workspace: Workspace
+    preparations: tuple[Call, ...]
+    copies: tuple[tuple[int, int], ...]
+    constant_bytes: int
+    scratch_bytes: int
+    scratch_workspace: int
+
+
+@dataclass(frozen=True)
+class Description:
+    """The interface of a library.
+
+    name: the prefix of its functions. program: the name of the compiled function. threads: the most threads of a call,
+    None for code without parallel loops. inputs, outputs, weights: the arrays of the caller, in order; an output of a
+    program without results is an array that it works on in place. versions: for distinct machines, the best first.
+    """
+
+    name: str
+    program: str
+    policy: str
+    threads: int | None
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    weights: tuple[Argument, ...]
+    versions: tuple[Version, ...]
+    results: bool = True
+
+    @cached_property
+    def prefix(self) -> str:
+        """The prefix of its macros."""
+        return self.name.upper()
+
+    def json(self) -> str:
+        """The interface as JSON, without machine code."""
+        arrays = {kind: [_plain(a) for a in getattr(self, kind)] for kind in ("inputs", "outputs", "weights")}
+        versions = [
+            {
+                "cpu": v.machine.cpu,
+                "features": v.machine.features,
+                "constant_bytes": v.constant_bytes,
+                "workspace": [v.workspace.shared, v.workspace.private],
+                "arguments": [[parameter.kind, parameter.number] for parameter in v.run.parameters],
+                "takes_threads": v.run.takes_threads,
+            }
+            for v in self.versions
+        ]
+        facts = {"strata": FORMAT, "name": self.name, "program": self.program, "policy": self.policy}
+        return json.dumps({**facts, "threads": self.threads, "results": self.results, **arrays, "versions": versions})
+
+
+def _plain(argument: Argument) -> dict[str, object]:
+    fields: dict[str, object] = {"name": argument.name, "dtype": argument.dtype.name, "shape": list(argument.shape)}
+    return {**fields, "by_value": argument.by_value, "alignment": alignment(argument)}
+
+
+def alignment(argument: Argument) -> int:
+    """The alignment in bytes of the array of an argument."""
+    return max(argument.alignment, argument.dtype.alignment)
+
+
+def identifier(text: str) -> str:
+    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII."""
+    name = re.sub(r"[^0-9A-Za-z_]", "_", text)
+    if not name.strip("_"):
+        raise InputError(f"'{text}' gives no name of C functions: state name=")
+    return f"_{name}" if name[0].isdigit() else name
+
+
+def describe(name: str, programs: Sequence[Linked]) -> Description:
+    """Describe a library named `name` of programs that are one program compiled for several machines. Raises
+    TargetError if they differ in arguments or weights."""
+    interfaces = [_interface(linked) for linked in programs]
+    if any(other != interfaces[0] for other in interfaces[1:]):
+        raise TargetError(f"the versions of {name} differ in their arguments or weights")
+    inputs, outputs, weights = interfaces[0]
+    versions = tuple(_version(linked, weights) for linked in programs)
+    first = programs[0]
+    threads = first.threads if any(linked.interface.threads is not None for linked in programs) else None
+    program = first.interface
+    return Description(
+        name, program.name, first.policy, threads, inputs, outputs, weights, versions, bool(program.outputs)
+    )
+
+
+Arguments = tuple[Argument, ...]
+
+
+def _interface(linked: Linked) -> tuple[Arguments, Arguments, Arguments]:
+    """The inputs, the outputs and the weights of a program, weights sorted by name."""
+    arguments = [a for n, a in enumerate(linked.interface.arguments) if n not in dict(linked.fixed)]
+    count = len(arguments) - linked.interface.outputs
+    inputs = [a for a in arguments[:count] if linked.interface.outputs or a.by_value]
+    outputs = [a for a in arguments if a not in inputs]
+    return tuple(inputs), tuple(outputs), tuple(weights_of(linked).values())
+
+
+def weights_of(linked: Linked) -> dict[str, Argument]:
+    """The arrays from which a program's constants are filled, by name, sorted."""
+    block, weights = linked.block, dict[str, Argument]()
+    for preparation in block.preparations:
+        for name, argument in zip(preparation.inputs, preparation.interface.arguments, strict=False):
+            weights[name] = Argument(name, argument.shape, argument.dtype, alignment=argument.alignment)
+    for slot in block.constants:
+        buffer = slot.buffer
+        weights.setdefault(buffer.name, Argument(buffer.name, tuple(buffer.shape), dtype_of(buffer.element)))
+    return {name: weights[name] for name in sorted(weights) if name not in block.prepared}
+
+
+def _version(linked: Linked, weights: Arguments) -> Version:
+    interface, fixed = linked.interface, dict(linked.fixed)
+    numbers = {weight.name: number for number, weight in enumerate(weights)}
+    offsets = {slot.buffer.name: slot.offset for slot in linked.block.constants}
+    scratch, scratch_bytes = dict[str, int](), 0
+    for name, buffer in linked.block.prepared.items():
+        if name not in offsets:
+            scratch[name] = scratch_bytes
+            scratch_bytes += _rounded(size(buffer))
+
+    def pointer(name: str) -> Parameter:
+        if name in offsets:
+            return Parameter("constant", offsets[name])
+        return Parameter("scratch", scratch[name]) if name in scratch else Parameter("weight", numbers[name])
+
+    preparations = tuple(
+        Call(p.interface.symbol, tuple(map(pointer, (*p.inputs, *p.outputs))), p.interface.threads is not None)
+        for p in linked.block.preparations
+    )
+    workspaces = [p.interface.workspace.size(1) for p in linked.block.preparations]
+    return Version(
+        linked.machine,
+        linked.objects,
+        linked.tiles,
+        Call(interface.symbol, _parameters(interface, fixed), interface.threads is not None),
+        interface.workspace,
+        preparations,
+        tuple((numbers[name], offset) for name, offset in offsets.items() if name in numbers),
+        _rounded(linked.block.bytes),
+        scratch_bytes + max(workspaces, default=0),
+        scratch_bytes,
+    )
+
+
+def _rounded(bytes: int) -> int:
+    return -(-bytes // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
+
+
+def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Parameter, ...]:
+    """The pointers of a program's function, whose last `outputs` arguments are results."""
+    parameters, counts = list[Parameter](), {"input": 0, "output": 0}
+    first_output = len(interface.arguments) - interface.outputs if interface.outputs else 0
+    for position, argument in enumerate(interface.arguments):
+        if position in fixed:
+            parameters.append(Parameter("constant", fixed[position]))
+            continue
+        kind = "input" if argument.by_value or position < first_output else "output"
+        parameters.append(Parameter(kind, counts[kind]))
+        counts[kind] += 1
+    return tuple(parameters)
+
+
+def parsed(text: str, source: str) -> dict[str, Any]:
+    """Parse the JSON of a library. Raises TargetError for a text that is not one, or of another format."""
+    try:
+        facts = json.loads(text)
+    except ValueError as error:
+        raise TargetError(f"{source} describes no library: {error}") from error
+    if not isinstance(facts, dict) or facts.get("strata") != FORMAT:
+        raise TargetError(f"{source} is of another format than {FORMAT}, by another release")
+    return facts
+
+
+def argument_of(fields: Mapping[str, Any]) -> Argument:
+    """An argument from its JSON."""
+    row = next(row for row in DTYPES.values() if row.numpy == fields["dtype"])
+    return Argument(fields["name"], tuple(fields["shape"]), row.array, fields["by_value"], fields["alignment"])

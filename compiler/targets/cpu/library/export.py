@@ -1,0 +1,138 @@
+"""`export_program`: write a library of a program, and its companions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from compiler.support.errors import InputError, TargetError
+from compiler.support.files import write, write_errors
+from compiler.targets.arguments import Array
+from compiler.targets.compilers import binary_tool, run, run_compiler
+from compiler.targets.cpu.library.description import Description
+from compiler.targets.cpu.library.header import cpp_header, header
+from compiler.targets.cpu.library.source import Stored, checksum, source, weights_label
+from compiler.targets.cpu.library.weights import chunks, layout
+
+SUFFIXES = (".so", ".a", ".o", ".h")
+"""The suffixes of libraries, and of the header alone; a path without a suffix is a folder with all files."""
+WAYS = ("library", "file", "none")
+"""Where the weights of a library are."""
+_C_FLAGS = ("-std=c11", "-O2", "-fPIC", "-c")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a library: arrays by name, raw ones in the order of the description, or the filled constants of
+    each version if `is_filled`; and `way`, one of WAYS."""
+
+    arrays: Mapping[str, Array]
+    is_filled: bool
+    way: str
+
+
+def export_program(description: Description, weights: Weights, path: Path) -> list[Path]:
+    """Write a library, its headers and, for weights in a file, that file; return the paths.
+
+    The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
+    header alone; a folder gets a shared and a static library, and the C text of their functions. Raises InputError for
+    another suffix and for a path that cannot be written, TargetError without a C compiler and for weights that cannot
+    be stored.
+    """
+    if weights.way not in WAYS:
+        raise InputError(f"weights is '{weights.way}', expected {', '.join(WAYS)}")
+    if path.suffix and path.suffix not in SUFFIXES:
+        raise InputError(f"a library ends in {', '.join(SUFFIXES)} or is a folder, not '{path.name}'")
+    if path.suffix == ".h":
+        write(path, [header(description, weights.way == "file")])
+        return [path]
+    folder = path.parent if path.suffix else path
+    with TemporaryDirectory(prefix="strata-") as temporary:
+        work = Path(temporary)
+        made = _companions(description, weights, work)
+        if path.suffix:
+            made.append(_library(description, work, path.suffix, path.name))
+        else:
+            made += [_library(description, work, suffix, f"lib{description.name}{suffix}") for suffix in (".so", ".a")]
+            made.append(work / f"{description.name}.c")
+        return [_moved(file, folder / file.name) for file in made]
+
+
+def _companions(d: Description, weights: Weights, work: Path) -> list[Path]:
+    """Write the sources of a library into a folder and compile them; return the files that go with the library."""
+    stored = None if weights.way == "none" or not weights.arrays else _store(d, weights, work)
+    has_file = stored is not None and stored.file is not None
+    (work / f"{d.name}.h").write_text(header(d, has_file))
+    (work / f"{d.name}.hpp").write_text(cpp_header(d))
+    (work / f"{d.name}.c").write_text(source(d, stored))
+    for number, version in enumerate(d.versions):
+        for position, code in enumerate(version.objects):
+            (work / f"native{number}.{position}.o").write_bytes(code.code)
+    run_compiler([*_C_FLAGS, f"{d.name}.c", "-o", "interface.o"], work)
+    names = [f"{d.name}.h", f"{d.name}.hpp", *([f"{d.name}.safetensors"] if has_file else [])]
+    return [work / name for name in names]
+
+
+def _store(d: Description, weights: Weights, work: Path) -> Stored:
+    """Write the bytes of weights into a folder, for the C compiler or as a file of their own."""
+    placed = layout(weights.arrays, {"format": "strata", "library": d.name})
+    in_file = weights.way == "file"
+    path = work / (f"{d.name}.safetensors" if in_file else weights_label(d.name))
+    with path.open("wb") as file:
+        file.writelines(chunks(weights.arrays, placed))
+    offsets = [placed.offsets[name] for name in weights.arrays]
+    if not in_file:
+        return Stored(offsets, weights.is_filled)
+    return Stored(offsets, weights.is_filled, placed, checksum(path))
+
+
+def _library(d: Description, work: Path, suffix: str, name: str) -> Path:
+    objects = sorted(file.name for file in work.glob("*.o") if file.name != "whole.o")
+    if suffix == ".so":
+        (work / "exported").write_text(f"{{ global: {d.name}_*; local: *; }};\n")
+        options = ["-shared", "-Wl,--version-script=exported", "-Wl,-z,text", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
+        run_compiler([*options, "-o", name, *objects, *_libraries(d)], work)
+        return work / name
+    run_compiler(["-r", "-nostdlib", "-o", "whole.o", *objects], work)
+    tool = binary_tool("objcopy")
+    if tool is None:
+        raise TargetError(f"a library '{suffix}' is made by objcopy of binutils, which is not on the PATH")
+    run([tool, "--wildcard", f"--keep-global-symbol={d.name}_*", "whole.o"], work)
+    if suffix == ".o":
+        (work / "whole.o").rename(work / name)
+        return work / name
+    archiver = binary_tool("ar")
+    if archiver is None:
+        raise TargetError("a static library is made by ar of binutils, which is not on the PATH")
+    (work / "archive").mkdir()
+    (work / "whole.o").rename(work / "archive" / f"{d.name}.o")
+    run([archiver, "rcsD", name, f"archive/{d.name}.o"], work)
+    return work / name
+
+
+def _libraries(d: Description) -> Sequence[str]:
+    """The libraries that a shared library is linked with."""
+    return ["-lm", *(["-lgomp"] if uses_openmp(d) else [])]
+
+
+def uses_openmp(d: Description) -> bool:
+    """Whether a library links the OpenMP runtime: for more than one thread, if it has parallel loops."""
+    return d.threads is not None and d.threads > 1
+
+
+def _moved(file: Path, target: Path) -> Path:
+    """Move a file into a folder, which is made if it is missing: a library that is in use stays what it is."""
+    with write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        try:
+            shutil.copyfile(file, new)
+            os.replace(new, target)
+        finally:
+            new.unlink(missing_ok=True)
+    return target
