@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.workloads import workload
+    from compiler.driver.exporting import export
     from compiler.pipeline.verify import verify
     from compiler.schedule import Schedule
     from compiler.targets.cpu import Kernel
@@ -54,6 +55,7 @@ _NAMES = {
     "TuningOptions": "compiler.autotune.options",
     "__version__": "compiler",
     "build": "compiler",
+    "export": "compiler.driver.exporting",
     "from_onnx": "compiler",
     "from_torch": "compiler",
     "load": "compiler.targets.cpu.library",
@@ -90,6 +92,7 @@ __all__ = [
     "TuningOptions",
     "__version__",
     "build",
+    "export",
     "from_onnx",
     "from_torch",
     "load",

@@ -20,7 +20,7 @@ from compiler.autotune.program import TaskProgram
 from compiler.database import Database, Record
 from compiler.database.replay import replay
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.building import build, build_by_records, records_of, source_of
+from compiler.driver.building import build, compile_by_records, records_of, source_of
 from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
@@ -210,7 +210,10 @@ class SearchTask(TaskProgram):
         best = self.best(database)
         if self._whole is not None:
             words, path = (self.machine.name, self.error), to_path(database)
-            return build_by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, arrays)
+            program = compile_by_records(
+                self.func, lambda: self._selection, path, words, self.threads, self.policy, arrays
+            )
+            return program.load()
         try:
             return self._built(best, arrays)
         except ScheduleError as error:

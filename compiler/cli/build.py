@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output_help = "the file to write: .ll is LLVM IR, .s assembly, .c C; .so, .a, .o or a folder a library with headers"
     parser.add_argument("-o", "--output", help=output_help)
     parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
+    parser.add_argument("--cpu", default="native", help="the processors of a library, best first (default: native)")
+    parser.add_argument("--features", default="", help="features that they have or lack, as +avx512vnni,-avx512bf16")
+    parser.add_argument("--library", metavar="NAME", help="the prefix of functions (default: the file's name)")
     parser.add_argument(
         "--weights", choices=("library", "file", "none"), help="where the weights of a library are (default: library)"
     )
@@ -118,9 +121,10 @@ def run(options: argparse.Namespace) -> int:
     that the target does not have."""
     target = target_named(options.target)
     if _is_library(options, target):
-        return _export(options, target)
-    if options.weights is not None:
-        raise InputError("--weights is of a library: give -o a name that ends in .so, .a or .o, or a folder")
+        return _export(options)
+    for option in ("weights", "library"):
+        if getattr(options, option) is not None:
+            raise InputError(f"--{option} is of a library: give -o a name that ends in .so, .a or .o, or a folder")
     name = options.emit or _text(target, options.output)
     if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
         raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(target.texts)})")
@@ -141,10 +145,15 @@ def _is_library(options: argparse.Namespace, target: Target) -> bool:
     return suffix in target.library_suffixes or (not suffix and not Path(options.output).is_file())
 
 
-def _export(options: argparse.Namespace, target: Target) -> int:
+def _export(options: argparse.Namespace) -> int:
     """Build a program and write it as a library; print the paths and return 0."""
-    kernel = build_kernel(options, parse_file(options), target.name, options.arch)
-    for path in kernel.export(options.output, weights=options.weights or "library"):
+    from compiler.driver.exporting import export
+
+    cpus = tuple(options.cpu.split(","))
+    build_function = partial(export, path=options.output, weights=options.weights or "library", cpus=cpus)
+    build_function = partial(build_function, features=options.features, library=options.library)
+    build_function = partial(build_function, schedule=options.schedule, error=options.error)
+    for path in call_build(options, parse_file(options), build_function):
         print(path)
     return 0
 

@@ -23,6 +23,7 @@ from compiler.database.store import Database
 from compiler.dialects.calls import is_main
 from compiler.dialects.functions import find_function
 from compiler.driver import kernels
+from compiler.driver.caching import CompiledProgram
 from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged_verdict, proved
@@ -44,7 +45,7 @@ from compiler.support.errors import InputError, LoweringError, ScheduleError, Ta
 from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE
+from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel, Target
@@ -129,22 +130,44 @@ def build(
     """
     check_words(target, policy, name, arch)
     chosen = target_named(target)
-    way, error = schedule_mode(schedule), checked_error(error)
+    if chosen.in_units:
+        return compile_program(x, threads, policy, name, constants, schedule, error).load()
+    way, _ = schedule_mode(schedule), checked_error(error)
     x, constants = program_and_constants(x, constants)
     arrays = None if constants is None else dict(checked_mapping(constants))
     if isinstance(way, NamedSequenceOp):
         x, name, way = _scripted(verified_module(x, policy, name), way), None, WRITTEN
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
-    if chosen.in_units and name is None and hasattr(x, "inputs"):
-        return _for_cpu(x, threads, policy, arrays, way, error)
     verified = verified_module(module, policy, name)
-    if chosen.in_units:
-        return _for_cpu(verified, threads, policy, arrays, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
         sentence = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         raise TargetError(sentence)
     return _by_rules(verified, chosen, threads, policy, arrays, arch)
+
+
+@paused()
+def compile_program(
+    x: object,
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+    schedule: object = None,
+    error: float | None = None,
+) -> CompiledProgram:
+    """Compile a program for the CPU as `build` does, with its arguments and errors, and do not load it."""
+    check_words("cpu", policy, name, "sm_80")
+    way, error = schedule_mode(schedule), checked_error(error)
+    x, constants = program_and_constants(x, constants)
+    arrays = None if constants is None else dict(checked_mapping(constants))
+    if isinstance(way, NamedSequenceOp):
+        x, name, way = _scripted(verified_module(x, policy, name), way), None, WRITTEN
+    if way == WRITTEN or level_of(module := module_of(x)) != "te":
+        return kernels.compile_as_written(x, threads, policy, name, arrays)
+    if name is None and hasattr(x, "inputs"):
+        return _for_cpu(x, threads, policy, arrays, way, error)
+    return _for_cpu(verified_module(module, policy, name), threads, policy, arrays, way, error)
 
 
 def checked_error(error: object) -> float | None:
@@ -176,7 +199,7 @@ def _for_cpu(
     constants: Mapping[str, object] | None,
     way: ScheduleMode,
     error: float | None,
-) -> Kernel:
+) -> CompiledProgram:
     count, conditions = usable_threads(thread_count(threads)), Conditions(host(), policy, error=error)
     database = way if isinstance(way, Path) else None
 
@@ -187,7 +210,7 @@ def _for_cpu(
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if database is not None:
-        return build_by_records(x, selection, database, (error,), count, policy, constants)
+        return compile_by_records(x, selection, database, (error,), count, policy, constants)
     return _planned(x, selection, (way, error), count, policy, constants)
 
 
@@ -230,7 +253,7 @@ def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partit
     return {name: record for name, record in best.items() if record is not None}
 
 
-def build_by_records(
+def compile_by_records(
     x: object,
     selection: Callable[[], Selection],
     database: Path,
@@ -238,14 +261,14 @@ def build_by_records(
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None,
-) -> Kernel:
+) -> CompiledProgram:
     """Compile a program by the records of its parts in a database; `words` are further parts of the cache's key. A part
     without a record, or whose record is refused, is built as without a database, and a warning counts such parts."""
     words = ("records", _digest(database), *words)
-    kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
-    if (sentence := untuned_groups(kernel)) is not None:
-        warnings.warn(f"{kernel.name}: {sentence} ({database})", stacklevel=2)
-    return kernel
+    program = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
+    if (sentence := untuned_groups(program.linked.groups)) is not None:
+        warnings.warn(f"{program.linked.interface.name}: {sentence} ({database})", stacklevel=2)
+    return program
 
 
 def _planned(
@@ -255,7 +278,7 @@ def _planned(
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None,
-) -> Kernel:
+) -> CompiledProgram:
     """Compile a program under selected schedules; if that fails to compile, as written, with the reason as verdict."""
 
     def plan(module: ModuleOp, team: Team) -> BuildPlan:
@@ -263,11 +286,11 @@ def _planned(
         return selected.program.plan(selected.sources(team), module)
 
     try:
-        return kernels.build_by_team(x, plan, words, threads, policy, constants=constants)
+        return kernels.compile_by_team(x, plan, words, threads, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
         reason = f"not compiled: {error}"
     selected = selection()
-    return build_scheduled(selected.program, x, selected.as_written(reason), threads, policy, constants)
+    return _under(selected.program, x, selected.as_written(reason), threads, policy, constants)
 
 
 def build_scheduled(
@@ -281,13 +304,28 @@ def build_scheduled(
 ) -> Kernel:
     """Compile a program under the schedules `sources`, by the names of its parts; missing ones are as written.
     `profiled` counts the ticks of each call. Raises ScheduleError for a script that does not apply."""
-    words, plan = ("sources", program.laws, sorted(sources.items())), partial(program.plan, sources)
-    return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
+    return _under(program, x, sources, threads, policy, constants, profiled).load()
 
 
-def untuned_groups(kernel: Kernel) -> str | None:
-    """A sentence that counts the groups of a kernel that lack a usable record; None if none does."""
-    groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_AS_FALLBACK)]
+def _under(
+    program: Partition,
+    x: object,
+    sources: Mapping[str, Scheduled],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+    profiled: bool = False,
+) -> CompiledProgram:
+    def plan(module: ModuleOp, team: Team) -> BuildPlan:
+        return program.plan(sources, module)
+
+    words = ("sources", program.laws, sorted(sources.items()))
+    return kernels.compile_by_team(x, plan, words, threads, policy, constants=constants, profiled=profiled)
+
+
+def untuned_groups(groups: Sequence[GroupFacts]) -> str | None:
+    """A sentence that counts the groups of a program that lack a usable record; None if none does."""
+    groups = [group for group in groups if group.verdict not in (RUN_ONCE, RUN_AS_FALLBACK)]
     default_groups = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
     refused = sum(UNUSED in group.verdict for group in default_groups)
     counts = {"without a record": len(default_groups) - refused, "with a record that is refused": refused}

@@ -1,4 +1,4 @@
-"""`cached_kernel`: a kernel from the cache, or one that is compiled and then cached."""
+"""`cached_program`: a program from the cache, or one that is compiled and then cached."""
 
 from __future__ import annotations
 
@@ -65,9 +65,34 @@ class _Program:
     linked: Linked
 
 
-def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel:
-    """The kernel of a request, from the cache, or by its recipe and then cached. The texts of a cached kernel are made
-    by the recipe when first requested. Raises what the recipe does, and InputError for constants that do not fit."""
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A compiled program that is not loaded.
+
+    arrays: of its constants, by name. texts: by level. start: of the build, on perf_counter. cached: whether its code
+    is from the cache. allocate: allocates the memory of the constants, by bytes.
+    """
+
+    linked: Linked
+    arrays: Mapping[str, Array]
+    texts: Texts
+    start: float
+    cached: bool = False
+    allocate: Allocate = arena
+
+    def load(self) -> Kernel:
+        """Load the code and fill the constants. Raises TargetError if no library here has a function that the program
+        calls, or if the system refuses tile registers."""
+        texts = self.texts
+        return load_linked(
+            self.linked, self.arrays, texts.main, self.start, self.cached, self.allocate, texts.preparation
+        )
+
+
+def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> CompiledProgram:
+    """The program of a request, from the cache, or by its recipe and then cached. The texts of a cached one are made by
+    the recipe when first requested. Raises what the recipe does, and InputError for constants that do not fit."""
+    start = request.settings.start
     with paused():
         words = _words(request) if entries.is_enabled() else ()
     cached = entries.get(_Program, words)
@@ -75,26 +100,15 @@ def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel
         constants = _known(cached.stated_constants, request.module)
         arrays = _arrays(request, cached.signature, constants)
         groups = tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
-        return _loaded(request, replace(cached.linked, groups=groups), arrays, _lazy_texts(cached, recipe), True)
+        linked = replace(cached.linked, groups=groups)
+        return CompiledProgram(linked, arrays, _lazy_texts(cached, recipe), start, cached=True)
     fresh = recipe()
     arrays = _arrays(request, fresh.signature, fresh.stated_constants)
     linked, texts = fresh.compiled(), fresh.texts()
     levels, elements = tuple(texts.main), _elements(fresh.stated_constants, request.module)
     program = _Program(fresh.signature, elements, levels, tuple(texts.preparation), linked)
     entries.put(program, words)
-    return _loaded(request, linked, arrays, texts, False, fresh.allocate)
-
-
-def _loaded(
-    request: BuildRequest,
-    linked: Linked,
-    arrays: Mapping[str, Array],
-    texts: Texts,
-    cached: bool,
-    allocate: Allocate = arena,
-) -> Kernel:
-    start = request.settings.start
-    return load_linked(linked, arrays, texts.main, start, cached, allocate, texts.preparation)
+    return CompiledProgram(linked, arrays, texts, start, allocate=fresh.allocate)
 
 
 def _words(request: BuildRequest) -> Sequence[object]:

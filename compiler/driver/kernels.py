@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.calls import callees, is_main
 from compiler.dialects.dense import constants_in
 from compiler.dialects.functions import find_function, functions
-from compiler.driver.caching import BuildRequest, cached_kernel
+from compiler.driver.caching import BuildRequest, CompiledProgram, cached_program
 from compiler.driver.nests import nest_recipe
 from compiler.driver.plan import BuildPlan, group_recipe
 from compiler.driver.recipe import Recipe
@@ -70,11 +70,18 @@ def build_as_written(
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
-        return build_planned(x, plan_as_written, (), threads, policy, name, constants)
+        return compile_as_written(x, threads, policy, name, constants).load()
     chosen.check(threads, constants)
     with paused():
         module = verified_module(x, policy, name)
     return chosen.make_kernel(*lower_for(chosen, module, name, policy), policy, arch)
+
+
+def compile_as_written(
+    x: object, threads: int | None, policy: str, name: str | None, constants: Mapping[str, object] | None
+) -> CompiledProgram:
+    """Compile a program for the CPU as `build_as_written` does, and do not load it."""
+    return compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
 
 
 def build_groups(
@@ -127,10 +134,14 @@ def build_planned(
     >>> strata.driver.build_planned(f, strata.driver.BuildPlan, words=(), threads=1)
     <Kernel f(A: float32[4], B: float32[4]), 1 output>
     """
-    return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants, profiled)
+
+    def by_team(module: ModuleOp, team: Team) -> BuildPlan:
+        return plan(module)
+
+    return compile_by_team(x, by_team, words, threads, policy, name, constants, profiled).load()
 
 
-def build_by_team(
+def compile_by_team(
     x: object,
     plan: Callable[[ModuleOp, Team], BuildPlan],
     words: Sequence[object],
@@ -139,9 +150,9 @@ def build_by_team(
     name: str | None = None,
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
-) -> Kernel:
+) -> CompiledProgram:
     """Compile the BuildPlan that `plan` makes of the verified module of `x` and of the team of processes that compiles
-    the program; the other arguments are those of `build_planned`."""
+    the program, and do not load it; the other arguments are those of `build_planned`."""
     start = perf_counter()
     with paused():
         module = verified_module(x, policy, name)
@@ -157,7 +168,7 @@ def build_by_team(
                 build_plan = plan(module, team)
             return replace(_recipe(request, build_plan, team), allocate=allocate)
 
-        return cached_kernel(request, recipe)
+        return cached_program(request, recipe)
 
 
 def plan_as_written(module: ModuleOp) -> BuildPlan:

@@ -131,6 +131,11 @@ _SAPPHIRE_RAPIDS = (
     *(f"avx512{part}" for part in ("bf16", "bitalg", "bw", "cd", "dq", "f", "fp16", "ifma", "vbmi", "vbmi2", "vl")),
     *("avx512vnni", "avx512vpopcntdq", "amx-bf16", "amx-int8", "amx-tile"),
 )
+_SKYLAKE = (*_LEVEL_3, "aes", "pclmul", "adx", *(f"avx512{part}" for part in ("bw", "cd", "dq", "f", "vl")))
+_ICELAKE = (
+    *(*_SKYLAKE, "gfni", "vaes", "vpclmulqdq"),
+    *(f"avx512{part}" for part in ("bitalg", "ifma", "vbmi", "vbmi2", "vnni", "vpopcntdq")),
+)
 
 
 def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
@@ -142,9 +147,18 @@ def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: i
 MACHINES = {
     row.name: row
     for row in (
+        _row("x86-64", "x86-64", (), 128, 16, 32, 256, 4096),
         _row("sse4", "x86-64-v2", _LEVEL_2, 128, 16, 32, 256, 4096),
         _row("avx2", "x86-64-v3", _LEVEL_3, 256, 16, 32, 256, 8192),
         _row("avx512-amx", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
+        _row("haswell", "haswell", _LEVEL_3, 256, 16, 32, 256, 8192),
+        _row("znver2", "znver2", (*_LEVEL_3, "sse4a", "aes", "pclmul"), 256, 16, 32, 512, 16384),
+        _row("znver3", "znver3", (*_LEVEL_3, "sse4a", "aes", "pclmul", "vaes", "vpclmulqdq"), 256, 16, 32, 512, 32768),
+        _row("skylake-avx512", "skylake-avx512", _SKYLAKE, 512, 32, 32, 1024, 22528),
+        _row("icelake-server", "icelake-server", _ICELAKE, 512, 32, 48, 1280, 32768),
+        _row("sapphirerapids", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
+        _row("znver4", "znver4", (*_ICELAKE, "avx512bf16", "sse4a"), 512, 32, 32, 1024, 32768),
+        _row("znver5", "znver5", (*_ICELAKE, "avx512bf16", "avxvnni", "sse4a"), 512, 32, 48, 1024, 32768),
     )
 }
 """Map each name that STRATA_MACHINE can have, besides `host`, to its machine."""

@@ -71,7 +71,7 @@ def test_a_named_machine_has_its_row_and_the_cores_of_this_one(name: str, believ
 
 
 def test_an_unknown_machine_is_refused_with_the_list(believe: Believe, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "STRATA_MACHINE is 'avx3', but there are only host, sse4, avx2, avx512-amx"
+    words = f"STRATA_MACHINE is 'avx3', but there are only host, {', '.join(MACHINES)}"
     with pytest.raises(TargetError, match=re.escape(words)):
         believe("avx3")
     assert main(["run", str(ROOT / "examples/mm_exp_mm.mlir")]) == 1

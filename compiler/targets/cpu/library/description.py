@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from compiler.dialects.numbers import dtype_of
 from compiler.graph.main import size
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.support.errors import InputError, TargetError
-from compiler.targets.arguments import Argument
+from compiler.targets.arguments import Argument, Array
 from compiler.targets.cpu.compile import ObjectCode
 from compiler.targets.cpu.kernel import Interface
 from compiler.targets.cpu.linked import Linked
@@ -56,7 +56,8 @@ class Version:
     objects: its machine code. tiles: whether it uses tile registers. run: what each call runs. preparations: the calls
     that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with its
     offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of the
-    preparations, whose workspace begins at `scratch_workspace`.
+    preparations, whose workspace begins at `scratch_workspace`. prefix: of the symbols in the library, which those of
+    the objects lack.
     """
 
     machine: Machine
@@ -69,6 +70,7 @@ class Version:
     constant_bytes: int
     scratch_bytes: int
     scratch_workspace: int
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,14 +133,55 @@ def identifier(text: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
+Arguments = tuple[Argument, ...]
+
+
+def combined_weights(
+    programs: Sequence[tuple[Linked, Mapping[str, Array]]],
+) -> tuple[dict[str, Array], list[Linked]]:
+    """The weights of versions of a program by name, equal ones once, and the versions with these names.
+
+    A weight that differs between versions, as laws compute it for a machine, has the version's processor in its name.
+    """
+    combined, renamed = dict[str, Array](), list[Linked]()
+    for linked, arrays in programs:
+        names = dict[str, str]()
+        for name in weights_of(linked):
+            known = combined.get(name)
+            is_other = known is not None and not _equal(known, arrays[name])
+            names[name] = f"{name} for {linked.machine.cpu}" if is_other else name
+            combined[names[name]] = arrays[name]
+        renamed.append(_with_names(linked, names))
+    return {name: combined[name] for name in sorted(combined)}, renamed
+
+
+def _equal(left: Array, right: Array) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
+def _with_names(linked: Linked, names: Mapping[str, str]) -> Linked:
+    """A program with other names of its weights."""
+    block = linked.block
+    slots = tuple(
+        replace(slot, buffer=replace(slot.buffer, name=names.get(slot.buffer.name, slot.buffer.name)))
+        for slot in block.constants
+    )
+    preparations = tuple(replace(p, inputs=tuple(names.get(n, n) for n in p.inputs)) for p in block.preparations)
+    return replace(linked, block=replace(block, constants=slots, preparations=preparations))
+
+
 def describe(name: str, programs: Sequence[Linked]) -> Description:
     """Describe a library named `name` of programs that are one program compiled for several machines. Raises
-    TargetError if they differ in arguments or weights."""
+    TargetError if they differ in their inputs or outputs."""
     interfaces = [_interface(linked) for linked in programs]
     if any(other != interfaces[0] for other in interfaces[1:]):
-        raise TargetError(f"the versions of {name} differ in their arguments or weights")
-    inputs, outputs, weights = interfaces[0]
+        raise TargetError(f"the versions of {name} differ in their arguments")
+    inputs, outputs = interfaces[0]
+    by_name = {name: argument for linked in programs for name, argument in weights_of(linked).items()}
+    weights = tuple(by_name[name] for name in sorted(by_name))
     versions = tuple(_version(linked, weights) for linked in programs)
+    if len(versions) > 1:
+        versions = tuple(_apart(version, number) for number, version in enumerate(versions))
     first = programs[0]
     threads = first.threads if any(linked.interface.threads is not None for linked in programs) else None
     program = first.interface
@@ -147,16 +190,24 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
     )
 
 
-Arguments = tuple[Argument, ...]
+def _apart(version: Version, number: int) -> Version:
+    """A version whose symbols begin with its number, so that those of several versions differ."""
+
+    def renamed(call: Call) -> Call:
+        return replace(call, symbol=f"v{number}.{call.symbol}")
+
+    return replace(
+        version, run=renamed(version.run), preparations=tuple(map(renamed, version.preparations)), prefix=f"v{number}."
+    )
 
 
-def _interface(linked: Linked) -> tuple[Arguments, Arguments, Arguments]:
-    """The inputs, the outputs and the weights of a program, weights sorted by name."""
+def _interface(linked: Linked) -> tuple[Arguments, Arguments]:
+    """The inputs and the outputs of a program."""
     arguments = [a for n, a in enumerate(linked.interface.arguments) if n not in dict(linked.fixed)]
     count = len(arguments) - linked.interface.outputs
     inputs = [a for a in arguments[:count] if linked.interface.outputs or a.by_value]
     outputs = [a for a in arguments if a not in inputs]
-    return tuple(inputs), tuple(outputs), tuple(weights_of(linked).values())
+    return tuple(inputs), tuple(outputs)
 
 
 def weights_of(linked: Linked) -> dict[str, Argument]:

@@ -14,7 +14,7 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write, write_errors
 from compiler.targets.arguments import Array
 from compiler.targets.compilers import binary_tool, run, run_compiler
-from compiler.targets.cpu.library.description import Description
+from compiler.targets.cpu.library.description import Description, Version, identifier
 from compiler.targets.cpu.library.header import cpp_header, header
 from compiler.targets.cpu.library.source import Stored, checksum, source, weights_label
 from compiler.targets.cpu.library.weights import chunks, layout
@@ -34,6 +34,13 @@ class Weights:
     arrays: Mapping[str, Array]
     is_filled: bool
     way: str
+
+
+def library_name(file: Path, name: str | None) -> str:
+    """The prefix of a library's functions: the stated one, else by its file's name without `lib` and suffix. Raises
+    InputError for a name without a letter or digit of ASCII."""
+    default = file.name.partition(".")[0].removeprefix("lib") if file.suffix else file.name
+    return identifier(default if name is None else name)
 
 
 def export_program(description: Description, weights: Weights, path: Path) -> list[Path]:
@@ -71,11 +78,30 @@ def _companions(d: Description, weights: Weights, work: Path) -> list[Path]:
     (work / f"{d.name}.hpp").write_text(cpp_header(d))
     (work / f"{d.name}.c").write_text(source(d, stored))
     for number, version in enumerate(d.versions):
-        for position, code in enumerate(version.objects):
-            (work / f"native{number}.{position}.o").write_bytes(code.code)
+        _write_objects(version, number, work)
     run_compiler([*_C_FLAGS, f"{d.name}.c", "-o", "interface.o"], work)
     names = [f"{d.name}.h", f"{d.name}.hpp", *([f"{d.name}.safetensors"] if has_file else [])]
     return [work / name for name in names]
+
+
+def _write_objects(version: Version, number: int, work: Path) -> None:
+    """Write the object files of a version into a folder, with the version's prefix in front of their symbols. Raises
+    TargetError if they need one and there is no objcopy."""
+    paths = [work / f"native{number}.{position}.o" for position in range(len(version.objects))]
+    for path, code in zip(paths, version.objects, strict=True):
+        path.write_bytes(code.code)
+    if version.prefix:
+        symbols = {name for code in version.objects for name in code.defined}
+        options = [f"--redefine-sym={name}={version.prefix}{name}" for name in sorted(symbols)]
+        for path in paths:
+            run([_binary_tool("objcopy", "a library of several versions"), *options, path.name], work)
+
+
+def _binary_tool(name: str, subject: str) -> str:
+    tool = binary_tool(name)
+    if tool is None:
+        raise TargetError(f"{subject} is made by {name} of binutils, which is not on the PATH")
+    return tool
 
 
 def _store(d: Description, weights: Weights, work: Path) -> Stored:
@@ -99,19 +125,14 @@ def _library(d: Description, work: Path, suffix: str, name: str) -> Path:
         run_compiler([*options, "-o", name, *objects, *_libraries(d)], work)
         return work / name
     run_compiler(["-r", "-nostdlib", "-o", "whole.o", *objects], work)
-    tool = binary_tool("objcopy")
-    if tool is None:
-        raise TargetError(f"a library '{suffix}' is made by objcopy of binutils, which is not on the PATH")
+    tool = _binary_tool("objcopy", f"a library '{suffix}'")
     run([tool, "--wildcard", f"--keep-global-symbol={d.name}_*", "whole.o"], work)
     if suffix == ".o":
         (work / "whole.o").rename(work / name)
         return work / name
-    archiver = binary_tool("ar")
-    if archiver is None:
-        raise TargetError("a static library is made by ar of binutils, which is not on the PATH")
     (work / "archive").mkdir()
     (work / "whole.o").rename(work / "archive" / f"{d.name}.o")
-    run([archiver, "rcsD", name, f"archive/{d.name}.o"], work)
+    run([_binary_tool("ar", "a static library"), "rcsD", name, f"archive/{d.name}.o"], work)
     return work / name
 
 

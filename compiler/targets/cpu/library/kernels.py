@@ -8,8 +8,8 @@ from pathlib import Path
 from compiler.support.errors import TargetError
 from compiler.support.files import to_path
 from compiler.targets.cpu.kernel import Kernel
-from compiler.targets.cpu.library.description import describe, identifier
-from compiler.targets.cpu.library.export import Weights, export_program
+from compiler.targets.cpu.library.description import describe
+from compiler.targets.cpu.library.export import Weights, export_program, library_name
 
 
 def export_kernel(kernel: Kernel, path: str | os.PathLike[str], weights: str, name: str | None) -> list[Path]:
@@ -17,7 +17,6 @@ def export_kernel(kernel: Kernel, path: str | os.PathLike[str], weights: str, na
     if kernel.program is None:
         raise TargetError(f"{kernel.name}: {kernel._refusal}")
     file = to_path(path)
-    default = file.name.partition(".")[0].removeprefix("lib") if file.suffix else file.name
-    description = describe(identifier(default if name is None else name), [kernel.program.linked])
+    description = describe(library_name(file, name), [kernel.program.linked])
     arrays = {f"constants for {kernel.program.linked.machine.cpu}": kernel.program.block}
     return export_program(description, Weights(arrays if description.weights else {}, True, weights), file)

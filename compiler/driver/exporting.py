@@ -1,0 +1,54 @@
+"""`export`: a program as a library, with a version for each of several processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from compiler.driver.building import compile_program
+from compiler.support.errors import InputError
+from compiler.support.files import to_path
+from compiler.targets.cpu.library.description import combined_weights, describe
+from compiler.targets.cpu.library.export import Weights, export_program, library_name
+from compiler.types.selection import NATIVE, compiling_for, machine_for
+
+
+def export(
+    x: object,
+    path: str | os.PathLike[str],
+    weights: str = "library",
+    cpus: Sequence[str] = (NATIVE,),
+    features: str = "",
+    library: str | None = None,
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+    schedule: object = None,
+    error: float | None = None,
+) -> list[Path]:
+    """Compile a program, and write it as a library for callers without Python, with headers in C and C++.
+
+    path: `libNAME.so`, `.a` or `.o`, `.h` for the header alone, or a folder for all of these and the C text. weights:
+    where the weights are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has them).
+    cpus: the processors, best first; the library chooses at run time. They are LLVM's names of `MACHINES`, or `native`;
+    `features` adds and removes features of each. library: the prefix of the functions, by default the file's name. The
+    other arguments are those of `build`. Nothing is run here, so that programs for other processors can be exported.
+    Returns the paths of the files. Raises what `build` does, InputError for a wrong path or word, and TargetError for
+    an unknown processor and without a C compiler.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("double", [A], te.nn.add(A, A, name="B"))
+    >>> [path.name for path in export(f, "libdouble.so", cpus=("haswell", "x86-64"), threads=1)]
+    ['double.h', 'double.hpp', 'libdouble.so']
+    """
+    if isinstance(cpus, str) or not cpus or len(set(cpus)) != len(cpus):
+        raise InputError(f"cpus is {cpus!r}, expected distinct names of processors")
+    file, programs = to_path(path), []
+    for machine in [machine_for(cpu, features) for cpu in cpus]:
+        with compiling_for(machine):
+            programs.append(compile_program(x, threads, policy, name, constants, schedule, error))
+    arrays, renamed = combined_weights([(program.linked, program.arrays) for program in programs])
+    description = describe(library_name(file, library), renamed)
+    return export_program(description, Weights(arrays, False, weights), file)

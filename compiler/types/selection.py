@@ -1,0 +1,62 @@
+"""`machine_for`: a machine by the name of its processor; `compiling_for`: compile for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from compiler.support.errors import TargetError
+from compiler.types.machines import MACHINES, VARIABLE, Machine, host, machine_facts
+
+NATIVE = "native"
+"""The name of the machine that `host` returns."""
+
+
+def machine_for(cpu: str, features: str = "") -> Machine:
+    """A machine by the name of its processor in MACHINES, or `native`, with further features or without some.
+
+    `features` are LLVM's names as "+avx512vnni,-avx512bf16". The machine has the cores of this one. Raises TargetError
+    for an unknown name and for features of another form.
+    """
+    if cpu != NATIVE and cpu not in MACHINES:
+        raise TargetError(f"there is no processor '{cpu}' (there are {NATIVE}, {', '.join(MACHINES)})")
+    here = host()
+    row = here if cpu == NATIVE else replace(MACHINES[cpu], name=f"{here.name} as {cpu}", cores=here.cores)
+    return _with_features(row, features) if features else row
+
+
+def _with_features(machine: Machine, features: str) -> Machine:
+    words = [word.strip() for word in features.split(",")]
+    wrong = next((word for word in words if not re.fullmatch(r"[+-][a-z0-9][a-z0-9.-]*", word)), None)
+    if wrong is not None:
+        raise TargetError(f"'{wrong}' is not a feature with a sign, as in +avx512vnni,-avx512bf16")
+    present = machine.present | {word[1:] for word in words if word[0] == "+"}
+    names = sorted(present - {word[1:] for word in words if word[0] == "-"})
+    bits = 512 if "avx512f" in names else 256 if "avx2" in names else 128
+    return replace(
+        machine,
+        name=f"{machine.name} {','.join(words)}",
+        features=",".join(f"+{name}" for name in names),
+        vector_bits=min(bits, machine.vector_bits),
+        registers=32 if bits == 512 else 16,
+    )
+
+
+@contextmanager
+def compiling_for(machine: Machine) -> Iterator[None]:
+    """Compile for a machine in a context, in this process and in those that it starts: set STRATA_MACHINE."""
+    if machine == host():
+        yield
+        return
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = machine_facts(machine)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
