@@ -19,7 +19,7 @@ from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import make_kernel as kernel_of
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
-from tests.unit.targets.test_simt import KERNEL, LINE
+from tests.unit.targets.test_simt import LINE, one_kernel
 
 RANDOM = np.random.default_rng(0)
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
@@ -257,7 +257,7 @@ CARRIED = """
 @needs_gxx
 def test_values_that_loops_hand_on_change_together(tmp_path: Path) -> None:
     """Each of Fibonacci's numbers is made of the two before."""
-    module = parse(KERNEL.replace("BODY", CARRIED).replace("BLOCKS", "c1"))
+    module = parse(one_kernel(CARRIED))
     function = find_function(module, "f")
     line = np.dtype(np.float32)
     actual = kernel_of(module, function, [Argument(name, (64,), line) for name in "AB"])

@@ -21,7 +21,7 @@ from compiler.targets.cuda.kernel import make_kernel as kernel_of
 from compiler.types.elements import DTYPES, INDICES
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
-from tests.unit.targets.test_simt import KERNEL
+from tests.unit.targets.test_simt import one_kernel
 
 Array = np.ndarray[Any, Any]
 ROWS, COLUMNS = 65_536, 40_000
@@ -136,7 +136,7 @@ OVERWRITTEN = """
 @needs_gxx
 def test_an_index_from_memory_is_what_it_was(tmp_path: Path) -> None:
     """Also after something else is written there."""
-    module = parse(KERNEL.replace("BODY", OVERWRITTEN).replace("BLOCKS", "c1").replace("f32", "i64"))
+    module = parse(one_kernel(OVERWRITTEN).replace("f32", "i64"))
     long = np.dtype(np.int64)
     kernel = kernel_of(module, find_function(module, "f"), [Argument(name, (64,), long) for name in "AB"])
     numbers = np.arange(64, dtype=long) * (1 << 40)

@@ -142,9 +142,9 @@ KERNEL = """
 builtin.module attributes {gpu.container_module} {
   func.func @f(%A: memref<64xf32>, %B: memref<64xf32>) attributes {outputs = 1 : i64} {
     %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %c32 = arith.constant 32 : index
-    "gpu.launch_func"(%BLOCKS, %c1, %c1, %c32, %c1, %c1, %A, %B) <{kernel = @k::@f, operandSegmentSizes =
+    %blocks = arith.constant BLOCKS : index
+    %threads = arith.constant THREADS : index
+    "gpu.launch_func"(%blocks, %c1, %c1, %threads, %c1, %c1, %A, %B) <{kernel = @k::@f, operandSegmentSizes =
       array<i32: 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 0>}> : (index, index, index, index, index, index, memref<64xf32>,
       memref<64xf32>) -> ()
     func.return
@@ -166,15 +166,20 @@ builtin.module attributes {gpu.container_module} {
 LINE = np.arange(64, dtype=np.float32)
 
 
-def small(body: str, blocks: str = "c1") -> CheckResult:
+def one_kernel(body: str, blocks: int = 1, threads: int = 32) -> str:
+    """A program of one kernel, from A to B, whose body has its thread %t, block %b, and %c2, %c4 and %c32."""
+    return KERNEL.replace("BODY", body).replace("BLOCKS", str(blocks)).replace("THREADS", str(threads))
+
+
+def small(body: str, blocks: int = 1) -> CheckResult:
     """A kernel of 32 threads with that body, on a line of 64 numbers."""
-    return run(parse(KERNEL.replace("BODY", body).replace("BLOCKS", blocks)), [LINE])
+    return run(parse(one_kernel(body, blocks)), [LINE])
 
 
 def test_blocks_that_write_one_element_race_whatever_is_between() -> None:
     body = "%v = memref.load %A[%t] : memref<64xf32>  memref.store %v, %B[%t] : memref<64xf32>"
     assert small(body).is_correct
-    (fault, *_) = small(body, "c2").faults
+    (fault, *_) = small(body, 2).faults
     assert fault.kind == "race of two writes" and fault.blocks == (0, 1) and fault.memory == "B"
 
 
@@ -287,6 +292,6 @@ def test_vectors_of_constants_part_and_meet() -> None:
 
 
 def test_a_launch_of_no_kernel_is_refused() -> None:
-    text = KERNEL.replace("BODY", "").replace("BLOCKS", "c1").replace("@k::@f", "@k::@g")
+    text = one_kernel("").replace("@k::@f", "@k::@g")
     with pytest.raises(InputError, match="@k::@g is no kernel of the module"):
         run(parse(text), [LINE])

@@ -24,6 +24,7 @@ from compiler.targets.cuda.emit import emit
 from strata.passes import lower_to_kernels, parse
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import pairs, some
+from tests.unit.targets.test_simt import LINE, one_kernel
 from tests.upstream import assert_accepted, needs_mlir_opt
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
@@ -186,39 +187,25 @@ def test_what_one_thread_fetches_its_own_warp_waits_for() -> None:
 
 
 SHUFFLE = """
-builtin.module attributes {gpu.container_module} {
-  func.func @f(%A: memref<64xf32>, %B: memref<64xf32>) attributes {outputs = 1 : i64} {
-    %c1 = arith.constant 1 : index
-    %n = arith.constant THREADS : index
-    "gpu.launch_func"(%c1, %c1, %c1, %n, %c1, %c1, %A, %B) <{kernel = @k::@f, operandSegmentSizes =
-      array<i32: 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 0>}> : (index, index, index, index, index, index, memref<64xf32>,
-      memref<64xf32>) -> ()
-    func.return
-  }
-  "gpu.module"() <{sym_name = "k"}> ({
-    "gpu.func"() <{function_type = (memref<64xf32>, memref<64xf32>) -> (), kernel}> ({
-    ^bb0(%A: memref<64xf32>, %B: memref<64xf32>):
-      %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
       %most = arith.constant MOST : index
       %distance = arith.constant 2 : i32
       %width = arith.constant 32 : i32
       %few = arith.cmpi slt, %t, %most : index
       scf.if %few {
         %a = memref.load %A[%t] : memref<64xf32>
-        %b, %there = "gpu.shuffle"(%a, %distance, %width) <{mode = #gpu<shuffle_mode MODE>}>
+        %v, %there = "gpu.shuffle"(%a, %distance, %width) <{mode = #gpu<shuffle_mode MODE>}>
           : (f32, i32, i32) -> (f32, i1)
-        memref.store %b, %B[%t] : memref<64xf32>
+        memref.store %v, %B[%t] : memref<64xf32>
       }
-      "gpu.return"() : () -> ()
-    }) {sym_name = "f", gpu.kernel} : () -> ()
-  }) : () -> ()
-}
 """
 
 
+def shuffling(most: int, mode: str = "xor", threads: int = 64) -> str:
+    return one_kernel(SHUFFLE.replace("MOST", str(most)).replace("MODE", mode), threads=threads)
+
+
 def shuffled(most: int, mode: str = "xor", threads: int = 64) -> simt.CheckResult:
-    text = SHUFFLE.replace("MOST", str(most)).replace("MODE", mode).replace("THREADS", str(threads))
-    return simt.run(parse(text), [np.arange(64, dtype=np.float32)])
+    return simt.run(parse(shuffling(most, mode, threads)), [LINE])
 
 
 def test_a_torn_warp_is_reported() -> None:
@@ -230,9 +217,8 @@ def test_a_torn_warp_is_reported() -> None:
     assert fault.kind == "divergent warp" and fault.threads == (32, 40)
     with pytest.raises(InputError, match="no meaning here but with xor"):
         shuffled(64, "down")
-    text = SHUFFLE.replace("MOST", "64").replace("THREADS", "64")
     for mode in ("xor", "down"):
-        module = parse(text.replace("MODE", mode))
+        module = parse(shuffling(64, mode))
         if mode == "xor":
             assert "__shfl_xor_sync(0xffffffffu, A[t], 2)" in emit(module, find_function(module, None)).text
         else:
@@ -277,7 +263,7 @@ def test_kernels_of_one_program_may_have_different_shapes() -> None:
 
 
 def test_one_matrix_alone_has_no_spelling() -> None:
-    text = SHUFFLE.replace("MOST", "32").replace("MODE", "xor").replace("THREADS", "32")
+    text = shuffling(32, threads=32)
     load = """%S = memref.alloca() : memref<8x8xf16, 3>
       %m = "nvgpu.ldmatrix"(%S, %t, %t) <{numTiles = 1 : i32, transpose = false}>
         : (memref<8x8xf16, 3>, index, index) -> vector<1x2xf16>

@@ -22,7 +22,7 @@ from compiler.targets import simt
 from compiler.targets.simt.lanes import BlockSample, corners
 from strata.passes import lower_to_kernels, parse
 from tests.gpu_schedules import product, tiled
-from tests.unit.targets.test_simt import KERNEL, LINE
+from tests.unit.targets.test_simt import LINE, one_kernel
 
 SAMPLE = BlockSample(blocks=3, steps=1)
 SIDES = ("X", "Y", "Z")
@@ -225,7 +225,7 @@ DEPENDENT = """
 
 
 def test_writes_that_depend_on_values_are_left_open() -> None:
-    module = parse(KERNEL.replace("BODY", DEPENDENT).replace("BLOCKS", "c2"))
+    module = parse(one_kernel(DEPENDENT, blocks=2))
     checked = simt.run(module, [LINE], sample=BlockSample(1, 1), required={"B": np.ones(64, np.bool_)})
     assert checked.undecided == ["f"]
 
@@ -244,6 +244,6 @@ def test_loops_are_followed_where_a_store_depends_on_them() -> None:
     written = {"B": np.ones(64, np.bool_)}
     for limit, right in (("%l", True), ("%s", False)):
         text = "%l = arith.constant 64 : index  %s = arith.constant 63 : index" + body.replace("LIMIT", limit)
-        module = parse(KERNEL.replace("BODY", text).replace("BLOCKS", "c1"))
+        module = parse(one_kernel(text))
         checked = simt.run(module, [LINE], sample=BlockSample(1, 1), required=written)
         assert [fault.address for fault in checked.faults] == ([] if right else [(63,)])
