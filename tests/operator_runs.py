@@ -73,9 +73,13 @@ def sample(operator: Operator, dtype: str, number: int) -> Sample:
     parameters = operator.sample(random.Random(f"{operator.name} {number}"))
     function = operator.build(dtype, parameters)
     arrays = operator.inputs(function, number)
+    return Sample(parameters, function, arrays, references(operator, parameters, arrays), compiler.build(function))
+
+
+def references(operator: Operator, parameters: dict[str, Any], arrays: Sequence[Array]) -> list[Array]:
+    """The results by the operator's reference, of inputs in float64 or int64."""
     with np.errstate(all="ignore"):
-        reference = operator.reference(parameters, *map(widened, arrays))
-    return Sample(parameters, function, arrays, [np.asarray(r) for r in _tuple(reference)], compiler.build(function))
+        return [np.asarray(r) for r in _tuple(operator.reference(parameters, *map(widened, arrays)))]
 
 
 def rows(operator: Operator, count: int) -> list[Row]:
