@@ -14,7 +14,7 @@ from compiler.recipes.register_tile import Sizes, accumulate, register_tile, vec
 from compiler.recipes.rows import makes_result, shared_row
 from compiler.recipes.sizes import step_cycles, steps
 from compiler.recipes.steps import (
-    along,
+    by_axis,
     by_vectors,
     in_vectors,
     inside,
@@ -277,10 +277,10 @@ def _reduces(s: Schedule, block: Handle) -> bool:
 
 def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles) -> None:
     """Tile the first product in registers, with both operands packed; the rows of a group share a panel of keys."""
-    *_, m, n, d = range(len(node_of(s, block).axes))
+    *_, m, n, _ = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
     queries = other_operand(s, block, keys)
-    row, (key,), depth = (along(s, block, axis, group) for axis in (m, n, d))
+    row, (key,), depth = by_axis(s, block, group)[-3:]
     count, lanes = even(s.extent(key), tiles.nr, tiles.lanes), min(tiles.lanes, s.extent(key))
     sizes = {key: vectors_of(count, lanes), **{loop: [tiles.mr] for loop in row}}
     tile = register_tile(s, [key, *row], depth, [*row, key], sizes)
@@ -317,8 +317,9 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
     s.unroll(inside(s, block, rows)[-1])
     node = node_of(s, partial)
     reduced = next(n for n, axis in enumerate(node.axes) if axis.is_reduce)
-    lane = along(s, partial, node.spatial - 1, rows)
-    vectors = [loop for loop in along(s, partial, reduced, rows) if s.label(loop) not in map(s.label, lane)]
+    loops = by_axis(s, partial, rows)
+    lane = loops[node.spatial - 1]
+    vectors = [loop for loop in loops[reduced] if s.label(loop) not in map(s.label, lane)]
     columns = {s.label(loop) for loop in (*vectors, *lane)}
     row = [loop for loop in inside(s, partial, rows) if s.label(loop) not in columns]
     s.reorder(*vectors, *row, *lane)

@@ -165,24 +165,19 @@ def _pixels(block: Block) -> int:
 
 
 def _pointwise(draft: Draft, block: Block, epilogue: Handle | None, image: Access) -> Sequence[Handle]:
-    s, lanes = draft.schedule, min(draft.lanes(block.label), _pixels(block))
-    tiles, before = _pointwise_tiles(draft, block, lanes), draft.producer(image.buffer)
+    s, o, pixels = draft.schedule, block.axes[1].size, _pixels(block)
+    lanes, before = min(draft.lanes(block.label), pixels), draft.producer(image.buffer)
+    preferred, vectors = product_tile(draft.machine, o, pixels, lanes)
+    fitting = {r for v in range(1, 5) for r in rows_of(draft.machine, v) if r <= o}
+    rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [o], preferred, "rows")
+    counts = range(2, min(4, -(-pixels // lanes)) + 1)
+    tiles = PointwiseTiles(rows, draft.choose(counts or [1], vectors, "vectors"))
     along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
     together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
     scheduled = pointwise(s, s.get_block(block.label), epilogue, tiles, lanes, together)
     if before is not None and together and draft.is_temporary(before.label) and not is_costly(before):
-        s.inline(s.get_block(before.label))  # costly functions would be computed for idle lanes too
+        s.inline(s.get_block(before.label))  # a costly function would be computed for idle lanes too
     return [scheduled.images, scheduled.panels]
-
-
-def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
-    """Add the choices of a register tile for `pointwise`; the default is the tile of least estimated work."""
-    machine, pixels, o = draft.machine, _pixels(block), block.axes[1].size
-    preferred, vectors = product_tile(machine, o, pixels, lanes)
-    fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= o}
-    rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [o], preferred, "rows")
-    counts = range(2, min(4, -(-pixels // lanes)) + 1)
-    return PointwiseTiles(rows, draft.choose(list(counts) or [1], vectors, "vectors"))
 
 
 def _pointwise_by_filters(draft: Draft, block: Block, epilogue: Handle | None, constant: bool) -> Sequence[Handle]:

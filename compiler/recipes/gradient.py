@@ -13,7 +13,7 @@ from compiler.recipes.packing import even, pack_panels
 from compiler.recipes.register_tile import Sizes, accumulate, register_tile, vectors_of
 from compiler.recipes.sizes import step_cycles
 from compiler.recipes.steps import (
-    along,
+    by_axis,
     by_vectors,
     in_vectors,
     node_of,
@@ -168,7 +168,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     s.transform_layout(total, target_of(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
     s.compute_at(product, n1)
     s.transform_layout(product, target_of(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
-    tap_rows, taps, channels, h, w = (along(s, product, axis, n1) for axis in (3, 4, 2, 5, 6))
+    *_, channels, tap_rows, taps, h, w = by_axis(s, product, n1)
     tile = register_tile(s, [], [*h, *w], [*tap_rows, *taps, *channels], {channels[0]: vectors})
     pack = pack_panels(s, product, b, 2, size, n0, tiles.lanes)
     accumulate(s, product, tile)
@@ -221,7 +221,7 @@ def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int
 
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
     """Vectorize the copy `block` to E along output channels, with a transpose to contiguous taps in registers."""
-    o, c, r, q = (along(s, block, axis) for axis in range(4))
+    o, c, r, q = by_axis(s, block)
     if not o:  # one output channel: the loop over it is gone
         return
     panel, *lanes = by_vectors(s, o[0], tiles.lanes, count)

@@ -13,7 +13,7 @@ from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.recipes.elementwise import vectors_in_turn
 from compiler.recipes.register_tile import register_tile, result_column
 from compiler.recipes.sizes import evens
-from compiler.recipes.steps import along, at_most, in_vectors, nest, split_loops
+from compiler.recipes.steps import at_most, by_axis, in_vectors, nest, split_loops
 from compiler.recipes.thin import find_thin
 from compiler.schedule import Handle, Schedule, Size
 
@@ -157,7 +157,7 @@ def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
 def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
     block = s.get_block(label)
-    inner = along(s, block, axis)[-1]
+    inner = by_axis(s, block)[axis][-1]
     outer = [loop for loop in s.get_loops(block) if s.label(loop) != s.label(inner)]
     if outer:
         s.reorder(*outer, inner)

@@ -13,7 +13,7 @@ from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import elementwise, is_costly, is_long, streamed_ways, vectors_in_turn
 from compiler.recipes.reduction import row_reduction
-from compiler.recipes.steps import along, around, at_most, in_vectors, inside, node_of, refusal
+from compiler.recipes.steps import around, at_most, by_axis, in_vectors, inside, node_of, refusal
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
@@ -332,7 +332,7 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
     """Vectorize a block across rows, along the axis `column`; unroll some iterations of a reduction."""
-    loops, last = inside(s, block, row), along(s, block, column, row)[-1]
+    loops, last = inside(s, block, row), by_axis(s, block, row)[column][-1]
     outer = [loop for loop in loops if s.label(loop) != s.label(last)]
     if len(loops) > 1:
         s.reorder(*outer, last)

@@ -139,11 +139,6 @@ def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[H
     return [[handles[loop.label] for loop in loops if loop.number in numbers] for numbers in bindings]
 
 
-def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
-    """Return the loops around a block that bind its axis number `axis`, as `by_axis` does for all axes."""
-    return by_axis(s, block, at)[axis]
-
-
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
     """Vectorize the last of nested loops, and unroll the others."""
     for loop in loops[:-1]:

@@ -130,15 +130,9 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
 def add_by_fewer(s: Schedule, block: Handle) -> None:
     """Combine the partial results of a reduction by WARP threads, then by FEW threads, then by one."""
     for threads in (WARP, FEW):
-        _added_by(s, block, threads)
-
-
-def _added_by(s: Schedule, block: Handle, threads: int) -> None:
-    """Combine the partial results of a reduction by `threads` threads, if there are more results than threads."""
-    loop = s.get_loops(block)[-1]
-    if s.extent(loop) <= threads:
-        return
-    thread, _ = s.split(loop, [threads, None])
-    partial_sums = s.rfactor(block, thread)
-    s.set_scope(partial_sums, "shared")
-    s.bind(next(h for h in s.get_loops(partial_sums) if s.label(h) == s.label(thread)), "thread_x")
+        loop = s.get_loops(block)[-1]
+        if s.extent(loop) > threads:
+            thread, _ = s.split(loop, [threads, None])
+            partial_sums = s.rfactor(block, thread)
+            s.set_scope(partial_sums, "shared")
+            s.bind(next(h for h in s.get_loops(partial_sums) if s.label(h) == s.label(thread)), "thread_x")
