@@ -23,7 +23,8 @@ WINDOW = 32
 
 
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule by `transposed` of a block that reads and writes contiguously along different axes."""
+    """Yield the schedule by `transposed` of a block that reads and writes contiguously along different axes, unless the
+    remainder of one costs too much (`_frays`)."""
     block, lanes = draft.block(label), draft.lanes(label)
     axes = turned_axes(block, lanes)
     if axes is not None and not any(_frays(draft, block, axis, lanes) for axis in axes):
@@ -59,7 +60,8 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield a schedule that only reorders loops for a block whose innermost loop reads backwards, with a stride or, in
-    a copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers."""
+    a copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers. A
+    temporary that `vectors` inlines has none."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return
@@ -92,9 +94,9 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
       ->
         i.0 { j.0 { i.1 = 2 { j.1 = 2 { j.2 = 8 unrolled { i.2 = 8 vectorized { T[i, j] = A[j, i] } } } } } }
 
-    Blocks of two by two vectors cover whole cache lines of both sides. Requires a block without a reduction whose loops
-    bind an axis each: one has stride 1 in the target, another in every operand indexed by it, both at least a vector
-    long. Source: transposes of 8 x 8 in registers in oneDNN's reorders; transpose-scatters makes the shuffles.
+    Blocks of two by two vectors cover whole cache lines of both sides; remainders are separate nests. Requires a block
+    without a reduction whose loops bind an axis each: one has stride 1 in the target, another in every operand indexed
+    by it, both at least a vector long. Source: transposes of 8 x 8 in registers in oneDNN's reorders.
     """
     axes = turned_axes(node_of(s, block), lanes)
     if axes is None:

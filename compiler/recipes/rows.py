@@ -81,7 +81,8 @@ def _columns(draft: Draft, rows: Rows) -> int:
 
 def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether the blocks of `rows` are better scheduled separately: reads along a row are scattered, or only one
-    block runs along rows and reads them in pieces."""
+    block runs along rows and reads them in pieces. With `columns` rows in lanes: several blocks are `_torn`, or one is
+    not `_is_even`."""
     members = [draft.block(label) for label in rows.axes]
     inner = {block.label: set(range(len(block.axes))).difference(rows.axes[block.label]) for block in members}
     wide_blocks = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]
@@ -114,7 +115,7 @@ def _is_even(draft: Draft, rows: Rows) -> bool:
 
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether rows have at most 8 vectors, or columns at most 4 elements, and all data fit L3: separate blocks
-    then read each other's results from L3, and LLVM vectorizes across short rows."""
+    then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers in longer rows."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
@@ -273,7 +274,8 @@ def _is_shuffled(node: Block) -> bool:
 
 
 def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Order the loops of a reduction by the dimensions of the operand that depends on the most axes; return them."""
+    """Order the loops of a reduction by the dimensions of the operand that depends on the most axes; return them. Those
+    of other blocks keep their order."""
     node = node_of(s, block)
     if not node.combiners or len(loops) < 2:
         return loops

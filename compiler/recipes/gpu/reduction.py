@@ -51,7 +51,8 @@ class Extents:
 
 
 def _neighbours(block: Block) -> set[int]:
-    """Return the axes, of extent above 1, in the last index of the operand that depends on the most axes."""
+    """Return the axes, of extent above 1, in the last index of the operand that depends on the most axes; none without
+    operands."""
     moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     reads = [access for access in block.reads if access.index]
     if not reads:
@@ -183,7 +184,8 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
 
 def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Handle]) -> None:
     """Reduce over the short loops `along`, each bound to a dimension of the threads of a block: fused loops would be
-    hard for isl. Partial sums are combined along one dimension after another, the outermost first."""
+    hard for isl. Partial sums are combined along one dimension after another, the outermost first. At most WARP
+    iterations in all stay as they are."""
     if prod(map(s.extent, along)) <= WARP:
         return
     tile, rounds = _thread_tile(s, along)

@@ -78,8 +78,8 @@ def _preferred_tiles(draft: Draft, extents: Sequence[int]) -> list[tuple[int, in
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
-    """Add the choices of virtual threads, threads and elements of a thread along a loop: all splits without remainder;
-    for an extent with large prime factors, powers of two with padding."""
+    """Return the choices of virtual threads, threads and elements of a thread along a loop: splits without remainder;
+    for an extent with prime factors above 7, one virtual thread and powers of two, with padding."""
     s = draft.schedule
     extent = s.extent(loop)
     if extent == 1:

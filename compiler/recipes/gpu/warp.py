@@ -30,7 +30,7 @@ MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in
-    shared memory, fetched a round ahead or not, and the epilogue on finished tiles.
+    shared memory, fetched a round ahead or not, and the epilogue on finished tiles. Extents are multiples of MMA tiles.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """
