@@ -1,4 +1,4 @@
-"""Former import paths: up to 0.1 `strata.X.Y` was the module `compiler.X.Y` for every X. They warn, and go in 0.2."""
+"""Former import paths: up to 0.1 `strata.X.Y` was the module `compiler.X.Y`. Their use warns; 0.2 removes them."""
 
 from __future__ import annotations
 

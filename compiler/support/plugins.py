@@ -396,7 +396,7 @@ def load_file(path: str) -> None:
 
 
 def source_of(module: ModuleType) -> str:
-    """The source text of a module; for a plugin loaded from a file, the text at that time."""
+    """The source text of a module; for a plugin loaded from a file, the text that was loaded."""
     text = _sources.get(module.__name__)
     return inspect.getsource(module) if text is None else text
 

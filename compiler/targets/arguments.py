@@ -1,4 +1,4 @@
-"""The arguments of a kernel, and the checks of a caller's arrays, each with its refusal."""
+"""The arguments of a kernel, and the checks of a caller's arrays; `kernel` is the kernel's name in refusals."""
 
 from __future__ import annotations
 

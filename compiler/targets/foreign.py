@@ -1,6 +1,6 @@
 """Convert between arrays of other packages and numpy arrays on the same memory: torch's, and any with `__dlpack__`.
 
-This module never imports torch: a caller with a tensor has imported it.
+This module never imports torch: a caller with a tensor has imported it. `label` names a value in refusals.
 """
 
 from __future__ import annotations

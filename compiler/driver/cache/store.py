@@ -147,8 +147,8 @@ class Store:
 
 
 def _checked(folder: int, name: str, key: bytes) -> bytes | None:
-    """The payload of a file, which is marked as most recently used; None if it is no valid entry of the digest `key`.
-    Raises OSError if there is no such file."""
+    """The payload of the file `name`, which is marked as most recently used; None if the file is no valid entry of the
+    digest `key`. Raises OSError if there is no such file."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         content = _read(file) if _is_ours(os.fstat(file)) else b""

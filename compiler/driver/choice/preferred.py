@@ -81,8 +81,8 @@ def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[in
 
 
 def candidate_positions(sketch: Sketch) -> NDArray[np.int64]:
-    """Rows of decisions (n, choices), n at most CANDIDATES: the recorded ones first, those that differ from them in one
-    choice, and random ones of a fixed seed."""
+    """Rows of decisions (n, choices), n at most CANDIDATES: first the recorded decisions, then rows that differ from
+    these in one choice, then random rows of a fixed seed; no row twice."""
     rows = [sketch.recorded_positions]
     for choice, size in enumerate(sketch.sizes):
         around = [n for n in range(size) if n != sketch.recorded_positions[choice]]

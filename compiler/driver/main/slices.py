@@ -92,7 +92,8 @@ class _Slices:
         return name in self._temporaries and name not in self._places
 
     def _place(self, number: int, within: _Place, pieces: Sequence[tuple[str, int]]) -> None:
-        """Make parts slices at offsets, in bytes, from the place `within`; parts that cannot be slices are copied."""
+        """Make the parts `pieces`, names with offsets in bytes, slices at their offsets from the place `within`; parts
+        that cannot be slices are copied there before step `number`."""
         for name, offset in pieces:
             slot = (within[0], within[1] + offset)
             if self._is_free(name):
@@ -102,8 +103,8 @@ class _Slices:
                 self._copies.setdefault(name, []).append(slot)
 
     def _within(self, target: str, pieces: Sequence[tuple[str, int]]) -> _Place | None:
-        """The place in another buffer where all parts already have the offsets of this concatenation; None without one.
-        Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128)."""
+        """The place in another buffer where all parts `pieces` already have the offsets of the concatenation `target`;
+        None without one. Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128)."""
         first, start = pieces[0]
         for joined, offset in self._all_places(first) if self._is_free(target) else ():
             begin = offset - start

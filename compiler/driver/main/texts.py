@@ -23,7 +23,8 @@ MOST_BYTES = 1 << 20
 
 
 def program_texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Callable[[], str]]:
-    """The texts of a program by level; those below te are functions that make them."""
+    """The texts of a program by level, main followed by the units of `jobs`; those below te are functions that make
+    the texts."""
     return {
         "te": te,
         "loop": partial(_loop, main, jobs),

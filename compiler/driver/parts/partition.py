@@ -160,8 +160,8 @@ class Partition:
         return hash_of(" ".join(parts[call.callee].key.program for call in calls))
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
-        """The plan of the program's module under schedules; `sources` are these by the names of parts, and missing ones
-        are as written. Raises ScheduleError for a script that does not apply."""
+        """The plan of the program's module under the schedules `sources`, by the names of parts; missing ones are as
+        written. Raises ScheduleError for a script that does not apply."""
         if self.grouped is not None:
             return BuildPlan(self.grouped.module, sources, self.grouped.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
@@ -355,7 +355,8 @@ def alternatives(
 
 
 def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: Sequence[Law]) -> Alternatives:
-    """The partitions of a program in the form that the laws `laws` of whole programs prefer."""
+    """The partitions of a program in the form that the laws `laws` of whole programs prefer, with the forms of its
+    groups that the laws of groups offer."""
     grouped = grouped_program(x, constants, conditions=conditions, laws=laws)
     written = cache(lambda: _alone(x, constants, True) if grouped is None else Partition(grouped))
     called = grouped or grouped_program(x, constants, single=True)

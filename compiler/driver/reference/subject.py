@@ -32,7 +32,7 @@ class Subject:
     threads: of parallel loops; the runner gets as many cores.
     seed: of the random inputs.
     target, arch: "cpu" for the host, or a GPU target and its architecture.
-    timing: the place of the operands of timed calls, see `compiler.database.outcome`.
+    timing: the place of the operands of timed calls: `warm` in the caches, or `network` in memory.
     """
 
     text: str

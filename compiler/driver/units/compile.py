@@ -35,8 +35,8 @@ UNIT = "unit"
 
 @dataclass(frozen=True)
 class CompileJob:
-    """A unit to compile: its key, the name of its function in the program, and its scheduled loops; if these are None,
-    the key's script is applied to the key's text."""
+    """A unit to compile: its key, the name of its function in the program, and its scheduled loops; without loops, the
+    key's script is applied to the key's text."""
 
     key: UnitKey
     name: str
@@ -145,9 +145,9 @@ def _lowered_unit(
     shared: tuple[tuple[int, int], ...],
     start: float,
 ) -> LoweredUnit:
-    """Lower the scheduled loops of a function, whose arguments as written have these names, to LLVM IR. symbol: of its
-    machine code; None for its name. shared: pairs of positions of an input and an output that are one array. start: of
-    its compilation, on perf_counter."""
+    """Lower the scheduled loops of a function to LLVM IR. names: of its arguments as written. symbol: of its machine
+    code; None for the function's name. shared: pairs of positions of an input and an output that are one array. start:
+    of its compilation, on perf_counter."""
     codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.functions()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
@@ -166,8 +166,8 @@ def _sharing(
     parts: SplitProgram, names: Sequence[str], candidates: Sequence[tuple[int, int]]
 ) -> tuple[SplitProgram, tuple[tuple[int, int], ...]]:
     """Let the function of each call write outputs into inputs, for those candidate pairs of positions for which the
-    loops allow it. Return the new parts and these pairs. Candidates (0, 0), (1, 0): if input 0 can be overwritten,
-    output 0 is taken, so only (0, 0) is shared."""
+    loops allow it. Return the new parts and the accepted pairs, in order. Candidates (0, 0), (1, 0): if input 0 can be
+    overwritten, output 0 is taken, so only (0, 0) is shared."""
     program, shared = parts.main, list[tuple[int, int]]()
     first = len(names) - program.outputs
     for source, target in candidates:

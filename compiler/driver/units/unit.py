@@ -20,7 +20,7 @@ class BuildSettings:
 
     policy: of floating point. threads: of parallel loops. start: of the build, on perf_counter. in_place: whether a
     group may overwrite an input that is not read afterwards with its result. slices: whether groups write the parts of
-    concatenations into their slices. profiled: whether main adds up the ticks of each call, see `emit_profiled`.
+    concatenations into their slices. profiled: whether main adds up the ticks of each call of a group.
     """
 
     policy: str

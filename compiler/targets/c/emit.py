@@ -67,7 +67,8 @@ def _head(name: str, parameters: Sequence[str]) -> str:
 def _constants(
     language: C, module: ModuleOp, function: FuncOp
 ) -> Iterator[tuple[str | int, str, DenseAttr, MemRefType]]:
-    """Yield the constants of a program: key (name of a global or position of an argument), name, elements and type."""
+    """Yield the constants of a program: key (name of a global or position of an argument), name, elements and type.
+    Raises LoweringError for a global without a value, and for any other op beside the function."""
     for op in module.ops:
         if isinstance(op, GlobalOp):
             if op.constant is None or not isinstance(op.initial_value, DenseAttr):

@@ -57,7 +57,8 @@ class C(Language):
         return row.name if row is not None else "i64"
 
     def spelled(self, type_: Attribute) -> str:
-        """Spell a scalar type, or a vector type, whose definition is added to the text."""
+        """Spell a scalar type, or a vector type, whose definition is added to the text. Raises LoweringError for a type
+        that C lacks."""
         if isinstance(type_, VectorType):
             if len(type_.get_shape()) != 1 or type_.get_num_scalable_dims():
                 raise self.lacks(f"the type {type_}")
@@ -106,7 +107,7 @@ class C(Language):
         return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:
-        """Spell a float literal; for bf16 its bits."""
+        """Spell a float literal, with a cast unless it is float or double; for bf16 its bits, in hexadecimal digits."""
         if isinstance(type_, BFloat16Type):
             self.spelled(type_)
             return f"0x{struct.unpack('>H', struct.pack('>f', number)[:2])[0]:04x}"

@@ -233,7 +233,7 @@ class VectorStatements(SourceWriter):
         self.declared(op.result, f"{{{', '.join(code)}}}")
 
     def _reduction(self, op: vector.ReductionOp) -> None:
-        """Combine the lanes in order, after the accumulator if there is one."""
+        """Combine the lanes in order, after the accumulator if there is one. Raises LoweringError for f16 and bf16."""
         kind, type_ = op.kind.data.value, op.dest.type
         if isinstance(type_, NARROW_FLOATS) or kind not in _REDUCTIONS:
             raise self.language.lacks(f"a vector.reduction <{kind}> of {op.vector.type}")
@@ -263,7 +263,7 @@ class VectorStatements(SourceWriter):
     # --- arithmetic ---------------------------------------------------------------------------------------------------
 
     def _arithmetic_op(self, op: Operation) -> None:
-        """Write an operator on vectors, or any other operation lane by lane."""
+        """Write an operator on vectors, or another op lane by lane. Raises LoweringError for an op that C lacks."""
         if not op.results or not isinstance(op.results[0].type, VectorType) or op.regions:
             raise self.language.lacks(f"'{op.name}' on vectors")
         if _has_operator(op):

@@ -236,7 +236,8 @@ class CWriter(VectorStatements):
     # --- parallel loops -----------------------------------------------------------------------------------------------
 
     def _parallel(self, op: scf.ParallelOp) -> None:
-        """Write a parallel nest with OpenMP pragmas: across threads, and as SIMD if its body is plain."""
+        """Write a parallel nest with OpenMP pragmas: across threads, and its innermost loop as SIMD if the body is
+        plain. Raises LoweringError for a nest that reduces."""
         if op.initVals:
             raise self.language.lacks("an scf.parallel that reduces")
         indices = op.body.block.args

@@ -38,7 +38,7 @@ def is_number(expression: CExpr) -> bool:
 
 
 def infix(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
-    """Join two expressions by a left-associative operator."""
+    """Join two expressions by a left-associative operator `sign` of a precedence, with the parentheses needed."""
     return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
 
 

@@ -162,7 +162,8 @@ class IntegerOperands:
 
 
 def _integer_op(op: Operation, texts: Texts, numbers: IntegerOperands, language: Language) -> CExpr:
-    """Write an op on integers with results wrapped to their width; index arithmetic never overflows."""
+    """Write an op on integers with results wrapped to their width; index arithmetic never overflows. Raises
+    LoweringError for an op that the language lacks."""
     kind, integer, is_index = type(op), numbers.spelling, numbers.are_indices
     if kind in _WRAPPING:
         sign, precedence = _WRAPPING[kind]
@@ -210,7 +211,7 @@ def _compared_integers(predicate: str, texts: Texts, integer: Integer, is_index:
 
 
 def _on_booleans(op: Operation, texts: Texts, language: Language) -> CExpr:
-    """Write an op on truth values; as a signed integer true is -1."""
+    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for an op without a form."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts

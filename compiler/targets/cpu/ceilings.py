@@ -27,7 +27,7 @@ from compiler.targets.cpu.presence import Disturbance, Sample, sample_undisturbe
 from compiler.types.machines import Machine, host
 
 MIN_SECONDS, MAX_SECONDS = 2e-3, 0.25
-"""The limits of a probe: a shorter one under-reads the ceiling, a longer one is no more precise."""
+"""The limits of a probe in seconds: a shorter one under-reads the ceiling, a longer one is no more precise."""
 STREAM_BYTES = 64 << 20
 """The bytes of each of the triad's three arrays, all threads together: larger than the caches."""
 
@@ -64,7 +64,7 @@ class _ProbeLoop:
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def run(self, thread: int, rounds: int) -> None:
-        """Run rounds on a thread, with the GIL released."""
+        """Run `rounds` rounds of the subclass's loop as thread number `thread`, with the GIL released."""
         raise NotImplementedError
 
     def probe(self, seconds: float) -> ProbeReading:

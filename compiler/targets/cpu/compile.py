@@ -174,7 +174,7 @@ def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """Return the assembly of the code that `object_code` makes of a text, printed as `Library.asm` prints it."""
+    """Compile LLVM IR as `object_code` does, and return the assembly of the whole module instead of object code."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     reparsed = llvm.parse_assembly(str(compiled.module), compiled.context)
     assembly_text: str = compiled.native.emit_assembly(reparsed)

@@ -309,7 +309,8 @@ class Kernel:
         return None if self.threads is None or count is None else usable_threads(count)
 
     def _scratch(self, threads: int) -> Array | None:
-        """Return this Python thread's workspace; it is allocated once, and again for a larger thread count."""
+        """Return this Python thread's workspace, None if the kernel needs none; it is allocated once, and again for a
+        larger thread count."""
         size = self._workspace.size(threads)
         if not size:
             return None

@@ -35,7 +35,8 @@ class Estimate:
     pressure: Mapping[str, float]
 
     def percent_of_peak(self, flops: int, float_bits: int, machine: Machine) -> float | None:
-        """Return the percentage of the peak of two full-width fma a cycle; None without floating-point operations."""
+        """Return the percentage of the peak, two full-width fma a cycle, that an iteration with `flops` operations on
+        elements of `float_bits` reaches; None without floating-point operations."""
         if not flops or not float_bits or not self.cycles:
             return None
         return 100 * flops / (self.cycles * 4 * (machine.vector_bits // float_bits))

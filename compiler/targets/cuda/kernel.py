@@ -153,8 +153,9 @@ class CudaKernel:
 def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """Write a host function and its kernels. Raises LoweringError for an op that CUDA C++ lacks, TargetError for
-    features that the architecture lacks, and for launches that it does not take."""
+    """Write the kernels that a host function launches, with the function's constants as bound arrays. Raises
+    LoweringError for an op that CUDA C++ lacks, TargetError for features that the architecture lacks, and for launches
+    that it does not take."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}

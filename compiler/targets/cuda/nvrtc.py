@@ -37,7 +37,7 @@ class Cubin:
 
 
 def is_available() -> bool:
-    """Return whether NVRTC is installed."""
+    """Return whether the wheel of NVRTC is installed."""
     return _path() is not None
 
 

@@ -36,5 +36,5 @@ class CudaTarget(GpuTarget):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> CudaKernel:
-        """Write the kernels that a host function launches."""
+        """Write the kernels that a host function launches. Raises the errors of `Target.make_kernel`."""
         return make_kernel(module, host, arguments, policy, arch)

@@ -268,7 +268,8 @@ class CudaWriter(SourceWriter):
         return expression(op, operands, self.language, [False] * len(operands))
 
     def _lane(self, value: SSAValue, lane: int) -> CExpr:
-        """Return a component of a vector or a register of a fragment; a scalar unchanged."""
+        """Return a component of a vector or a register of a fragment; a scalar unchanged. Raises LoweringError for a
+        vector that can be loaded and stored only."""
         if not isinstance(value.type, VectorType):
             return self.text(value)
         if len(value.type.get_shape()) == 2:

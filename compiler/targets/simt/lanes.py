@@ -56,7 +56,8 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 @dataclass
 class ThreadLanes(Threads):
     """Interpreter of a kernel: it runs each op for all threads of a block at once, on numpy arrays. on_chip: the shared
-    and local buffers. constants: the buffers of the module's constants."""
+    and local buffers. constants: the buffers of the module's constants. The method of an op takes the op and the mask
+    (n,) of active threads, and sets the op's results in `values`."""
 
     on_chip: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)

@@ -62,7 +62,8 @@ class Threads:
     def consecutive(
         self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
-        """Return the indices of consecutive elements, (n, lanes) each; report offsets not divisible by `lanes`."""
+        """Return the indices of `lanes` consecutive elements from `indices` on, an array (n, lanes) for each dimension;
+        report offsets not divisible by `lanes`."""
         indices_ = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(indices_, memory.shape, strict=True):

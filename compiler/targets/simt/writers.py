@@ -87,7 +87,8 @@ class BlockWriters:
             raise DataDependentStore from None
 
     def _loop(self, op: scf.ForOp, active: Values) -> None:
-        """Run the iterations; only the first if no store depends on the loop's index."""
+        """Run the iterations; only the first if no store depends on the loop's index. Raises DataDependentStore if the
+        first index or the step differs between threads."""
         low, high, step = (self._values[value] for value in (op.lb, op.ub, op.step))
         variable = op.body.block.args[0]
         first, end = int(low.min()), int(high.max())
