@@ -33,9 +33,9 @@ def sliced(main: Main, joins: Joins, buffers: Mapping[str, Buffer]) -> Main:
         %a = view of %c  %b = view of %c  call @f(%x, %a)  call @g(%x, %b)
 
     A part becomes a slice if it is a temporary, computed by a call of main, in no other concatenation; other parts are
-    copied into their slices. If no part becomes a slice, the call stays. A concatenation whose parts are all in another
-    one, in the same order, is a view of that one: of dense blocks, each of which reads all earlier results, only the
-    last has memory. `buffers` are those of main, and the constants that it reads.
+    copied into their slices. If no part becomes a slice, the call stays. If all parts of a concatenation are in a
+    larger one, in the same order, it is a view of the larger: of dense blocks, each of which reads all earlier results,
+    only the last has memory. `buffers` are main's buffers and the constants that main reads, by name.
     """
     slices = _Slices(main, buffers)
     for number in reversed(range(len(main.steps))):

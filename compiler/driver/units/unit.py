@@ -126,7 +126,7 @@ class Unit:
         return (self.call,) if self.prepare is None else (self.prepare, self.call)
 
     def named(self, name: str) -> Unit:
-        """The same unit in a program that calls its function by another name."""
+        """The same unit for a program in which its function has the name `name`; the symbols stay."""
 
         def renamed(code: NativeCode) -> NativeCode:
             return replace(code, name=name + code.name.removeprefix(self.call.name))

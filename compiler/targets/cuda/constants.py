@@ -20,7 +20,7 @@ _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned l
 
 
 def c_name(symbol: str) -> str:
-    """Return the name of a constant in the text."""
+    """Return the name of a constant in the text: its symbol with `_` for each character that names lack."""
     return re.sub(r"\W", "_", symbol, flags=re.ASCII)
 
 
