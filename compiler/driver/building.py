@@ -224,8 +224,8 @@ class Selection:
     database: Path | None = None
 
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
-        """The schedules by the names of the parts. A team of several processes computes them in parallel. Without one,
-        and for tasks, which do not pickle, each is computed on its first look-up."""
+        """The schedules by the names of the parts. A team of several processes computes them in parallel. Without such
+        a team, or if a part is a SearchTask, which does not pickle, each is computed on its first look-up."""
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.is_single or len(parts) < len(self.parts):
