@@ -172,7 +172,8 @@ def test_another_import_of_a_recipe_is_seen(code: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(examples()))
-def test_the_example_of_a_docstring_runs(name: str) -> None:
+def test_the_example_of_a_docstring_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write a file
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
     assert [fault for test in examples()[name] for fault in faults(test)] == []
