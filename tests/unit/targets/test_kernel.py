@@ -166,7 +166,7 @@ def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied
     a, b = arrays()
     task = SearchTask(applied(lambda x: te.nn.exp(x), (4,), inputs="x"), threads=1)
     for held, words in (
-        (matmul, "build it there with strata.build, which takes machine code from its cache"),
+        (matmul, "the code of this kernel was not kept"),
         (matmul.bound(a, b), "`bound` of its kernel makes another"),
         (matmul.library, "a unit of strata.driver.build_unit can be"),
         (task, "make it again with SearchTask"),
