@@ -128,7 +128,8 @@ def linked_unit(
     group: GroupFacts | None = None,
     threads: int = 1,
 ) -> Linked:
-    """A unit as a program with a block of constants. constants: the names of the constant inputs. group: its facts."""
+    """A unit as a program with a block of constants. signature: of the program, None for one that cannot have
+    constants. constants: the names of the constant inputs. group: its facts. threads: the default of calls."""
     taken_arguments = [] if signature is None else [signature.arguments[n] for n in unit.takes]
     fixed = {n: buffer for n, buffer in enumerate(taken_arguments) if buffer.name in constants}
     fixed |= enumerate(unit.prepared, len(taken_arguments))

@@ -22,7 +22,7 @@ from compiler.targets.cpu.library.weights import chunks, layout
 SUFFIXES = (".so", ".a", ".o", ".h")
 """The suffixes of libraries, and of the header alone; a path without a suffix is a folder with all files."""
 WAYS = ("library", "file", "none")
-"""Where the weights of a library are."""
+"""The places of a library's weights: in the library, in a file beside it, or with the caller."""
 _C_FLAGS = ("-std=c11", "-O2", "-fPIC", "-c")
 
 
@@ -147,7 +147,8 @@ def uses_openmp(d: Description) -> bool:
 
 
 def _moved(file: Path, target: Path) -> Path:
-    """Move a file into a folder, which is made if it is missing: a library that is in use stays what it is."""
+    """Copy a file to `target` by an atomic replacement, so that processes keep the library that they use, and return
+    `target`; a missing folder is created. Raises InputError."""
     with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         new = target.with_name(f".{target.name}.{secrets.token_hex(4)}")

@@ -13,7 +13,7 @@ from compiler.targets.cpu.library.export import Weights, export_program, library
 
 
 def export_kernel(kernel: Kernel, path: str | os.PathLike[str], weights: str, name: str | None) -> list[Path]:
-    """Write a kernel as a library; see `Kernel.export`."""
+    """Write a kernel as a library, and return the paths; arguments and errors are those of `Kernel.export`."""
     if kernel.program is None:
         raise TargetError(f"{kernel.name}: {kernel._refusal}")
     file = to_path(path)

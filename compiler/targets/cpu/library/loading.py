@@ -49,7 +49,7 @@ class SharedLibrary(Unpicklable):
         return function
 
     def address(self, name: str) -> int:
-        """The address of the native function, whatever its name."""
+        """The address of the native function of the version for this processor; `name` is not used."""
         found: int = self.function("function", ctypes.c_void_p)()
         return found
 

@@ -22,7 +22,7 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Stored:
-    """What a library holds of the weights, or a file beside it.
+    """The weights that are stored in a library, or in a file beside it.
 
     offsets: of each weight in the bytes that are stored; of the filled constants of each version if `is_filled`. file:
     the layout of the file; None for weights in the library. checksum: of the file's bytes.
@@ -88,7 +88,8 @@ def _is_x86(version: Version) -> bool:
 
 
 def _helpers(d: Description) -> str:
-    """The C functions that ask for features of the processor."""
+    """The C functions that versions need: tests of features, the request for tile registers, and serial parallel loops
+    in a library for one thread."""
     features = _template("features.c") if any(map(_is_x86, d.versions)) else ""
     tiles = _template("tiles.c") if any(v.tiles for v in d.versions) else ""
     is_serial = d.threads == 1 and any("GOMP_parallel" in o.declared for v in d.versions for o in v.objects)
@@ -106,7 +107,7 @@ def _facts(kind: str, arguments: Sequence[Argument]) -> str:
 
 
 def comment(text: str) -> str:
-    """A text that does not end a comment."""
+    """A text for a C comment: in ASCII, on one line, without the end of a comment."""
     return text.encode("ascii", "backslashreplace").decode().replace("*/", "*\\/").replace("\n", "\\n")
 
 
