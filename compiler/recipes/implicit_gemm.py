@@ -307,7 +307,8 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the weights: the buffer in whose index the filter, axis 1, occurs by itself, not only its group."""
+    """Return the weights: the buffer in whose index the filter, axis 1, occurs by itself, not only its group; without
+    one the buffer in whose index it occurs."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]

@@ -79,8 +79,8 @@ class Packing:
 
 
 def is_product(block: Block) -> bool:
-    """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, in
-    any layouts; m or n may have extent 1."""
+    """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, of
+    two buffers in any layouts, read without conditions; m or n may have extent 1."""
     if not sums_pairs(block) or len(block.axes) < 3:
         return False
     m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1

@@ -132,7 +132,7 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
 
 def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:
     """Return whether each read of a block has stride 1 along an axis inside a row (`rows` are the axes over rows), and
-    covers its span without gaps if `all_of_row`."""
+    covers its span without gaps if `all_of_row`. Reads that are constant in a row, or have no fixed stride, pass."""
     row_extents = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
     for access in block.reads:
         steps = {n: step(draft.schedule.program, access, n) for n in row_extents}

@@ -57,7 +57,8 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def find_thin(program: Program, block: Block) -> Thin | None:
-    """Match a block as a thin product; None for other blocks."""
+    """Return the axes of a thin product, with any number of vectors. None for a block that is no sum of two operands
+    over one reduce axis, or whose matrix is contiguous neither along that nor along an axis that it alone has."""
     if not sums_pairs(block) or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
