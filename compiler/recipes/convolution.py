@@ -61,7 +61,7 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
         Y[n, h, w, k] += X[n, h*S + r, w*S + q, c] * W[k, c, r, q]    channels last, or depthwise: `_channels_last`
         C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q]    M below the lanes: `_by_pixels`
         C[n, o, h, w] += X[n, c, (h - r) floordiv S, ..] * W[c, o, h mod S + r, ..]    transposed: `_by_phases`
-        C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0]            one tap: `by_preference`
+        C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0]            one tap: `_one_tap`
         C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]            any other, and one tap: `_implicit_gemm`
 
     There is no matrix of windows. The epilogue is computed on finished tiles. Weights of an implicit GEMM are packed by
@@ -83,7 +83,7 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
     if strides := strides_of_phases(block):
         yield _way("by phases of the stride", label, partial(_by_phases, strides=strides))
         return
-    better, worse = by_preference(draft, label)
+    better, worse = _one_tap(draft, label)
     yield from better
     constant = block.reads[1].buffer in program.constants
     for beforehand in (constant, not constant):
@@ -135,7 +135,7 @@ def _width(block: Block) -> int:
     return block.axes[block.spatial - 1].size
 
 
-def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+def _one_tap(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
     """Return the alternatives with packed pixels, in lanes or broadcast, of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o,
     c, 0, 0]: those better than reading the image in place, and those worse. Both are empty for other blocks."""
     block = draft.block(label)
