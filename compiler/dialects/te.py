@@ -107,7 +107,8 @@ class ComputeOp(Combining):
             raise VerifyException(f"{len(self.inputs)} inputs but {len(self.reads)} accesses")
         block = check_body(self.body, self.inputs, YieldOp, "te")
         for position, (value, access) in enumerate(zip(self.inputs, self.reads, strict=True)):
-            check_access(_what(value, position), access, shape_of(value), axes)
+            what = f"'{value.name_hint}'" if value.name_hint else f"input {position}"
+            check_access(f"the read of {what}", access, shape_of(value), axes)
         extents = tuple(axis.size for axis in self.spatial_axes)
         expected = [TensorType(v.type, extents) for v in block.last_op.operands]  # type: ignore[union-attr]
         output_types = [TensorType(scalar_type(element_type(v)), shape_of(v)) for v in self.outputs]
@@ -220,10 +221,6 @@ def parse_axis(parser: Parser) -> AxisAttr:
     parser.parse_punctuation("=")
     extent = parser.parse_integer(allow_boolean=False, allow_negative=True)
     return AxisAttr(label if name is None else name, extent, name is not None)
-
-
-def _what(value: SSAValue, position: int) -> str:
-    return f"the read of '{value.name_hint}'" if value.name_hint else f"the read of input {position}"
 
 
 class AxisValue(IRDLOperation):

@@ -273,9 +273,8 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
     buffers = tuple(table.buffers.values())
     placed = {constant.buffer.name for constant in constants} | {view.buffer.name for view in views}
     temporaries = tuple(buffer for buffer in buffers[count:] if buffer.name not in placed)
-    bytes = sum(shape_of(value)[0] for value in blocks)
-    name, number = function.sym_name.data, outputs(function)
-    arguments, placed_at = buffers[:count], tuple(constants)
+    bytes, placed_at = sum(shape_of(value)[0] for value in blocks), tuple(constants)
+    name, arguments, number = function.sym_name.data, buffers[:count], outputs(function)
     return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))
 
 
@@ -340,10 +339,8 @@ def write_low(function: FuncOp, main: Main) -> None:
         lambda buffer: memref_type(buffer.scalar, buffer.shape),
         lambda name, type: memref.AllocOp([], [], type),
     )
-    first = len(main.inputs)
-    unsigned = [
-        n + (n >= first and bool(main.constants)) for n, b in enumerate(main.arguments) if is_unsigned(b.element)
-    ]
+    first, shift = len(main.inputs), bool(main.constants)
+    unsigned = [n + (n >= first and shift) for n, b in enumerate(main.arguments) if is_unsigned(b.element)]
     if unsigned:
         function.attributes["unsigned"] = DenseArrayBase.from_list(i64, unsigned)
 

@@ -113,17 +113,13 @@ def _example_faults(primitive: Primitive, name: str) -> Iterator[str]:
 def example_script(primitive: Primitive) -> str:
     """The script of a primitive's example, with the ops that define the handles which it uses."""
     example = primitive.example
-    return "\n".join((_FUNCTION, *_handles_of(example), *example.splitlines(), "transform.yield", "}"))
-
-
-def _handles_of(example: str) -> list[str]:
-    """The ops that define the handles which an example uses but does not define."""
     defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
     needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
     sources = {"l": "m", "k": "m"}
     handles = {sources.get(name, name) for name in needed}
     handles |= {{"m": "c", "n": "d"}.get(name, name) for name in handles}
-    return [op for name, op in _EXAMPLE_HANDLES.items() if name in handles]
+    definitions = [op for name, op in _EXAMPLE_HANDLES.items() if name in handles]
+    return "\n".join((_FUNCTION, *definitions, *example.splitlines(), "transform.yield", "}"))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -59,8 +59,8 @@ class Parameter:
     type: Value = str
     option: str = ""
     optional: bool = False
-    asked: ClassVar[bool] = True
-    planned: ClassVar[bool] = True
+    asked: bool = True
+    planned: bool = True
 
     def called(self, option: str) -> Self:
         """The same kind with another name of the pass's option."""
@@ -257,18 +257,8 @@ class ResultsParameter(Parameter):
 
 
 @dataclass(frozen=True)
-class FunctionParameter(HandleParameter):
-    """The handle on the function, which only the op has."""
-
-    asked: ClassVar[bool] = False
-    planned: ClassVar[bool] = False
-
-
-@dataclass(frozen=True)
 class RandomParameter(Parameter):
     """The source of random numbers, which only the planning function has."""
-
-    asked: ClassVar[bool] = False
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
         return state.random
@@ -415,7 +405,7 @@ FACTORS = SizesParameter(
 """Factors of a loop, at most one of them None, which is inferred."""
 RESULTS = ResultsParameter("int")
 """The number of the op's results."""
-FUNCTION = FunctionParameter("Handle", handles=AnyOpType())
+FUNCTION = HandleParameter("Handle", handles=AnyOpType(), asked=False, planned=False)
 """The function, which only the op takes."""
-RANDOM = RandomParameter("Random")
+RANDOM = RandomParameter("Random", asked=False)
 """The source of random numbers, which only the planning function takes."""

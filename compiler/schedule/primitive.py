@@ -238,7 +238,6 @@ def _stands(declared: Primitive) -> bool:
 DECLARED: dict[str, Primitive] = {}
 """All primitives declared so far; `primitives.PRIMITIVES` are the built-in ones."""
 
-
 CHOICES = ("sample_perfect_tile", "sample_categorical", "sample_location")
 """The primitives that are open choices: ops with an optional `decision`."""
 

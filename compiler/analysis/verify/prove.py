@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from islpy import UnionMap
-
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, limited, union_map
 from compiler.analysis.statements import Key, Statement
@@ -137,11 +135,6 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
     )
 
 
-def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
-    """The map from the elements of a result, read at the end, to all instances of a statement: R[e0] -> S0[l0]."""
-    return union_map(f"R[{names}] -> {flow.space(key)}")
-
-
 def _check_result(flow: Flow, buffer: Buffer) -> None:
     """Raise Refuted or Unknown unless each element of a result has its value at the end, read by an instance R[e]."""
     # C of shape [4]: R[e0], which reads { R[e0] -> M[e0] : 0 <= e0 < 4 }, must find { R[e0] -> V[e0] : 0 <= e0 < 4 }.
@@ -151,7 +144,7 @@ def _check_result(flow: Flow, buffer: Buffer) -> None:
         union_map(f"R[{names}] -> {space}[{names}] : {inside}")
         for space in (flow.cell_space(name), flow.value_space(name))
     )
-    lack = flow.of_cells(name, cells, partial(_before_end, flow, names)).lack(name, expected)
+    lack = flow.of_cells(name, cells, lambda key: union_map(f"R[{names}] -> {flow.space(key)}")).lack(name, expected)
     if lack is None:
         return
     point = lack.instances.sample_point().get_multi_val()
