@@ -18,7 +18,7 @@ from compiler.interpret.te import evaluate
 from compiler.pipeline.loops import lower, lower_to_kernels
 from compiler.pipeline.source import parse
 from compiler.targets import simt
-from compiler.types.elements import DTYPES, is_float, limits
+from compiler.types.dtypes import DTYPES, is_float, limits
 from tests.bitwise import same_bits
 from tests.operators.catalogue import numpy_dtype
 from tests.sample import some

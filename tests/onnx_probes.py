@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.types.elements import is_float, limits
+from compiler.types.dtypes import is_float, limits
 from tests.operators.catalogue import numpy_dtype
 
 P = te.placeholder

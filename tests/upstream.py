@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 from tests.operators.catalogue import numpy_dtype
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,7 @@ from compiler.dialects.functions import find_function
 from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.te import Tensor
-from compiler.types.elements import TYPES
+from compiler.types.dtypes import TYPES
 
 UNIT = 2.0**-24
 """The unit roundoff of float32."""

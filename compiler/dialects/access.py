@@ -25,7 +25,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.types.elements import is_unsigned, row_of
+from compiler.types.dtypes import row_of
+from compiler.types.elements import is_unsigned
 from compiler.types.rounding import rounded
 
 Op = TypeVar("Op", bound=Operation)

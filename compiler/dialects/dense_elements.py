@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import decimal
-from compiler.types.elements import DType, Dtype, element_bytes, row_of
+from compiler.types.dtypes import DType, Dtype, row_of
+from compiler.types.elements import element_bytes
 
 MOST_INLINE = 64
 """The most elements that print as `dense<...>`, unless all are equal."""

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from compiler.dialects.dense_elements import Dense
 from compiler.dialects.mathematics import Value
 from compiler.support.errors import InputError
-from compiler.types.elements import DTYPES, DType, row_of
+from compiler.types.dtypes import DTYPES, DType, row_of
 
 Array: TypeAlias = NDArray[Any]  # of such elements
 

@@ -38,7 +38,8 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign_errors import FOREIGN, said
 from compiler.support import plugins, spans
-from compiler.types.elements import FLOATS, element_bits
+from compiler.types.dtypes import FLOATS
+from compiler.types.elements import element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 HOLDERS = {

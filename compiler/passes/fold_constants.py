@@ -21,7 +21,7 @@ from compiler.dialects.functions import functions
 from compiler.dialects.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.passes.lift_constants import MAX_INLINE_BYTES
-from compiler.types.elements import row_of
+from compiler.types.dtypes import row_of
 
 MAX_POINTS = 1 << 20
 """The largest index space that is evaluated, in points; it takes about 10 ms."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from compiler.support.errors import TargetError
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 Array: TypeAlias = np.ndarray
 Torch: TypeAlias = Any  # the package torch, its tensors and dtypes, untyped

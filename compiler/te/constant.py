@@ -15,7 +15,7 @@ from compiler.support.errors import InputError, TeError
 from compiler.te.expr import const
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Tensor, static_shape
-from compiler.types.elements import DTYPES, TYPES, DType, check_dtype
+from compiler.types.dtypes import DTYPES, TYPES, DType, check_dtype
 from compiler.types.rounding import rounded, rounded_array
 
 Array: TypeAlias = NDArray[Any]

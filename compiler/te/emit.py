@@ -33,7 +33,7 @@ from compiler.program.names import spelled
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Gather, Read, Tensor, nodes_of
-from compiler.types.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.types.dtypes import SCALARS, TYPES, has_sign, is_float, limits, width
 from compiler.types.rounding import rounded
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from compiler.support.errors import TeError
 from compiler.te.index import Axis, Condition, Index
-from compiler.types.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
+from compiler.types.dtypes import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
 from compiler.types.rounding import rounded
 
 Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"

@@ -20,7 +20,7 @@ from compiler.support.spans import of_caller
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Gather, Source, Tensor, shown
-from compiler.types.elements import TYPES
+from compiler.types.dtypes import TYPES
 
 
 @dataclass(frozen=True)

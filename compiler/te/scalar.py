@@ -24,7 +24,7 @@ from compiler.te.expr import (
 )
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, compared
 from compiler.te.tensor import Read
-from compiler.types.elements import check_dtype, is_float, limits
+from compiler.types.dtypes import check_dtype, is_float, limits
 
 __all__ = [
     "abs",

@@ -16,7 +16,8 @@ from compiler.support import display, spans
 from compiler.support.errors import TeError
 from compiler.te.expr import Expr, Joint, Number, const
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check_extent, check_name, compared
-from compiler.types.elements import INDICES, TYPES, check_dtype, element_bytes
+from compiler.types.dtypes import INDICES, TYPES, check_dtype
+from compiler.types.elements import element_bytes
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]

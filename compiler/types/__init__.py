@@ -1,6 +1,7 @@
 """Facts as data that several rooms read: element types, policies, memory scopes, machines.
 
-elements.py    the dtypes, a row each: bits, numpy, LLVM and C
+dtypes.py      the dtypes, a row each: bits, numpy, LLVM and C
+elements.py    element types of tensors and buffers: their scalars and sizes
 rounding.py    correct rounding of numbers to a float dtype
 policies.py    the floating-point policies and their flags
 scopes.py      the scopes of buffers and their memory spaces

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 Kind = TypeVar("Kind")
 _LENGTH = 8

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
 
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from compiler.types.elements import DType
+    from compiler.types.dtypes import DType
 
 _DIGITS = 53
 """The binary digits of a Python float."""

@@ -10,7 +10,7 @@ import pytest
 import compiler
 from compiler.interpret import te as evaluator
 from compiler.support.errors import LoweringError
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 from tests import upstream
 from tests.agreement import bound, error
 from tests.fuzz.scripts import close, walk

@@ -16,7 +16,7 @@ import numpy as np
 
 import compiler
 from compiler.interpret.te import evaluate
-from compiler.types.elements import DTYPES, is_float
+from compiler.types.dtypes import DTYPES, is_float
 from tests import literals
 from tests.fuzz.alarm import alarm, asked
 from tests.literals import CONDITION, INPUT, SIZE, Array, Number, differences

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 Array = np.ndarray[Any, Any]
 Parameters = dict[str, Any]

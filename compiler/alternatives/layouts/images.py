@@ -11,7 +11,7 @@ from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.tree import Access, Block
-from compiler.types.elements import TYPES
+from compiler.types.dtypes import TYPES
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.types.elements import FLOATS, element_bits
+from compiler.types.dtypes import FLOATS
+from compiler.types.elements import element_bits
 
 
 def element_of(type: Attribute) -> Attribute:

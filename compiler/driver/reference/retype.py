@@ -12,7 +12,7 @@ from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dense_elements import Dense
 from compiler.dialects.numbers import array_of, dtype_of
 from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
-from compiler.types.elements import row_of
+from compiler.types.dtypes import row_of
 from compiler.types.rounding import rounded
 
 

@@ -17,7 +17,7 @@ from compiler.frontends.onnx.table import Refused, shape_of
 from compiler.frontends.onnx.types import dtype_of
 from compiler.te import nn
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES, is_float
+from compiler.types.dtypes import DTYPES, is_float
 
 LEGACY = "strata.legacy"
 """The domain of legacy nodes, which the converter leaves unchanged."""

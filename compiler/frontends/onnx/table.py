@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from compiler.support import plugins
 from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = Tensor | Array

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 DTYPE_OF = {
     TensorProto.FLOAT: "f32",

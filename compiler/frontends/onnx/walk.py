@@ -24,7 +24,7 @@ from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, placeholder
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 assert operators.HANDLERS
 

@@ -25,7 +25,7 @@ from compiler.program.body import Index, Read, read
 from compiler.program.combiner import Joint
 from compiler.program.tree import Access, Block, Loop, Program, blocks_in, touched
 from compiler.program.write import hint
-from compiler.types.elements import row_of
+from compiler.types.dtypes import row_of
 from compiler.types.scopes import SCOPES, space_of
 
 

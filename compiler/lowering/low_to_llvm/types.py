@@ -10,7 +10,8 @@ from xdsl.ir import Attribute
 
 from compiler.dialects.upstream.casts import element_of
 from compiler.support.errors import LoweringError
-from compiler.types.elements import element_bytes, row_of
+from compiler.types.dtypes import row_of
+from compiler.types.elements import element_bytes
 
 
 @lru_cache(maxsize=512)

@@ -27,7 +27,7 @@ from compiler.targets.c.helpers import Helpers
 from compiler.targets.clike.expressions import CExpr, cast, function_call, infix
 from compiler.targets.clike.language import Integer, Language
 from compiler.targets.clike.operations import ARITHMETIC
-from compiler.types.elements import row_of
+from compiler.types.dtypes import row_of
 
 SCALARS = {"f16": "_Float16", "bf16": "bf16", "f32": "float", "f64": "double", "i1": "bool"}
 """The C types of floats and truth values, by dtype."""

@@ -8,7 +8,7 @@ from compiler.targets.clike.expressions import KEYWORDS
 from compiler.targets.clike.numbers import NUMBERS
 from compiler.targets.clike.operations import FUNCTIONS
 from compiler.targets.cuda.helpers import COPIES, WARPS
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single in ("", "f"))
 _DEFINED = frozenset(NUMBERS) | frozenset(re.findall(r"\b(\w+)\(", "\n".join((*COPIES.values(), *WARPS.values()))))

@@ -7,7 +7,8 @@ from xdsl.ir import Attribute
 
 from compiler.support.errors import LoweringError
 from compiler.targets.clike.language import Integer
-from compiler.types.elements import DTYPES, element_bytes, row_of
+from compiler.types.dtypes import DTYPES, row_of
+from compiler.types.elements import element_bytes
 
 COMPONENTS = "xyzw"
 """The components of short vectors."""

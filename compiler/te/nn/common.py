@@ -12,7 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import IndexLike
 from compiler.te.tensor import Tensor
-from compiler.types.elements import check_dtype, is_float, width
+from compiler.types.dtypes import check_dtype, is_float, width
 
 Sizes: TypeAlias = int | Sequence[int]
 """An integer for all dimensions, or one for each."""

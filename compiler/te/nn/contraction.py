@@ -13,7 +13,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, astype, check_equal, check_flag, check_rank, product, result_dtype
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 def matmul(

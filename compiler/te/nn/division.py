@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.te import scalar as e
 from compiler.te.expr import Expr
 from compiler.te.nn.elementwise import binary_op
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 __all__ = ["floor_divide", "fmod", "remainder", "trunc_divide"]
 

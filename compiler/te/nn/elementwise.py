@@ -13,7 +13,7 @@ from compiler.te.expr import Expr, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator, check_tensor, is_count, named
 from compiler.te.tensor import Read, Tensor
-from compiler.types.elements import has_sign, is_float
+from compiler.types.dtypes import has_sign, is_float
 
 __all__ = [
     "abs",

@@ -14,7 +14,7 @@ from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
 from compiler.te.nn.common import Indices, check_axis, check_equal, check_flag, check_rank, check_tensor, is_count
 from compiler.te.tensor import Read, TableRead, Tensor
-from compiler.types.elements import INDICES, has_sign
+from compiler.types.dtypes import INDICES, has_sign
 
 
 def _check_indices(operator: str, indices: object) -> Tensor:

@@ -25,7 +25,7 @@ from compiler.te.nn.common import (
 from compiler.te.nn.normalisation import logsumexp_as
 from compiler.te.nn.reduction import reduce_dims
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import INDICES, is_float
+from compiler.types.dtypes import INDICES, is_float
 
 T = TypeVar("T")
 Loss: TypeAlias = Callable[[Expr, Expr], Expr]

@@ -28,7 +28,7 @@ from compiler.te.nn.common import (
 from compiler.te.nn.reduction import Axes, reduce_dims
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 Value: TypeAlias = Callable[[Indices], Expr]
 """Maps an index to an element."""

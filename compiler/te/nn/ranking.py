@@ -14,7 +14,7 @@ from compiler.te.nn.common import check_axis, check_flag, check_tensor, is_count
 from compiler.te.nn.gather import take_along_axis
 from compiler.te.nn.selection import LAST_INDEX, extremum_identity
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 MAX_RANKED = 2048
 """The largest extent of an axis that is ranked by comparing all pairs of elements."""

@@ -14,7 +14,7 @@ from compiler.te.index import Condition, Index, compared
 from compiler.te.nn.common import Sizes, accumulator, astype, check_axis, check_rank, check_tensor, is_count, per_dim
 from compiler.te.nn.window import SPATIAL, Window, window
 from compiler.te.tensor import Tensor
-from compiler.types.elements import INDICES, has_sign
+from compiler.types.dtypes import INDICES, has_sign
 
 
 def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:

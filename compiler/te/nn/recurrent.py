@@ -13,7 +13,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, astype, check_equal, check_flag, check_float, check_rank, check_tensor
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import INDICES
+from compiler.types.dtypes import INDICES
 
 MAX_STEPS = 512
 """The maximal number of steps of a sequence: they are unrolled into the program."""

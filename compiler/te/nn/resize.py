@@ -8,7 +8,7 @@ from compiler.te.expr import Expr
 from compiler.te.index import Index, IndexLike
 from compiler.te.nn.common import Pair, accumulator, astype, check_flag, check_float, check_rank, per_dim
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 def resize_nearest(x: Tensor, size: int | Pair, name: str = "resize_nearest") -> Tensor:

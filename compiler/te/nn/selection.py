@@ -12,7 +12,7 @@ from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
 from compiler.te.nn.common import check_axis, check_flag, check_tensor
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import is_float, limits
+from compiler.types.dtypes import is_float, limits
 
 LAST_INDEX = 2**63 - 1
 """The greatest i64, after the index of any element."""

@@ -210,7 +210,7 @@ class Outer:
 
 
 def test_dataclasses_become_bytes_and_back() -> None:
-    from compiler.types.elements import DTYPES
+    from compiler.types.dtypes import DTYPES
 
     inner = tuple(Inner(row.type, row.array, bytes([n])) for n, row in enumerate(DTYPES.values()))
     for maybe in (None, Inner(IntegerType(8, Signedness.UNSIGNED), np.dtype(bool), b"")):

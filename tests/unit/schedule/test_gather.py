@@ -23,8 +23,8 @@ from compiler.program.tree import Block, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import ScheduleError, TeError
-from compiler.types.elements import DTYPES as DTYPES_OF
-from compiler.types.elements import INDICES
+from compiler.types.dtypes import DTYPES as DTYPES_OF
+from compiler.types.dtypes import INDICES
 from tests.upstream import assert_accepted, needs_mlir_opt
 
 P = te.placeholder

@@ -18,7 +18,7 @@ from compiler.schedule import Schedule
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import make_kernel as kernel_of
-from compiler.types.elements import DTYPES, INDICES
+from compiler.types.dtypes import DTYPES, INDICES
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
 from tests.unit.targets.test_simt import one_kernel

@@ -20,7 +20,7 @@ from compiler.interpret.te import evaluate
 from compiler.pipeline.source import parse
 from compiler.support.errors import TeError
 from compiler.te.constant import Elements
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 
 def copied(elements: Elements, dtype: str | None = None) -> te.Function:

@@ -11,7 +11,7 @@ import compiler
 from compiler import te
 from compiler.interpret import te as evaluator
 from compiler.support.errors import TeError
-from compiler.types.elements import DTYPES, INDICES
+from compiler.types.dtypes import DTYPES, INDICES
 
 Array = np.ndarray[Any, Any]
 COUNT = 200

@@ -19,7 +19,7 @@ from compiler.interpret.te import evaluate
 from compiler.pipeline.source import parse
 from compiler.support.errors import StrataError, TeError
 from compiler.targets.cuda import CudaKernel
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 from tests import literals
 from tests.fuzz import literals as fuzz
 from tests.host_cuda import OnHost, needs_gxx

@@ -14,7 +14,7 @@ import compiler
 from compiler import te
 from compiler.interpret import te as evaluator
 from compiler.support.errors import TeError
-from compiler.types.elements import DTYPES, INDICES
+from compiler.types.dtypes import DTYPES, INDICES
 
 Array = np.ndarray[Any, Any]
 FLOATS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}

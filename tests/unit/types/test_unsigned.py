@@ -16,7 +16,7 @@ from compiler.pipeline.loops import lower_to_kernels
 from compiler.schedule import Schedule
 from compiler.support.errors import TeError
 from compiler.targets import simt
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 from compiler.types.policies import POLICIES
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import some

@@ -16,7 +16,7 @@ from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.nn.common import astype
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES, is_float
+from compiler.types.dtypes import DTYPES, is_float
 
 ML = "ai.onnx.ml"
 MOST_ROWS = 4

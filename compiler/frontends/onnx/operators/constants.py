@@ -8,7 +8,7 @@ from onnx import helper
 from compiler.frontends.onnx.table import Array, Node, Refused, handles, shape_of
 from compiler.frontends.onnx.types import DTYPE_OF
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 
 @handles("EyeLike")

@@ -12,7 +12,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, astype
 from compiler.te.nn.contraction import broadcast_matmul
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 @handles("MatMul")

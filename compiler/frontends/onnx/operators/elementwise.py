@@ -18,7 +18,7 @@ from compiler.te.nn import formulas
 from compiler.te.nn.common import accumulator, astype
 from compiler.te.nn.elementwise import broadcast_shape, read_at, unary_op
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES, is_float
+from compiler.types.dtypes import DTYPES, is_float
 
 register(
     __name__,

@@ -12,7 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:

@@ -16,7 +16,7 @@ from compiler.te.index import Index
 from compiler.te.nn.contraction import broadcast_matmul
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES, is_float, limits
+from compiler.types.dtypes import DTYPES, is_float, limits
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from math import prod
 from compiler.frontends.onnx.table import Handler, Node, handles, register_each
 from compiler.te import nn
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:

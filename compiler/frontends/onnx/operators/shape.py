@@ -15,7 +15,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:

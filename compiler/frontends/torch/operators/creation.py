@@ -11,7 +11,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 @operator("full", "full_like", "new_full", "fill.Scalar", "scalar_tensor", trivial=True)

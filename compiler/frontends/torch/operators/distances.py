@@ -17,7 +17,7 @@ from compiler.te.constant import constant
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor, reduce_axis
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 MAX_BOUNDS = 256
 """The most bounds of a search, or bins of a histogram, each compared with each number: with more, torch is faster."""

@@ -15,7 +15,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Compute, Tensor
-from compiler.types.elements import is_float, width
+from compiler.types.dtypes import is_float, width
 from compiler.types.rounding import rounded
 
 Operand: TypeAlias = Tensor | float

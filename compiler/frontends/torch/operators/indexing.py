@@ -15,7 +15,7 @@ from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import TableRead, Tensor, reduce_axis
-from compiler.types.elements import INDICES
+from compiler.types.dtypes import INDICES
 
 MAX_BAG_ROWS = 256
 """The most rows of all bags together, each compared with the ends of each bag: with more, torch's loop is faster."""

@@ -8,7 +8,7 @@ from compiler.frontends.torch.operators.elements import dimension, fill, flatten
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 MAX_SORTED = 256
 """The largest extent of a sorted axis: all pairs are compared, and for more elements torch's sort is faster."""

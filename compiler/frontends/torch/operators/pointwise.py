@@ -14,7 +14,7 @@ from compiler.te.expr import Expr, Scalar, unary
 from compiler.te.index import Index
 from compiler.te.nn import formulas
 from compiler.te.tensor import Tensor
-from compiler.types.elements import is_float
+from compiler.types.dtypes import is_float
 
 
 def _function(name: str) -> Callable[[Expr], Expr]:

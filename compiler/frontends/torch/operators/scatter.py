@@ -33,7 +33,7 @@ from compiler.te.expr import Expr, Reduce
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Axis, Index
 from compiler.te.tensor import TableRead, Tensor, reduce_axis
-from compiler.types.elements import INDICES, is_float, limits
+from compiler.types.dtypes import INDICES, is_float, limits
 
 MAX_WRITES = 256
 """The most candidate writes compared for each element: with more, torch's loop is faster."""

@@ -18,7 +18,7 @@ from compiler.targets.arguments import Argument, Array
 from compiler.targets.cpu.compile import ObjectCode
 from compiler.targets.cpu.kernel import Interface
 from compiler.targets.cpu.linked import Linked
-from compiler.types.elements import DTYPES
+from compiler.types.dtypes import DTYPES
 from compiler.types.machines import Machine
 
 FORMAT = 1
