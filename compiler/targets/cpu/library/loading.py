@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from compiler.targets.arguments import Argument, Array, check_input
 from compiler.targets.cpu.facts import BuildFacts
 from compiler.targets.cpu.kernel import FixedArguments, Interface, Kernel
 from compiler.targets.cpu.library.description import HEADER_BYTES, argument_of, parsed
+from compiler.targets.cpu.library.export import library_name
 from compiler.targets.cpu.openmp import thread_count, usable_threads
 
 _BYTE = Argument("constants", (1,), np.dtype(np.uint8))
@@ -33,7 +34,7 @@ class SharedLibrary(Unpicklable):
 
     def __init__(self, path: Path, name: str) -> None:
         try:
-            self._library = ctypes.CDLL(os.fspath(path.absolute()))
+            self._library = _open(path)
         except OSError as error:
             raise TargetError(f"{path} cannot be loaded: {error}") from error
         self.path, self.name = path, name
@@ -60,6 +61,14 @@ class SharedLibrary(Unpicklable):
             raise TargetError(f"{self.path}: {message}")
 
 
+def _open(path: Path) -> ctypes.CDLL:
+    """Open a library by a new name: the system takes a known name for the file that it had when it was opened."""
+    with TemporaryDirectory(prefix="strata-") as folder:
+        link = Path(folder) / path.name
+        link.symlink_to(path.absolute())
+        return ctypes.CDLL(os.fspath(link))
+
+
 def load(path: object, weights: Mapping[str, object] | None = None, name: str | None = None) -> Kernel:
     """Load a shared library that `Kernel.export` or `strata build` wrote, as a kernel.
 
@@ -75,7 +84,7 @@ def load(path: object, weights: Mapping[str, object] | None = None, name: str | 
     array([2., 2., 2., 2.], dtype=float32)
     """
     file = to_path(path)
-    library = SharedLibrary(file, name or re.sub(r"\W", "_", file.name.partition(".")[0].removeprefix("lib")))
+    library = SharedLibrary(file, library_name(file, name))
     facts = parsed(library.function("interface", ctypes.c_char_p)().decode(), str(file))
     cpu = library.function("version", ctypes.c_char_p)().decode()
     version = next((v for v in facts["versions"] if v["cpu"] == cpu), None)
@@ -107,6 +116,10 @@ def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str
             prepare = library.function("prepare", ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
             status = prepare(None, address(block), size)
     else:
+        unknown = next((name for name in weights if name not in {a.name for a in expected}), None)
+        if unknown is not None:
+            names = ", ".join(a.name for a in expected) or "none"
+            raise TargetError(f"{library.name}: there is no weight '{unknown}' (there are {names})")
         arrays = [check_input(library.name, a, _weight(library, a.name, weights)) for a in expected]
         pointers = (ctypes.c_void_p * max(1, len(arrays)))(*map(address, arrays))
         prepare = library.function("prepare", ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
