@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from compiler.dialects.functions import SLOT_ALIGNMENT
@@ -103,7 +104,7 @@ class Description:
         versions = [
             {
                 "cpu": v.machine.cpu,
-                "features": v.machine.features,
+                "features": sorted(v.machine.present),
                 "constant_bytes": v.constant_bytes,
                 "workspace": [v.workspace.shared, v.workspace.private],
                 "arguments": [[parameter.kind, parameter.number] for parameter in v.run.parameters],
@@ -172,7 +173,11 @@ def _with_names(linked: Linked, names: Mapping[str, str]) -> Linked:
 
 def describe(name: str, programs: Sequence[Linked]) -> Description:
     """Describe a library named `name` of programs that are one program compiled for several machines. Raises
-    TargetError if they differ in their inputs or outputs."""
+    TargetError if they differ in their inputs or outputs, and InputError if two are for one processor."""
+    cpus = [linked.machine.cpu for linked in programs]
+    twice = next((cpu for cpu in cpus if cpus.count(cpu) > 1), None)
+    if twice is not None:
+        raise InputError(f"two versions of {name} are for the processor {twice}: state it once")
     interfaces = [_interface(linked) for linked in programs]
     if any(other != interfaces[0] for other in interfaces[1:]):
         raise TargetError(f"the versions of {name} differ in their arguments")
@@ -180,7 +185,7 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
     by_name = {name: argument for linked in programs for name, argument in weights_of(linked).items()}
     weights = tuple(by_name[name] for name in sorted(by_name))
     versions = tuple(_version(linked, weights) for linked in programs)
-    if len(versions) > 1:
+    if len(versions) > 1 or _clashes(name, versions[0]):
         versions = tuple(_apart(version, number) for number, version in enumerate(versions))
     first = programs[0]
     threads = first.threads if any(linked.interface.threads is not None for linked in programs) else None
@@ -188,6 +193,20 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
     return Description(
         name, program.name, first.policy, threads, inputs, outputs, weights, versions, bool(program.outputs)
     )
+
+
+def _clashes(name: str, version: Version) -> bool:
+    """Whether a symbol of the objects is a word of the C text, such as getenv, or named like a function there."""
+    symbols = {symbol for code in version.objects for symbol in code.defined}
+    own = re.compile(rf"{name}_.*|(run|prepare|is_supported|native)_[0-9_]+")
+    return any(symbol in _words_of_c() or own.fullmatch(symbol) for symbol in symbols)
+
+
+@cache
+def _words_of_c() -> frozenset[str]:
+    """The words of the templates in C, among them the functions of the C library that they call."""
+    texts = (path.read_text() for path in Path(__file__).parent.glob("*.c"))
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
 
 
 def _apart(version: Version, number: int) -> Version:

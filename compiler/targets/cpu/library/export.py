@@ -56,7 +56,7 @@ def export_program(description: Description, weights: Weights, path: Path) -> li
     if path.suffix and path.suffix not in SUFFIXES:
         raise InputError(f"a library ends in {', '.join(SUFFIXES)} or is a folder, not '{path.name}'")
     if path.suffix == ".h":
-        write(path, [header(description, weights.way == "file")])
+        write(path, [header(description, weights.way == "file" and bool(weights.arrays))])
         return [path]
     folder = path.parent if path.suffix else path
     with TemporaryDirectory(prefix="strata-") as temporary:
@@ -75,7 +75,7 @@ def _companions(d: Description, weights: Weights, work: Path) -> list[Path]:
     stored = None if weights.way == "none" or not weights.arrays else _store(d, weights, work)
     has_file = stored is not None and stored.file is not None
     (work / f"{d.name}.h").write_text(header(d, has_file))
-    (work / f"{d.name}.hpp").write_text(cpp_header(d))
+    (work / f"{d.name}.hpp").write_text(cpp_header(d, has_file))
     (work / f"{d.name}.c").write_text(source(d, stored))
     for number, version in enumerate(d.versions):
         _write_objects(version, number, work)

@@ -17,7 +17,7 @@ int @name@_prepare_file(const char *path, void *constants, size_t constants_byte
   if (!path) return @PREFIX@_NULL;
   int status = check_memory(constants, constants_bytes, HEADER_BYTES + v->constant_bytes);
   if (status != @PREFIX@_OK) return status;
-  int file = open(path, O_RDONLY);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return @PREFIX@_FILE;
   struct stat facts;
   void *bytes = MAP_FAILED;

@@ -30,9 +30,9 @@ def header(description: Description, has_file: bool) -> str:
     return _filled("template.h", d, replaced)
 
 
-def cpp_header(description: Description) -> str:
-    """Write the header in C++17."""
-    return _filled("template.hpp", description, {})
+def cpp_header(description: Description, has_file: bool) -> str:
+    """Write the header in C++17; `has_file` as for `header`."""
+    return _filled("template.hpp", description, {"prepare_file": _template("prepare_file.hpp") if has_file else ""})
 
 
 def _filled(name: str, d: Description, replaced: dict[str, str]) -> str:

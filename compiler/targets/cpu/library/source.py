@@ -68,7 +68,7 @@ def _template(name: str) -> str:
 def quoted(text: str) -> str:
     """A text as a C string literal; long ones are split into several."""
     escaped = [
-        f"\\{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '"\\?' else chr(byte) for byte in text.encode()
+        f"\\{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '"\\?@' else chr(byte) for byte in text.encode()
     ]
     lines = ["".join(escaped[first : first + 80]) for first in range(0, len(escaped), 80)] or [""]
     return "\n    ".join(f'"{line}"' for line in lines)
@@ -107,8 +107,12 @@ def _facts(kind: str, arguments: Sequence[Argument]) -> str:
 
 
 def comment(text: str) -> str:
-    """A text for a C comment: in ASCII, on one line, without the end of a comment."""
-    return text.encode("ascii", "backslashreplace").decode().replace("*/", "*\\/").replace("\n", "\\n")
+    """A text for a C comment: in ASCII, on one line, without marks of comments and of templates."""
+    pairs = {"*/": "*\\/", "/*": "/\\*", "\n": "\\n", "@": "\\x40"}
+    plain = text.encode("ascii", "backslashreplace").decode()
+    for mark, replacement in pairs.items():
+        plain = plain.replace(mark, replacement)
+    return plain
 
 
 def _versions(d: Description) -> Iterable[str]:

@@ -1,3 +1,5 @@
+#define _DEFAULT_SOURCE /* declares syscall and O_CLOEXEC beside the functions of C11 */
+
 #include "@name@.h"
 
 #include <stdint.h>
@@ -5,7 +7,7 @@
 #include <string.h>
 @includes@
 #define HEADER_BYTES @header_bytes@
-#define MOST_THREADS @most_threads@
+enum { most_threads = @most_threads@ };
 
 /* Facts of an array: its bytes, and the alignment of its address. */
 struct array {
@@ -63,7 +65,7 @@ static int check(const void *const *arrays, const struct array *facts, size_t co
 }
 
 static int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
-  return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+  return a_bytes && b_bytes && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
 static int check_memory(const void *memory, size_t bytes, size_t needed) {
@@ -90,7 +92,7 @@ size_t @name@_constants_bytes(void) {
 
 size_t @name@_workspace_bytes(int threads) {
   const struct version *v = chosen();
-  return v && threads > 0 && threads <= MOST_THREADS ? workspace_of(v, threads) : 0;
+  return v && threads > 0 && threads <= most_threads ? workspace_of(v, threads) : 0;
 }
 
 int @name@_prepare(const void *const weights[], void *constants, size_t constants_bytes) {
@@ -115,7 +117,7 @@ int @name@_run(const void *constants, const void *const inputs[], void *const ou
   if (header.version >= sizeof VERSIONS / sizeof VERSIONS[0]) return @PREFIX@_UNPREPARED;
   const struct version *v = &VERSIONS[header.version];
   if (header.magic != v->magic) return @PREFIX@_UNPREPARED;
-  if (threads < 1 || threads > MOST_THREADS) return @PREFIX@_THREADS;
+  if (threads < 1 || threads > most_threads) return @PREFIX@_THREADS;
   size_t needed = workspace_of(v, threads);
   int status = check_memory(workspace, workspace_bytes, needed);
   if (status == @PREFIX@_OK) status = check(inputs, INPUTS, INPUTS_COUNT);

@@ -57,7 +57,7 @@ class Program {
     if (!constants_.size()) throw Error(@PREFIX@_PROCESSOR);
     check(@name@_prepare(weights, constants_.data(), constants_.size()));
   }
-  void run(const void *const *inputs, void *const *outputs, Workspace &workspace) const {
+@prepare_file@  void run(const void *const *inputs, void *const *outputs, Workspace &workspace) const {
     const Memory &memory = workspace.memory();
     check(@name@_run(constants_.data(), inputs, outputs, memory.data(), memory.size(), workspace.threads()));
   }
