@@ -8,6 +8,7 @@ plan.py      BuildPlan: the modules and schedules to compile; the recipe of a pr
 nests.py     the recipe of a program that calls no others; `build_unit`: such a program as data
 recipe.py    Recipe: the deferred compilation of a program
 caching.py   a kernel from the cache, or by its recipe
+on_demand.py  a mapping whose values are computed at first use
 inputs.py    constant inputs: arrays by name, checked and copied
 units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes
 main/        a program of groups: its calls, its constants, its kernel

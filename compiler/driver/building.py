@@ -28,6 +28,7 @@ from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged_verdict, proved
 from compiler.driver.inputs import checked_mapping
+from compiler.driver.on_demand import OnDemand
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
 from compiler.driver.parts.single import single_group
 from compiler.driver.plan import BuildPlan
@@ -40,7 +41,6 @@ from compiler.pipeline.source import check_words, level_of, module_of, verified_
 from compiler.recipes.rules import RULES_OF
 from compiler.schedule import Schedule
 from compiler.space.derivation import in_default_order, preferred
-from compiler.support.deferral import OnDemand
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
 from compiler.support.text import counted

@@ -12,7 +12,7 @@ worker_pool.py  a pool of worker processes, with crashes and time limits
 processes.py    a worker process, on the parent's side
 worker.py       a worker process, on the child's side
 plugins.py      plugins: passes, operators, rules ... that other packages and files add
-deferral.py     lazy names of a package, lazy values of a mapping
+deferral.py     lazy names of a package
 gc.py           pausing the garbage collector
 unpicklable.py  objects that refuse pickle and copy
 """
