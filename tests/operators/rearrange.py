@@ -67,7 +67,8 @@ def _to_depth(p: Parameters, x: Array) -> Array:
 
 
 def _triangle(rng: random.Random) -> Parameters:
-    return {"shape": shape(rng, least=2), "diagonal": rng.randint(-4, 4)}
+    extents = shape(rng, least=2)
+    return {"shape": extents, "diagonal": rng.randint(-extents[-2], extents[-1] - 1)}
 
 
 def _hot(rng: random.Random) -> Parameters:

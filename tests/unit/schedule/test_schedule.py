@@ -315,21 +315,6 @@ def passed(spec: str) -> ModuleOp:
     return module
 
 
-FACES: dict[str, Apply] = {
-    "fuse-loops{block=C loops=m,l}": lambda s: s.fuse(*s.get_loops(s.get_block("C"))[:2]),
-    "compute-at{block=D at=F.m}": lambda s: s.compute_at(s.get_block("D"), s.get_loops(s.get_block("F"))[0]),
-    "inline{block=D}": lambda s: s.inline(s.get_block("D")),
-    "pack{block=C buffer=B tiles=1,4 order=1,0,2}": lambda s: s.pack(s.get_block("C"), "B", [1, 4], [1, 0, 2]),
-    "stage{block=C loop=m buffer=A scope=shared}": lambda s: s.stage(s.get_loops(s.get_block("C"))[0], "A", "shared"),
-    "rfactor{block=F loop=l}": lambda s: s.rfactor(s.get_block("F"), s.get_loops(s.get_block("F"))[2]),
-}
-
-
-@pytest.mark.parametrize("spec", FACES)
-def test_a_pass_is_its_primitive(spec: str) -> None:
-    assert str(passed(spec)) == str(scheduled(FACES[spec]).module)
-
-
 def test_a_pass_schedules_all_functions_or_none() -> None:
     first, second = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
     module = parse(first + second.replace("@mm_exp_mm", "@two"))
