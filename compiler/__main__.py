@@ -13,6 +13,7 @@ COMMANDS = {
     "run": "build an MLIR file or an ONNX model, run it on random inputs, compare and time it",
     "build": "compile an MLIR file or an ONNX model and print or write it at a level",
     "check": "run the kernels of a program without a GPU: races, barriers, bounds, results, memory traffic",
+    "verify": "check a library against its certificate: hashes, and the proofs of its schedules anew",
     "hash": "print a hash of what each te function of a file computes, which no name changes",
     "bench": "measure workloads beside other libraries, interleaved and checked",
     "explain": "show the innermost loops of the machine code, where the time goes, and the temporaries",

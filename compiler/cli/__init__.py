@@ -18,6 +18,7 @@ run.py          build a program and compare it with the reference on random inpu
 printing.py     print error messages and untrusted text
 space.py        the search space of a program: sketches, candidates, scripts
 tune.py         search for the fastest schedule of a program
+verify.py       check a library against its certificate
 values.py       parse counts, seeds, scales and seconds
 worker.py       strata worker: build and time for the tuners of a scheduler
 """

@@ -7,7 +7,10 @@ kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `buil
 plan.py      BuildPlan: the modules and schedules to compile; the recipe of a program of groups
 nests.py     the recipe of a program that calls no others; `build_unit`: such a program as data
 recipe.py    Recipe: the deferred compilation of a program
-caching.py   a kernel from the cache, or by its recipe
+caching.py   a program from the cache, or by its recipe
+exporting.py `export`: a program as a library
+evidence.py  the evidence of a program for the certificate of a library
+emission_again.py the code of a certificate's loops, compared with its hashes
 on_demand.py  a mapping whose values are computed at first use
 inputs.py    constant inputs: arrays by name, checked and copied
 units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes

@@ -147,15 +147,16 @@ def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
         return recipe().texts()
 
     def main(level: str) -> str:
-        return _text(texts().main[level])
+        return text_of(texts().main[level])
 
     def before(level: str) -> str:
-        return _text(texts().preparation[level])
+        return text_of(texts().preparation[level])
 
     return Texts({n: partial(main, n) for n in cached.levels}, {n: partial(before, n) for n in cached.levels_before})
 
 
-def _text(text: LevelText) -> str:
+def text_of(text: LevelText) -> str:
+    """A text of a level, made now if it is made on demand."""
     return text if isinstance(text, str) else text()
 
 

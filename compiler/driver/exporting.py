@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from compiler.certificate.text import Certificate, VersionCertificate, version
 from compiler.driver.building import compile_program
+from compiler.driver.caching import CompiledProgram, text_of
 from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.cpu.library.description import combined_weights, describe
@@ -45,10 +47,13 @@ def export(
     """
     if isinstance(cpus, str) or not cpus or len(set(cpus)) != len(cpus):
         raise InputError(f"cpus is {cpus!r}, expected distinct names of processors")
-    file, programs = to_path(path), []
+    file, programs, versions = to_path(path), list[CompiledProgram](), list[VersionCertificate]()
     for machine in [machine_for(cpu, features) for cpu in cpus]:
         with compiling_for(machine):
             programs.append(compile_program(x, threads, policy, name, constants, schedule, error))
+            versions.append(version(text_of(programs[-1].texts.main["certificate"])))
     arrays, renamed = combined_weights([(program.linked, program.arrays) for program in programs])
     description = describe(library_name(file, library), renamed)
-    return export_program(description, Weights(arrays, False, weights), file)
+    return export_program(
+        description, Weights(arrays, False, weights), file, Certificate(description.name, versions, error=error)
+    )

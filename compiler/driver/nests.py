@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,11 +12,13 @@ from compiler import universe
 from compiler.dialects.calls import is_main
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function
+from compiler.driver.evidence import nest_certificate, version_text
 from compiler.driver.inputs import Signature, merged_constants, renamed_constants, signature_of
+from compiler.driver.main.texts import te_text
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
-from compiler.driver.units.unit import BuildSettings, Unit
+from compiler.driver.units.unit import WRITTEN, BuildSettings, Unit
 from compiler.graph.main import constant_slots
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
@@ -27,6 +29,7 @@ from compiler.pipeline.source import level_of, verified_module
 from compiler.pipeline.to_llvm import passes_from, to_code
 from compiler.program.read import read
 from compiler.program.tree import Program
+from compiler.program.write import write
 from compiler.support.errors import InputError
 from compiler.targets.cpu import thread_count
 from compiler.targets.cpu.compile import assembly
@@ -71,12 +74,16 @@ def nest_recipe(
     if level_of(module) == "low" and not has_none:
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if has_none and _is_compiled_whole(module, name):
-        level = level_of(module)
+        level, whole = level_of(module), cache(partial(_of_module, module, name, settings))
 
         def compiled_whole() -> Linked:
-            return linked_unit(_of_module(module, name, settings), group=plan.group, threads=settings.threads)
+            return linked_unit(whole(), group=plan.group, threads=settings.threads)
 
-        return Recipe(None, {}, compiled_whole, lambda: Texts(_texts(level, module.clone, settings)))
+        def whole_evidence() -> str:
+            group = nest_certificate("", str(module), whole(), WRITTEN, plan.group)
+            return version_text("", [group], settings.policy, settings.threads)
+
+        return Recipe(None, {}, compiled_whole, lambda: Texts(_texts(level, module.clone, settings, whole_evidence)))
     te: dict[str, LevelText] = {}
     if level_of(module) == "te":
         te = {"te": partial(str, module if has_none else without_elements(module))}
@@ -92,16 +99,23 @@ def nest_recipe(
         else split(function, arrays, apart=splits_constants)
     )
 
+    names, constant_names = _names(program), tuple(arrays)
+    unit = cache(partial(compiled, parts, names, settings.policy, settings.threads))
+
+    def evidence() -> str:
+        text = te_text(module) if te else ""
+        source = next(iter(plan.sources.values()), WRITTEN)
+        positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
+        group = nest_certificate(text, str(ModuleOp([write(program)])), unit(), source, plan.group, positions)
+        return version_text(text, [group], settings.policy, settings.threads)
+
     def texts() -> Texts:
-        main = _texts("loop", lambda: ModuleOp([parts.functions()[-1]]), settings)
+        main = _texts("loop", lambda: ModuleOp([parts.functions()[-1]]), settings, evidence)
         before = _texts("loop", lambda: ModuleOp([parts.functions()[0]]), settings) if parts.prepare else {}
         return Texts({**te, **main}, before)
 
-    names, constant_names = _names(program), tuple(arrays)
-
     def linked() -> Linked:
-        unit = compiled(parts, names, settings.policy, settings.threads)
-        return linked_unit(unit, signature, constant_names, plan.group, settings.threads)
+        return linked_unit(unit(), signature, constant_names, plan.group, settings.threads)
 
     return Recipe(signature, stated_constants, linked, texts)
 
@@ -158,7 +172,9 @@ def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> U
     return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
-def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, LevelText]:
+def _texts(
+    level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings, evidence: Callable[[], str] | None = None
+) -> dict[str, LevelText]:
     """The texts of a module at `level` and at each lower level, by level, made on demand; `fresh` copies the module."""
     passes = passes_from(level, settings.policy)
 
@@ -178,4 +194,5 @@ def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -
     def llvm() -> str:
         return emit(after(len(passes)), host())
 
-    return {**texts, "llvm": llvm, "asm": lambda: assembly(llvm(), host())}
+    texts |= {"llvm": llvm, "asm": lambda: assembly(llvm(), host())}
+    return texts if evidence is None else texts | {"certificate": evidence}

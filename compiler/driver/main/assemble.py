@@ -10,11 +10,13 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
+from compiler.certificate.text import digest_of
 from compiler.dialects.calls import callees, is_main
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
+from compiler.driver.evidence import group_certificate, version_text
 from compiler.driver.main.constants import CallRewriter, with_steps
 from compiler.driver.main.occurrences import ConstantSplit, Pairs, Units, coalesced, replaceable, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
@@ -127,7 +129,15 @@ def assembled(
         {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},
         planned.temporaries_bytes,
     )
-    return Assembled(linked, program_texts(te_text(module), main, planned.units.jobs))
+    te = te_text(module)
+
+    def certificate() -> str:
+        rows = zip(planned.units.jobs, planned.compiled, planned.units.callees, linked.groups, strict=True)
+        groups = [group_certificate(job, unit, sources.get(name, WRITTEN), facts) for job, unit, name, facts in rows]
+        main_fields = {"main": str(low), "main_object": digest_of(main_code.code)}
+        return version_text(te, groups, settings.policy, settings.threads, main_fields)
+
+    return Assembled(linked, program_texts(te, main, planned.units.jobs) | {"certificate": certificate})
 
 
 def _planned(

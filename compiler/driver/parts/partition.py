@@ -172,7 +172,7 @@ class Partition:
             return replace(plan_as_written(module), group=group)
         tree = None if source.tree is None else single.with_user_names(single.with_program_signature(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
-        return BuildPlan(module, group=group, tree=tree)
+        return BuildPlan(module, {single.group.name: source}, group=group, tree=tree)
 
 
 @dataclass(frozen=True, eq=False)

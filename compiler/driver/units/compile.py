@@ -123,9 +123,14 @@ def functions_of(job: CompileJob) -> list[FuncOp]:
     return _sharing(parts, names, job.key.shared)[0].functions()
 
 
+def loops_of(job: CompileJob) -> Program:
+    """The scheduled loops of a unit, of its function under the unit's name."""
+    return replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
+
+
 def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
     """The scheduled loops of a unit, split into preparation and call, and the names of its arguments as written."""
-    program = replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
+    program = loops_of(job)
     names = [buffer.name for buffer in program.arguments]
     return split_program(program, [names[position] for position in job.key.constants]), names
 

@@ -271,8 +271,14 @@ class Kernel:
         array that it overwrites. Raises KeyError for an unknown name."""
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of its texts."""
+        return tuple(self._texts)
+
     def text(self, level: str) -> str:
-        """Return the program at a level of its build: te, loop, low, llvm or asm. Raises TargetError for a level that
+        """Return the program at a level of its build: te, loop, low, llvm or asm, or its `certificate`, the te programs
+        and scheduled loops of its groups as JSON. Raises TargetError for a level that
         the kernel has no text of."""
         if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")

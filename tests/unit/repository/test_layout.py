@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[3] / "compiler"
 ORDER = [
     "support",
     "types",
+    "certificate",
     "examples",
     "affine",
     "dialects",

@@ -6,10 +6,12 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from compiler.certificate.elf import sections
+from compiler.certificate.text import SUFFIX, Certificate, digest_of
 from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write, write_errors
 from compiler.targets.arguments import Array
@@ -43,8 +45,10 @@ def library_name(file: Path, name: str | None) -> str:
     return identifier(default if name is None else name)
 
 
-def export_program(description: Description, weights: Weights, path: Path) -> list[Path]:
-    """Write a library, its headers and, for weights in a file, that file; return the paths.
+def export_program(
+    description: Description, weights: Weights, path: Path, certificate: Certificate | None = None
+) -> list[Path]:
+    """Write a library, its headers, its certificate and, for weights in a file, that file; return the paths.
 
     The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
     header alone; a folder gets a shared and a static library, and the C text of their functions. Raises InputError for
@@ -61,22 +65,31 @@ def export_program(description: Description, weights: Weights, path: Path) -> li
     folder = path.parent if path.suffix else path
     with TemporaryDirectory(prefix="strata-") as temporary:
         work = Path(temporary)
-        made = _companions(description, weights, work)
-        if path.suffix:
-            made.append(_library(description, work, path.suffix, path.name))
-        else:
-            made += [_library(description, work, suffix, f"lib{description.name}{suffix}") for suffix in (".so", ".a")]
-            made.append(work / f"{description.name}.c")
+        made = _companions(description, weights, work, "" if certificate is None else certificate.digest)
+        names = {path.suffix: path.name} if path.suffix else {s: f"lib{description.name}{s}" for s in (".so", ".a")}
+        libraries = [_library(description, work, suffix, name) for suffix, name in names.items()]
+        made += [*libraries, *([] if path.suffix else [work / f"{description.name}.c"])]
+        if certificate is not None and libraries[0].suffix != ".a":
+            made.append(_certified(certificate, libraries[0], work))
         return [_moved(file, folder / file.name) for file in made]
 
 
-def _companions(d: Description, weights: Weights, work: Path) -> list[Path]:
+def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
+    """Write a certificate with the hashes of a library's sections."""
+    found = sections(library.read_bytes(), library.name)
+    hashed = {name: digest_of(content) for name, content in found.items()}
+    path = work / f"{certificate.library}{SUFFIX}"
+    path.write_text(replace(certificate, sections=hashed).text())
+    return path
+
+
+def _companions(d: Description, weights: Weights, work: Path, digest: str) -> list[Path]:
     """Write the sources of a library into a folder and compile them; return the files that go with the library."""
     stored = None if weights.way == "none" or not weights.arrays else _store(d, weights, work)
     has_file = stored is not None and stored.file is not None
     (work / f"{d.name}.h").write_text(header(d, has_file))
     (work / f"{d.name}.hpp").write_text(cpp_header(d, has_file))
-    (work / f"{d.name}.c").write_text(source(d, stored))
+    (work / f"{d.name}.c").write_text(source(d, stored, digest))
     for number, version in enumerate(d.versions):
         _write_objects(version, number, work)
     run_compiler([*_C_FLAGS, f"{d.name}.c", "-o", "interface.o"], work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from compiler.certificate.text import Certificate, version
 from compiler.support.errors import TargetError
 from compiler.support.files import to_path
 from compiler.targets.cpu.kernel import Kernel
@@ -19,4 +20,8 @@ def export_kernel(kernel: Kernel, path: str | os.PathLike[str], weights: str, na
     file = to_path(path)
     description = describe(library_name(file, name), [kernel.program.linked])
     arrays = {f"constants for {kernel.program.linked.machine.cpu}": kernel.program.block}
-    return export_program(description, Weights(arrays if description.weights else {}, True, weights), file)
+    weights_ = Weights(arrays if description.weights else {}, True, weights)
+    certificate = None
+    if "certificate" in kernel.levels:
+        certificate = Certificate(description.name, [version(kernel.text("certificate"))])
+    return export_program(description, weights_, file, certificate)

@@ -34,8 +34,9 @@ class Stored:
     checksum: int = 0
 
 
-def source(description: Description, stored: Stored | None) -> str:
-    """Write the C text of a library's functions. `stored` are its weights; None if the caller has them."""
+def source(description: Description, stored: Stored | None, certificate: str = "") -> str:
+    """Write the C text of a library's functions. `stored` are its weights; None if the caller has them. certificate:
+    the digest of its certificate."""
     d = description
     in_file = stored is not None and stored.file is not None
     replaced = {
@@ -51,6 +52,7 @@ def source(description: Description, stored: Stored | None) -> str:
         "messages": "\n".join(f"    case {d.prefix}_{s.name}: return {quoted(s.message)};" for s in STATUSES),
         "file_bytes": str(stored.file.bytes) if stored is not None and stored.file is not None else "",
         "checksum": f"UINT64_C({stored.checksum})" if stored is not None else "",
+        "certificate": certificate,
         "name": d.name,
         "PREFIX": d.prefix,
     }

@@ -85,6 +85,8 @@ const char *@name@_version(void) {
 
 const char *@name@_interface(void) { return INTERFACE; }
 
+const char *@name@_certificate(void) { return "@certificate@"; }
+
 size_t @name@_constants_bytes(void) {
   const struct version *v = chosen();
   return v ? HEADER_BYTES + v->constant_bytes : 0;

@@ -36,6 +36,9 @@ const char *@name@_version(void);
 /* The interface as JSON. */
 const char *@name@_interface(void);
 
+/* The SHA-256 of the certificate that was written with the library, "" without one: see `strata verify`. */
+const char *@name@_certificate(void);
+
 /* The sizes of the caller's memory in bytes. Both are 0 if no version runs on this processor; the workspace is also 0
  * for a program that needs none, and for a wrong thread count. */
 size_t @name@_constants_bytes(void);

@@ -1,0 +1,42 @@
+"""The sections of an ELF file that are loaded with it. Source: the System V ABI, chapter 4, for 64 bits."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from compiler.support.errors import InputError
+
+_ALLOCATED, _NO_BITS = 2, 8
+_VOLATILE = (".note", ".gnu.hash", ".dynsym", ".dynstr", ".gnu.version", ".hash")
+"""The beginnings of names of sections that tools such as patchelf rewrite."""
+
+
+class _Section(NamedTuple):
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+
+
+def sections(payload: bytes, source: str) -> dict[str, bytes]:
+    """The contents of the sections that a program loads, by name; those of one name one after the other. Raises
+    InputError for a file that is not ELF of 64 bits and little-endian."""
+    if payload[:6] != b"\x7fELF\x02\x01":
+        raise InputError(f"{source} is not an ELF file of 64 bits")
+    try:
+        (table,) = struct.unpack_from("<Q", payload, 0x28)
+        size, count, names_at = struct.unpack_from("<HHH", payload, 0x3A)
+        rows = [_Section(*struct.unpack_from("<IIQQQQ", payload, table + n * size)) for n in range(count)]
+        texts = rows[names_at]
+        contents = dict[str, bytes]()
+        for row in rows:
+            start = texts.offset + row.name
+            name = payload[start : payload.index(b"\0", start)].decode()
+            if row.flags & _ALLOCATED and row.kind != _NO_BITS and not name.startswith(_VOLATILE):
+                contents[name] = contents.get(name, b"") + payload[row.offset : row.offset + row.size]
+        return contents
+    except (struct.error, IndexError, ValueError) as error:
+        raise InputError(f"{source} is a damaged ELF file: {error}") from error

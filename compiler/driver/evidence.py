@@ -1,0 +1,59 @@
+"""The evidence of a compiled program: its te functions, scheduled loops and object code, for a certificate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.certificate.text import GroupCertificate, VersionCertificate, digest_of
+from compiler.driver.units.compile import CompileJob, loops_of
+from compiler.driver.units.unit import Scheduled, Unit
+from compiler.program.write import write
+from compiler.targets.cpu.facts import GroupFacts
+from compiler.types.machines import host, machine_facts
+
+
+def group_certificate(job: CompileJob, unit: Unit, source: Scheduled, facts: GroupFacts) -> GroupCertificate:
+    """The certificate of a unit that main calls."""
+    key = job.key
+    return GroupCertificate(
+        job.name,
+        key.text,
+        str(ModuleOp([write(loops_of(job))])),
+        key.script or "",
+        source.origin,
+        facts.verdict,
+        facts.law,
+        list(key.constants),
+        [list(pair) for pair in key.shared],
+        [digest_of(code.object.code) for code in unit.codes],
+    )
+
+
+def nest_certificate(
+    te: str, loops: str, unit: Unit, source: Scheduled, facts: GroupFacts | None, constants: Sequence[int] = ()
+) -> GroupCertificate:
+    """The certificate of a program of one function; `te` is empty for one that was given as loops. constants: the
+    positions of its constant inputs."""
+    verdict, name = "" if facts is None else facts.verdict, unit.call.name
+    objects = [digest_of(code.object.code) for code in unit.codes]
+    script = source.script or ""
+    return GroupCertificate(name, te, loops, script, source.origin, verdict, constants=list(constants), objects=objects)
+
+
+def version_text(
+    program: str,
+    groups: Sequence[GroupCertificate],
+    policy: str,
+    threads: int,
+    main: Mapping[str, str] | None = None,
+) -> str:
+    """The certificate of a program for this machine, as JSON. main: its fields `main` and `main_object`."""
+    machine = host()
+    version = VersionCertificate(
+        machine.cpu, machine.features, machine_facts(machine), policy, threads, program, list(groups), **(main or {})
+    )
+    return json.dumps(asdict(version))
