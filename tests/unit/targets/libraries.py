@@ -26,7 +26,7 @@ needs_compiler = pytest.mark.skipif(compiler_command() is None, reason="there is
 
 def tool(name: str) -> str:
     """The path of a program; skips the test without it."""
-    path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/root/.cargo/bin"]))
+    path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / ".cargo/bin")]))
     return path if path is not None else pytest.skip(f"{name} is not installed")
 
 
