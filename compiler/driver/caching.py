@@ -23,7 +23,8 @@ from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.kernel import LevelText
-from compiler.targets.cpu.linked import Linked, load_linked
+from compiler.targets.cpu.linked import Linked
+from compiler.targets.cpu.programs import load_linked
 from compiler.types.machines import host
 
 

@@ -43,7 +43,7 @@ def export(
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("double", [A], te.nn.add(A, A, name="B"))
     >>> [path.name for path in export(f, "libdouble.so", cpus=("haswell", "x86-64"), threads=1)]
-    ['double.h', 'double.hpp', 'libdouble.so']
+    ['double.h', 'double.hpp', 'libdouble.so', 'double.certificate.json']
     """
     if isinstance(cpus, str) or not cpus or len(set(cpus)) != len(cpus):
         raise InputError(f"cpus is {cpus!r}, expected distinct names of processors")

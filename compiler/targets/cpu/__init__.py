@@ -4,7 +4,8 @@ target.py      the facts of the CPU, for `compiler.targets.registry`
 compile.py     LLVM IR text to object code, and its loading
 openmp.py      the runtime of parallel loops, and their number of threads
 kernel.py      a compiled function as a Python callable
-linked.py      `Linked`: a compiled program as data, and its kernel
+linked.py      `Linked`: a compiled program as data
+programs.py    the kernel of such a program, its pickle and its library
 binding.py     the arrays of a call to the arguments of native code
 calls.py       the fast path of a call: a Python function generated for each kernel and each of kinds.py's array classes
 library        libraries with C headers, for callers without Python

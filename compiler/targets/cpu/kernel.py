@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts, GroupFacts
 from compiler.targets.cpu.openmp import thread_count, usable_threads
 from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_undisturbed, time_calls
 from compiler.targets.foreign import ZERO_COPY
-
-if TYPE_CHECKING:
-    from compiler.targets.cpu.linked import LoadedProgram
 
 LevelText = str | Callable[[], str]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
@@ -94,6 +91,16 @@ class Code(Protocol):
         """The address of a function by its symbol. Raises TargetError if there is none, or it cannot run here."""
 
 
+class Exportable(Protocol):
+    """A kernel's program as data."""
+
+    def reduced(self) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
+        """The value of the kernel's `__reduce__`."""
+
+    def export(self, path: object, weights: str, name: str | None, evidence: str | None) -> list[Path]:
+        """Write the kernel as a library; `evidence` is its text `certificate`."""
+
+
 @dataclass(frozen=True)
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
@@ -121,7 +128,7 @@ class Kernel:
     array([2., 2., 2., 2.], dtype=float32)
     """
 
-    _refusal = "the code of this kernel was not kept, so that it cannot be pickled, copied or exported"
+    _refusal = "the code of this kernel was not kept: it cannot be pickled or copied, and not be exported"
 
     def __init__(
         self,
@@ -132,7 +139,7 @@ class Kernel:
         fixed: FixedArguments = NO_FIXED_ARGUMENTS,
         facts: BuildFacts = UNKNOWN_FACTS,
         callees: Mapping[str, Interface] = MappingProxyType({}),
-        program: LoadedProgram | None = None,
+        program: Exportable | None = None,
     ) -> None:
         self.facts = facts
         self.program = program
@@ -242,11 +249,9 @@ class Kernel:
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
         """Pickle the machine code and the filled constants; the restored kernel has no texts of levels."""
-        from compiler.targets.cpu.linked import pickled, restored
-
         if self.program is None:
             raise TypeError(self._refusal)
-        return restored, (pickled(self.program),)
+        return self.program.reduced()
 
     def export(self, path: str | os.PathLike[str], weights: str = "library", name: str | None = None) -> list[Path]:
         """Write the kernel as a library for callers without Python, with headers in C and C++; return the paths.
@@ -259,11 +264,12 @@ class Kernel:
         >>> A = te.placeholder((4,), name="A")
         >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
         >>> [path.name for path in kernel.export("double.o")]
-        ['double.h', 'double.hpp', 'double.o']
+        ['double.h', 'double.hpp', 'double.o', 'double.certificate.json']
         """
-        from compiler.targets.cpu.library.kernels import export_kernel
-
-        return export_kernel(self, path, weights, name)
+        if self.program is None:
+            raise TargetError(f"{self.name}: {self._refusal}")
+        evidence = self.text("certificate") if "certificate" in self._texts else None
+        return self.program.export(path, weights, name, evidence)
 
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel

@@ -1,28 +1,16 @@
-"""`Linked`: a compiled program as data, for any machine of its kind; `load_linked`: its kernel."""
+"""`Linked`: a compiled program as data, for any machine of its kind."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from time import perf_counter
-from types import MappingProxyType
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from compiler.dialects.numbers import dtype_of
-from compiler.graph.main import ConstantSlot, size
+from compiler.graph.main import ConstantSlot
 from compiler.program.tree import Buffer
-from compiler.targets.address import address
-from compiler.targets.arena import Allocate, arena
-from compiler.targets.arguments import Array
-from compiler.targets.cpu.compile import LoadedCode, ObjectCode, load_objects
-from compiler.targets.cpu.facts import BuildFacts, GroupFacts
-from compiler.targets.cpu.kernel import FixedArguments, Interface, Kernel, LevelText
-from compiler.targets.cpu.openmp import usable_threads
-from compiler.targets.cpu.tiles import permit_tiles
-from compiler.types.machines import Machine, missing_features
-from compiler.types.records import from_bytes, to_bytes
+from compiler.targets.cpu.compile import ObjectCode
+from compiler.targets.cpu.facts import GroupFacts
+from compiler.targets.cpu.kernel import Interface
+from compiler.types.machines import Machine
 
 
 @dataclass(frozen=True)
@@ -67,127 +55,3 @@ class Linked:
     groups: tuple[GroupFacts, ...] = ()
     callees: Mapping[str, Interface] = field(default_factory=dict)
     temporaries_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class LoadedProgram:
-    """A compiled program and its filled block of constants, of which `Kernel.export` and pickle make another form."""
-
-    linked: Linked
-    block: Array
-
-
-def load_linked(
-    linked: Linked,
-    arrays: Mapping[str, Array],
-    texts: Mapping[str, LevelText],
-    start: float,
-    cached: bool = False,
-    allocate: Allocate = arena,
-    texts_before: Mapping[str, LevelText] = MappingProxyType({}),
-) -> Kernel:
-    """Load a program as a kernel, and fill its block of constants.
-
-    arrays: of the constants, by name. texts: of the program, by level. start: of the build, on perf_counter. cached:
-    whether the program is from the cache. allocate: allocates the block. texts_before: of the preparation of a program
-    of one function. Raises TargetError if no library here has a function that the program calls, or if the system
-    refuses tile registers.
-    """
-    library = _load_code(linked)
-    block = fill_constants(linked.block, arrays, library, usable_threads(linked.threads), allocate)
-    return _kernel(linked, library, block, texts, start, cached, texts_before)
-
-
-@dataclass(frozen=True)
-class _Pickled:
-    linked: Linked
-    block: bytes
-
-
-def pickled(loaded: LoadedProgram) -> bytes:
-    """Encode a program with its filled constants."""
-    return to_bytes(_Pickled(loaded.linked, loaded.block.tobytes()))
-
-
-def restored(payload: bytes) -> Kernel:
-    """Load the kernel that `pickled` has encoded; it has no texts. Raises TargetError if no library here has a function
-    that it calls, or if the system refuses tile registers."""
-    program = from_bytes(_Pickled, payload)
-    block = arena(len(program.block))[: len(program.block)]
-    block[:] = np.frombuffer(program.block, np.uint8)
-    block.flags.writeable = False
-    return _kernel(program.linked, _load_code(program.linked), block, {}, perf_counter(), True, {})
-
-
-def _load_code(linked: Linked) -> LoadedCode:
-    if linked.tiles and not missing_features(linked.machine):
-        permit_tiles()
-    return load_objects(linked.objects, linked.machine)
-
-
-def _kernel(
-    linked: Linked,
-    library: LoadedCode,
-    block: Array,
-    texts: Mapping[str, LevelText],
-    start: float,
-    cached: bool,
-    texts_before: Mapping[str, LevelText],
-) -> Kernel:
-    interface = linked.interface
-    before = None
-    if not linked.callees and linked.block.preparations:
-        before = Kernel(linked.block.preparations[0].interface, library, linked.policy, texts_before)
-    seconds, groups = perf_counter() - start, linked.groups
-    if not linked.callees:
-        groups = tuple(replace(group, seconds=0.0 if cached else seconds) for group in groups)
-    facts = BuildFacts(
-        groups,
-        arena_bytes=interface.workspace.size(interface.threads or 1),
-        temporaries_bytes=linked.temporaries_bytes,
-        constant_bytes=linked.block.bytes,
-        build_seconds=seconds,
-        cached=cached,
-    )
-    fixed = FixedArguments(_views(linked, block), before)
-    loaded = LoadedProgram(linked, block)
-    return Kernel(interface, library, linked.policy, texts, fixed, facts, linked.callees, loaded)
-
-
-def _views(linked: Linked, block: Array) -> dict[int, Array]:
-    """The arrays in the block of constants, by their positions among the native arguments."""
-    arguments = linked.interface.arguments
-    slices = {n: block[offset : offset + arguments[n].size] for n, offset in linked.fixed}
-    return {n: bytes.view(arguments[n].dtype).reshape(arguments[n].shape) for n, bytes in slices.items()}
-
-
-def fill_constants(
-    block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
-) -> Array:
-    """Allocate and fill a block of constants, and return it as read-only bytes. given: the arrays of the constants by
-    name. The preparations run in order, each on `threads` threads; prepared buffers that are not in the block are freed
-    after this call."""
-    memory = allocate(block.bytes)[: block.bytes]
-    arrays = dict(given)
-    for constant in block.constants:
-        stretch = memory[constant.offset : constant.offset + size(constant.buffer)]
-        array = stretch.view(dtype_of(constant.buffer.element)).reshape(constant.buffer.shape)
-        if constant.buffer.name in given:
-            array[...] = given[constant.buffer.name]
-        arrays[constant.buffer.name] = array
-    scratch = arena(max((p.interface.workspace.size(threads) for p in block.preparations), default=0))
-    for preparation in block.preparations:
-        for name in preparation.outputs:
-            if name not in arrays:
-                arrays[name] = arena(size(block.prepared[name]))
-        addresses = [address(arrays[name]) for name in (*preparation.inputs, *preparation.outputs)]
-        _run(preparation, [*addresses, address(scratch)], library, threads)
-    memory.flags.writeable = False
-    return memory
-
-
-def _run(preparation: Preparation, pointers: Sequence[int], library: LoadedCode, threads: int) -> None:
-    interface = preparation.interface
-    count = [] if interface.threads is None else [ctypes.c_int32]
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(interface.symbol))
-    native(*pointers, *([threads] if count else []))

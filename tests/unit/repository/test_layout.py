@@ -66,6 +66,8 @@ EDGES: dict[str, set[str]] = {
         "lowering.low_to_llvm.signature.Workspace",
         "lowering.low_to_llvm.signature.symbol",
     },
+    "targets/cpu/library/description.py": {"lowering.low_to_llvm.signature.Workspace"},
+    "targets/cpu/library/loading.py": {"lowering.low_to_llvm.signature.Workspace"},
     "targets/cpu/load.py": {
         "lowering.low_to_llvm.emit",
         "lowering.low_to_llvm.signature.Workspace",

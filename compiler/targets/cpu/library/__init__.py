@@ -8,7 +8,6 @@ weights.py      safetensors files
 *.c, *.hpp      the texts that source.py and header.py fill
 statuses.py     the statuses that functions return
 export.py       `export_program`: write a library and its companions
-kernels.py      `export_kernel`: a kernel of this process as a library
 loading.py      `load`: a library as a kernel
 """
 

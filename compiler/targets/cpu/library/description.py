@@ -29,7 +29,7 @@ HEADER_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Pointer:
     """A pointer that a native function takes.
 
     kind: `input`, `output` and `weight` for arrays of the caller, `constant` and `scratch` for memory of the library.
@@ -41,17 +41,17 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Call:
+class NativeCall:
     """A call of a native function: its symbol, its pointers in order, and whether the thread count is its last
     argument, behind the workspace."""
 
     symbol: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Pointer, ...]
     takes_threads: bool
 
 
 @dataclass(frozen=True)
-class Version:
+class CodeVersion:
     """A program compiled for one machine.
 
     objects: its machine code. tiles: whether it uses tile registers. run: what each call runs. preparations: the calls
@@ -64,9 +64,9 @@ class Version:
     machine: Machine
     objects: tuple[ObjectCode, ...]
     tiles: bool
-    run: Call
+    run: NativeCall
     workspace: Workspace
-    preparations: tuple[Call, ...]
+    preparations: tuple[NativeCall, ...]
     copies: tuple[tuple[int, int], ...]
     constant_bytes: int
     scratch_bytes: int
@@ -90,7 +90,7 @@ class Description:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     weights: tuple[Argument, ...]
-    versions: tuple[Version, ...]
+    versions: tuple[CodeVersion, ...]
     results: bool = True
 
     @cached_property
@@ -195,7 +195,7 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
     )
 
 
-def _clashes(name: str, version: Version) -> bool:
+def _clashes(name: str, version: CodeVersion) -> bool:
     """Whether a symbol of the objects is a word of the C text, such as getenv, or named like a function there."""
     symbols = {symbol for code in version.objects for symbol in code.defined}
     own = re.compile(rf"{name}_.*|(run|prepare|is_supported|native)_[0-9_]+")
@@ -209,10 +209,10 @@ def _words_of_c() -> frozenset[str]:
     return frozenset(word for text in texts for word in re.findall(r"\w+", text))
 
 
-def _apart(version: Version, number: int) -> Version:
+def _apart(version: CodeVersion, number: int) -> CodeVersion:
     """A version whose symbols begin with its number, so that those of several versions differ."""
 
-    def renamed(call: Call) -> Call:
+    def renamed(call: NativeCall) -> NativeCall:
         return replace(call, symbol=f"v{number}.{call.symbol}")
 
     return replace(
@@ -241,7 +241,7 @@ def weights_of(linked: Linked) -> dict[str, Argument]:
     return {name: weights[name] for name in sorted(weights) if name not in block.prepared}
 
 
-def _version(linked: Linked, weights: Arguments) -> Version:
+def _version(linked: Linked, weights: Arguments) -> CodeVersion:
     interface, fixed = linked.interface, dict(linked.fixed)
     numbers = {weight.name: number for number, weight in enumerate(weights)}
     offsets = {slot.buffer.name: slot.offset for slot in linked.block.constants}
@@ -251,21 +251,21 @@ def _version(linked: Linked, weights: Arguments) -> Version:
             scratch[name] = scratch_bytes
             scratch_bytes += _rounded(size(buffer))
 
-    def pointer(name: str) -> Parameter:
+    def pointer(name: str) -> Pointer:
         if name in offsets:
-            return Parameter("constant", offsets[name])
-        return Parameter("scratch", scratch[name]) if name in scratch else Parameter("weight", numbers[name])
+            return Pointer("constant", offsets[name])
+        return Pointer("scratch", scratch[name]) if name in scratch else Pointer("weight", numbers[name])
 
     preparations = tuple(
-        Call(p.interface.symbol, tuple(map(pointer, (*p.inputs, *p.outputs))), p.interface.threads is not None)
+        NativeCall(p.interface.symbol, tuple(map(pointer, (*p.inputs, *p.outputs))), p.interface.threads is not None)
         for p in linked.block.preparations
     )
     workspaces = [p.interface.workspace.size(1) for p in linked.block.preparations]
-    return Version(
+    return CodeVersion(
         linked.machine,
         linked.objects,
         linked.tiles,
-        Call(interface.symbol, _parameters(interface, fixed), interface.threads is not None),
+        NativeCall(interface.symbol, _parameters(interface, fixed), interface.threads is not None),
         interface.workspace,
         preparations,
         tuple((numbers[name], offset) for name, offset in offsets.items() if name in numbers),
@@ -279,16 +279,16 @@ def _rounded(bytes: int) -> int:
     return -(-bytes // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
 
 
-def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Parameter, ...]:
+def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Pointer, ...]:
     """The pointers of a program's function, whose last `outputs` arguments are results."""
-    parameters, counts = list[Parameter](), {"input": 0, "output": 0}
+    parameters, counts = list[Pointer](), {"input": 0, "output": 0}
     first_output = len(interface.arguments) - interface.outputs if interface.outputs else 0
     for position, argument in enumerate(interface.arguments):
         if position in fixed:
-            parameters.append(Parameter("constant", fixed[position]))
+            parameters.append(Pointer("constant", fixed[position]))
             continue
         kind = "input" if argument.by_value or position < first_output else "output"
-        parameters.append(Parameter(kind, counts[kind]))
+        parameters.append(Pointer(kind, counts[kind]))
         counts[kind] += 1
     return tuple(parameters)
 

@@ -16,7 +16,7 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write, write_errors
 from compiler.targets.arguments import Array
 from compiler.targets.compilers import binary_tool, run, run_compiler
-from compiler.targets.cpu.library.description import Description, Version, identifier
+from compiler.targets.cpu.library.description import CodeVersion, Description, identifier
 from compiler.targets.cpu.library.header import cpp_header, header
 from compiler.targets.cpu.library.source import Stored, checksum, source, weights_label
 from compiler.targets.cpu.library.weights import chunks, layout
@@ -97,7 +97,7 @@ def _companions(d: Description, weights: Weights, work: Path, digest: str) -> li
     return [work / name for name in names]
 
 
-def _write_objects(version: Version, number: int, work: Path) -> None:
+def _write_objects(version: CodeVersion, number: int, work: Path) -> None:
     """Write the object files of a version into a folder, with the version's prefix in front of their symbols. Raises
     TargetError if they need one and there is no objcopy."""
     paths = [work / f"native{number}.{position}.o" for position in range(len(version.objects))]

@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from compiler.targets.arguments import Argument
-from compiler.targets.cpu.library.description import HEADER_BYTES, Call, Description, Parameter, Version, alignment
+from compiler.targets.cpu.library.description import (
+    HEADER_BYTES,
+    CodeVersion,
+    Description,
+    NativeCall,
+    Pointer,
+    alignment,
+)
 from compiler.targets.cpu.library.features import required, states
 from compiler.targets.cpu.library.statuses import STATUSES
 from compiler.targets.cpu.library.weights import Layout
@@ -85,7 +92,7 @@ def _includes(d: Description, in_file: bool) -> str:
     return "".join(f"{line}\n" for line in dict.fromkeys(lines))
 
 
-def _is_x86(version: Version) -> bool:
+def _is_x86(version: CodeVersion) -> bool:
     return version.machine.architecture == "x86_64"
 
 
@@ -130,7 +137,7 @@ def _versions(d: Description) -> Iterable[str]:
         yield _run(d, version, number, names[version.run.symbol])
 
 
-def _c_type(d: Description, parameter: Parameter) -> str:
+def _c_type(d: Description, parameter: Pointer) -> str:
     """The type of a parameter of a native function: a scalar by value, or a pointer."""
     if parameter.kind == "input" and (argument := d.inputs[parameter.number]).by_value:
         return C_TYPES[argument.dtype.name]
@@ -148,7 +155,7 @@ C_TYPES = {
 """The C types of elements by numpy's names; 16-bit floats are their bits, truth values are 0 or 1."""
 
 
-def _supported(version: Version, number: int) -> str:
+def _supported(version: CodeVersion, number: int) -> str:
     if not _is_x86(version):
         return f"static int is_supported_{number}(void) {{ return 1; }}\n"
     names = version.machine.present
@@ -167,7 +174,7 @@ def _supported(version: Version, number: int) -> str:
     )
 
 
-def _pointer(parameter: Parameter) -> str:
+def _pointer(parameter: Pointer) -> str:
     """The C expression of a pointer that a native function takes."""
     return {
         "input": f"inputs[{parameter.number}]",
@@ -178,12 +185,12 @@ def _pointer(parameter: Parameter) -> str:
     }[parameter.kind]
 
 
-def _call(function: str, call: Call, pointers: Iterable[str], workspace: str, threads: str) -> str:
+def _call(function: str, call: NativeCall, pointers: Iterable[str], workspace: str, threads: str) -> str:
     arguments = [*pointers, workspace, *([threads] if call.takes_threads else [])]
     return f"  {function}({', '.join(arguments)});"
 
 
-def _prepare(version: Version, number: int, names: Mapping[str, str]) -> str:
+def _prepare(version: CodeVersion, number: int, names: Mapping[str, str]) -> str:
     """The C function that fills the constants of a version."""
     bytes = version.scratch_bytes
     lines = [f"static int prepare_{number}(const void *const *weights, char *constants) {{"]
@@ -201,10 +208,10 @@ def _prepare(version: Version, number: int, names: Mapping[str, str]) -> str:
     return "\n".join([*lines, "  return @PREFIX@_OK;", "}", ""])
 
 
-def _run(d: Description, version: Version, number: int, function: str) -> str:
+def _run(d: Description, version: CodeVersion, number: int, function: str) -> str:
     """The C function that runs a version."""
 
-    def value(parameter: Parameter) -> str:
+    def value(parameter: Pointer) -> str:
         if parameter.kind == "input" and (argument := d.inputs[parameter.number]).by_value:
             return f"*(const {C_TYPES[argument.dtype.name]} *)inputs[{parameter.number}]"
         return _pointer(parameter)
@@ -229,7 +236,7 @@ def _table(d: Description) -> str:
     return "\n".join(["static const struct version VERSIONS[] = {", *rows, "};", ""])
 
 
-def magic(d: Description, version: Version) -> int:
+def magic(d: Description, version: CodeVersion) -> int:
     """A number of 64 bits that differs for versions of other code, layouts or interfaces."""
     digest = sha256(repr((d.json(), version.copies, version.preparations)).encode())
     for file in version.objects:
