@@ -15,7 +15,7 @@ from compiler.dialects.functions import functions
 from compiler.dialects.loop import ForOp
 from compiler.program.read import read
 from compiler.program.tree import Loop, Node, Program, blocks_in, nested
-from compiler.program.write import update_nests
+from compiler.program.write import update
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class ReorderContiguousPass(ModulePass):
             if is_main(function) or not any(isinstance(inner, ForOp) for inner in function.walk()):
                 continue
             program = read(function)
-            update_nests(function, program, dict(_reordered_nests(program)))
+            reordered = reorder_contiguous(program)
+            if reordered is not program:
+                update(function, reordered)
 
 
 def reorder_contiguous(program: Program) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
@@ -68,23 +68,6 @@ def replace_body(function: FuncOp, body: Region) -> None:
     function.detach_region(function.body).erase()
     function.add_region(body)
     function.properties["function_type"] = FunctionType.from_lists(body.block.arg_types, [])
-
-
-def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
-    """Replace nests of a loop function by those in `nests`, by position in the body of its program; other ops stay."""
-    block = function.body.block
-    constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
-    ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]
-    buffers: dict[str, SSAValue] = {b.name: value for b, value in zip(program.arguments, block.args, strict=True)}
-    buffers |= {name: op.buffer for name, op in zip(program.stated, constants, strict=True)}
-    for op, node in zip(ops, program.body, strict=False):
-        if isinstance(node, Alloc):
-            buffers[node.buffer.name] = op.results[0]
-    for position, nest in nests.items():
-        new_block = IrBlock()
-        _fill(new_block, [nest], buffers, {})
-        block.insert_ops_before([new_block.detach_op(op) for op in list(new_block.ops)], ops[position])
-        block.erase_op(ops[position])
 
 
 _dimension = cache(AffineExpr.dimension)
