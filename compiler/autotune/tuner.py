@@ -517,7 +517,8 @@ def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, O
 
 
 def _checked(call: Callable[[], Reply]) -> Reply:
-    """Return the result of a call to the workers. Raises TargetError for lack of processes, files or memory."""
+    """Return the result of a call to the workers. Raises TargetError for an OSError, as for lack of processes, files or
+    memory."""
     try:
         return call()
     except OSError as error:

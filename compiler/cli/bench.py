@@ -87,7 +87,7 @@ def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
         kernel = build(model, threads=options.threads, policy=options.policy)
         timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
         for contender in timed:
-            outcome = f"difference {contender.error:.2g}{'' if contender.is_right else ': has_wrong'}"
+            outcome = f"difference {contender.error:.2g}{'' if contender.is_right else ': wrong'}"
             show(f"{name}: {contender.name:12} {1e3 * median(contender.seconds):.4g} ms, {outcome}")
         if len(timed) == 1:
             show("onnxruntime is not installed: pip install 'strata-compiler[bench]'")

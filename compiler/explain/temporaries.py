@@ -45,7 +45,8 @@ def temporaries(b: Builds) -> Temporaries:
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
-    """Return the buffers (views of a slot, or the whole slot) in a block's slots, from byte `start` of the arena on."""
+    """Return the buffers in a block's slots with their arena offsets; the first slot is at byte `start`. The buffers of
+    a slot are its views; a slot without views is one buffer."""
     buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]

@@ -164,7 +164,9 @@ def _spelled(element: Attribute) -> str:
 
 
 def _check_assignment(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
-    """Return the fit of one assignment. Raises Misfit for an element type, a memory space or a step that differs."""
+    """Return the fit of one assignment: `loops` maps the intrinsic's axes to loops, `reads` has the read number of each
+    operand. The fit records the strides that the intrinsic leaves open. Raises Misfit if an element type, a memory
+    space or the stride of an operand along a loop differs from the intrinsic's."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
         if reference.element != operand.element:

@@ -49,8 +49,9 @@ class FoldConstantsPass(ModulePass):
 
 
 def fold_constants(function: FuncOp, max_bytes: int = MAX_INLINE_BYTES) -> bool:
-    """Evaluate computes of a te function on constants of up to `max_bytes` bytes, in place; return whether anything
-    changed."""
+    """Replace computes and gathers of a te function by constants if all operands are constants, no operand or result
+    has more than `max_bytes` bytes, and the index space has at most MAX_POINTS points. If any is replaced, erase all
+    unused constants. Return whether anything changed."""
     folded = False
     for op in list(function.body.block.ops) if function.body.blocks else ():
         values = fold(op, max_bytes) if isinstance(op, te.ComputeOp | te.GatherOp) else None

@@ -98,8 +98,10 @@ def _way(name: str, label: str, nest: Nest, any_index: bool = False) -> Alternat
 
 
 def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[str]:
-    """Schedule a convolution, and its elementwise consumer if it has one; with `any_index` the consumer may read in
-    another order, such as one that stores channels last. Return the labels of both, and of blocks inlined into them."""
+    """Schedule the convolution `label` and its epilogue, if it has one, by the function `nest`, and make one of the
+    loops that it returns parallel. The epilogue is the only elementwise reader, at the same index; with `any_index` it
+    may read at another index, such as one that stores channels last. Return the labels of both, and of the blocks
+    inlined into them."""
     block, after = draft.block(label), draft.consumer(label)
     if any_index:
         readers = [reader for reader in draft.readers(label) if not reader.combiners and reader.label in draft.left]

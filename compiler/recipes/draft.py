@@ -23,8 +23,8 @@ class Draft:
     """A schedule under construction by rules, for `threads` threads of the machine `target`.
 
     left: the labels of the program's blocks that no rule has scheduled, in program order. panels: map each temporary
-    stored in panels of rows to the rows of a panel; consumers read it as packed. kept: handles that a template uses
-    after the rules; copies of the draft have their own.
+    stored in panels of rows to the rows of a panel; consumers read it as packed. kept: the handles of the template's
+    values, in their order; copies of the draft have their own.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -120,7 +120,8 @@ class TaskFacts:
 
     @property
     def together(self) -> float | None:
-        """The seconds of all calls of a run; of one call if their number is unknown; None without a measured script."""
+        """The seconds of all calls of the task in one execution of its whole program, under the best script; of one
+        call if the number of calls is unknown. None without a measured script."""
         return None if self.seconds is None else (self.calls or 1) * self.seconds
 
     @property

@@ -51,9 +51,13 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kind of parameter. `annotation` is its type in Python, `type` that of the pass's option, `option` the option's
-    name if it is not the parameter's. `asked`: it is an argument of the method; `planned`: of the planning function;
-    `optional`: the op omits its default."""
+    """A kind of parameter of a schedule primitive. It converts an argument between the `Schedule` method, the fields of
+    the primitive's op, the planning function and the pass's option.
+
+    annotation: its Python type in the method. type: the type of the pass's option. option: the option's name if it
+    differs from the parameter's. asked: whether the method takes it. planned: whether the planning function takes it.
+    optional: whether it has a default, which the op omits.
+    """
 
     annotation: str
     type: Value = str

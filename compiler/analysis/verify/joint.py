@@ -68,7 +68,8 @@ def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
 
 
 def _empty(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionSet:
-    """The instances at which target `number` holds, or gains, the identity."""
+    """The instances at which `content`, the content of target `number` before the update or the value added to it, is
+    the identity of its combiner."""
     combiner = flow.statements[key].block.combiners[number]
     assert isinstance(combiner, Joint)
     return content.constant.get(combiner.identities[number], union_set())

@@ -16,10 +16,11 @@ PRODUCTS = (MulfOp, MuliOp)
 
 
 def operator(program: Program) -> str:
-    """Name the operator of the block with the most operations, its window, its reduce and its result extents; `nothing`
-    without blocks. Several products alike are counted.
+    """Describe a program by its block with the most operations: its operator, window, reduce extents and result
+    extents. If it is one of several products, they are counted and the extents are those of the largest. `nothing` for
+    a program without blocks.
 
-    `convolution 3x3, 64 to 1x128x28x28`, `product 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
+    `convolution 3x3, 64 to 1x128x28x28`, `2 products 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
     """
     blocks = list(blocks_in(*program.body))
     main = max(blocks, key=lambda block: _operations(program, block), default=None)

@@ -54,13 +54,13 @@ class Acyclic:
         if after is None or before is None:
             return False
         free = sorted(self._position[g] for g in (*joined, *before, *after))
-        merge_equal_groups = self._united(joined)
+        united_number = self._united(joined)
         for position, group in zip(free, sorted(before, key=self._position.__getitem__), strict=False):
             self._position[group] = position
         following = sorted(after, key=self._position.__getitem__)
         for position, group in zip(reversed(free), reversed(following), strict=False):
             self._position[group] = position
-        self._position[merge_equal_groups] = free[len(before)]
+        self._position[united_number] = free[len(before)]
         return True
 
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:

@@ -96,8 +96,8 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | 
 
 
 def composed(access: Access, view: ReadView, block: Block) -> Access | None:
-    """The read of a view's source in place of a read of the view; None if it would be inexact, slower or not provably
-    inside the source."""
+    """The read of a view's source in place of a read of the view; None if it would be inexact, slower, not provably
+    inside the source, under more than MOST_CONDITIONS conditions, or not in 64 bits."""
     new = through(access, view, block)
     if new is None or not _is_no_worse(access, new, view, block):
         return None

@@ -25,8 +25,8 @@ code, which few iterations do not repay."""
 class Cut:
     """A loop's full iterations, in which all lanes are active, and its end.
 
-    full: the iterations below the minimum of these forms are full; `in_full` holds in each of them.
-    ends: the iterations from the minimum of these forms on are inactive; `in_end` holds in those before.
+    full: the iterations below the minimum of these forms are full; `in_full` holds in each of them. ends: the
+    iterations from the minimum of these forms on are inactive, none if it is empty; `in_end` holds in those before.
     """
 
     full: tuple[Linear, ...]

@@ -96,7 +96,7 @@ def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
 
 
 def bare(text: str) -> str:
-    """Strip the parentheses that enclose all of a condition, if any."""
+    """Strip one pair of parentheses that encloses all of an expression, if there is one."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0

@@ -55,7 +55,8 @@ def estimate(instructions: Sequence[Instruction]) -> Estimate:
 
 
 def _needs(i: Instruction) -> dict[str, float]:
-    """Return the use of each resource by an instruction, in units of its CAPACITY; of the divider in cycles."""
+    """Map each resource that an instruction occupies to the issue slots it takes there; CAPACITY has the slots per
+    cycle. The divider is in cycles. A resource that is not used is absent."""
     uops = i.lanes_moved if {"gather", "scatter"} & i.kinds else 1
     needs = {"front end": 1.0 if uops == 1 else float(uops)}
     if "load" in i.kinds:

@@ -25,7 +25,9 @@ EDGE, BYTES = 8, 16
 
 
 def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
-    """Load n matrices of 8 rows of 16 bytes; the first 8 n threads of a warp have the addresses of the rows."""
+    """Load n matrices of 8 rows of 16 bytes; the first 8 n threads of a warp have the addresses of the rows. Thread t
+    gets the elements of row t / 4 from column t % 4 on, as many as a register holds, of each matrix, which is
+    transposed if the op says so."""
     _check_full_warps(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
     assert isinstance(type_, VectorType)
