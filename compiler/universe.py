@@ -30,13 +30,15 @@ DIALECTS = {
 UPSTREAM = {
     "arith": "compiler.dialects.upstream.arith:ARITH",
     "math": "compiler.dialects.upstream.math:MATH",
+    "scf": "compiler.dialects.upstream.scf:SCF",
+    "affine": "compiler.dialects.upstream.affine:AFFINE",
     "vector": "compiler.dialects.upstream.vector:VECTOR",
     "memref": "compiler.dialects.upstream.memref:MEMREF",
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
-asynchronous copies, MMA tiles. The other upstream dialects are xDSL's."""
+asynchronous copies, MMA tiles, the syntax of parallel loops. The other upstream dialects are xDSL's."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",

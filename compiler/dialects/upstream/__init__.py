@@ -3,8 +3,10 @@
 arith.py    comparisons and select on vectors; arith.remf
 casts.py    conversions of vectors
 math.py     math.erfc
+affine.py   affine.max, the syntax of affine.if and affine.parallel
+scf.py      the syntax of scf.parallel
 vector.py   vector.gather, vector.scatter
-memref.py   memref.prefetch
+memref.py   memref.prefetch, the syntax of memref.global and memref.copy
 gpu.py      gpu.shuffle
 nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 walk.py     the ops inside an op
