@@ -44,6 +44,7 @@ PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
+    "raise-affine-to-loop": "compiler.lowering.affine_to_loop:RaiseAffineToLoopPass",
     "te-group": "compiler.passes.te_group:TeGroupPass",
     "fold-constants": "compiler.passes.fold_constants:FoldConstantsPass",
     "lift-constants": "compiler.passes.lift_constants:LiftConstantsPass",

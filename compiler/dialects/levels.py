@@ -9,7 +9,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnrealizedConversionCastOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import CopyOp, LoadOp, ViewOp
-from xdsl.dialects.scf import IfOp
+from xdsl.dialects.scf import ForOp, IfOp
 from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
@@ -71,7 +71,12 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
         return
     for op in _own(body):
         if op.name.split(".")[0] != level and op is not body.last_op:
-            raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes").at(op)
+            hint = ": raise-affine-to-loop raises nests of affine and scf loops" if _has_nests(function) else ""
+            raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes{hint}").at(op)
+
+
+def _has_nests(function: FuncOp) -> bool:
+    return any(op.name.startswith("affine.") or isinstance(op, ForOp) for op in function.body.block.ops)
 
 
 def _require_main(function: FuncOp, level: Upper) -> None:

@@ -1,0 +1,125 @@
+"""The blocks, buffers and names of a program under construction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.dialects.access import axis_attribute
+from compiler.dialects.checks import element_type
+from compiler.lowering.affine_to_loop.forms import ValueForms
+from compiler.lowering.affine_to_loop.memory import name_of
+from compiler.lowering.affine_to_loop.values import BlockBody
+from compiler.program.body import Scalar
+from compiler.program.names import Names, fresh, spelled
+from compiler.program.tree import Access, Block, Buffer, Loop
+from compiler.support.errors import LoweringError
+
+_PRINTED = re.compile(r"(arg|v)?\d*")
+"""The names that printers give to values without a name."""
+_LETTERS = "ijklmnpq"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The loops around an op, outermost first, and the conditions over them under which it runs."""
+
+    loops: tuple[Loop, ...] = ()
+    guard: tuple[Condition, ...] = ()
+
+
+class Builder:
+    """Makes blocks and buffers; each memref has a buffer, and some scalar values have an element that holds them."""
+
+    def __init__(self) -> None:
+        self.forms = ValueForms()
+        self.buffers: dict[SSAValue, str] = {}
+        self.stored: dict[SSAValue, Access] = {}
+        self.variables: dict[int, str] = {}
+        self._depths: dict[str, int] = {}
+        self._names, self._labels = Names(), Names()
+
+    def buffer(self, value: SSAValue, op: Operation, depth: int = 0, name: str = "") -> Buffer:
+        """Make the buffer of a memref, or of rank 0 for a scalar, that lives inside `depth` loops; `op` is the op that
+        defines it. Raises LoweringError for a memref with a dynamic shape, a layout or a memory space."""
+        shape, element = _content(value, op)
+        buffer = Buffer(self._names.fresh(spelled(name or value.name_hint or "buffer")), shape, element)
+        self._depths[buffer.name] = depth
+        return buffer
+
+    def named(self, value: SSAValue, op: Operation) -> str:
+        """The name of the buffer of a memref that an op uses. Raises LoweringError for one without a buffer."""
+        if value not in self.buffers:
+            raise LoweringError(f"{name_of(value)} is no buffer of an argument, an allocation or a constant").at(op)
+        return self.buffers[value]
+
+    def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
+        """Make an empty loop, named like its variable; a name that a printer gave becomes a letter by depth."""
+        depth, number = len(around.loops), len(self.variables)
+        self.variables[number] = f"%{name}"
+        if _PRINTED.fullmatch(name):
+            name = _LETTERS[depth] if depth < len(_LETTERS) else f"i{depth}"
+        label = fresh(spelled(name), {loop.label for loop in around.loops})
+        self.forms.ranges[number] = (0, extent - 1)
+        return Loop(number, label, extent, ())
+
+    def block(
+        self,
+        op: Operation,
+        target: Access,
+        value: Callable[[BlockBody], Scalar],
+        around: Surroundings,
+        combiner: str = "",
+    ) -> Block:
+        """Make the block of an op that writes a value to `target`, an element over loops, or combines it into that.
+
+        All loops around it are axes: of a reduction those are reduced over that do not index the target, inside the
+        loops of its allocation.
+        """
+        reduced = self.reduced(target, around) if combiner else ()
+        loops = [loop for loop in around.loops if loop not in reduced] + list(reduced)
+        values = BlockBody(op, self.forms, loops, self.named, self.stored)
+        expression = value(values)
+        stem = target.buffer if values.reads or combiner else f"{target.buffer}_init"
+        axes = tuple(axis_attribute(loop.label, loop.extent, loop in reduced) for loop in loops)
+        label = self._labels.fresh(stem)
+        return Block(
+            label,
+            axes,
+            bindings=tuple(lin.variable(loop.number) for loop in loops),
+            guard=around.guard,
+            reads=tuple(values.reads),
+            read_types=tuple(values.types),
+            writes=(Access(target.buffer, values.over_axes(target.index)),),
+            body=(expression,),
+            combiners=(combiner,) if combiner else (),
+            accumulate=bool(combiner),
+            origin=(label, lin.variables(len(axes))),
+            location=op.location,
+        )
+
+    def reduced(self, target: Access, around: Surroundings) -> tuple[Loop, ...]:
+        """The loops over which updates of an element are a reduction."""
+        indexed = set[int]().union(*(form.variables() for form in target.index))
+        return tuple(loop for loop in around.loops[self._depths[target.buffer] :] if loop.number not in indexed)
+
+
+def _content(value: SSAValue, op: Operation) -> tuple[tuple[int, ...], Attribute]:
+    """The shape and element type of the buffer of a memref or scalar."""
+    type = value.type
+    if not isinstance(type, MemRefType):
+        return (), type
+    try:
+        element = element_type(value)
+    except VerifyException as error:
+        raise LoweringError(str(error)).at(op) from error
+    if not isinstance(type.layout, NoneAttr) or not isinstance(type.memory_space, NoneAttr):
+        raise LoweringError(f"{type} has a layout or a memory space; a buffer is row-major, in one memory").at(op)
+    return type.get_shape(), element
