@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result, else
     0. Results of a program below te are not compared."""
     from compiler.driver import build_unit
+    from compiler.frontends.model import Imported
     from compiler.pipeline.source import level_of, module_of
 
     selected = parse_file(options)
@@ -63,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     inputs = random_inputs(kernel, seed)
     _print_interface(kernel, seed)
     _print_schedules(kernel)
-    is_right = _compare(kernel, inputs, _expected(kernel, options.file, module, module is not selected, inputs))
+    is_model = isinstance(selected, Imported)
+    is_right = _compare(kernel, inputs, _expected(kernel, options.file, module, is_model, inputs))
     _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
     return 0 if is_right else 1
 

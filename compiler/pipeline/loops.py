@@ -15,11 +15,11 @@ from compiler.lowering.te_to_loop.nests import program_of
 from compiler.passes.lift_constants import has_constants, lift_constants
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import TO_LOOPS, run
-from compiler.pipeline.source import argument, check_is_program, level_of, module_of
+from compiler.pipeline.source import argument, check_is_program, level_of, module_of, raised
 from compiler.pipeline.to_llvm import with_policy
 from compiler.program.read import read
 from compiler.program.tree import Program
-from compiler.support.errors import InputError
+from compiler.support.errors import InputError, LoweringError
 from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.gpus import KERNELS, UNBOUND
 from compiler.targets.target import Target
@@ -28,7 +28,8 @@ from compiler.targets.target import Target
 def lower(x: object) -> ModuleOp:
     """Lower a program to a loop-level module, with loops in the order written, for a Schedule.
 
-    `x` is a program at the te or loop level, as `build` takes it. Raises InputError for the low level.
+    `x` is a program at the te or loop level, as `build` takes it, or nests of affine or scf loops that
+    raise-affine-to-loop takes. Raises InputError for any other program at the low level.
 
     >>> A = te.placeholder((64,), name="A")
     >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -40,9 +41,16 @@ def lower(x: object) -> ModuleOp:
     verify_module(module)
     check_is_program(module)
     if level_of(module) == "low":
-        raise InputError("the program is at the low level, below loops and blocks")
+        return _raised(module)
     run(universe.context(), module, parse_passes(TO_LOOPS))
     return module
+
+
+def _raised(module: ModuleOp) -> ModuleOp:
+    try:
+        return raised(module)
+    except LoweringError as error:
+        raise InputError(f"the program is at the low level, below loops and blocks: {error}") from error
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:

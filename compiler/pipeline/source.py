@@ -13,9 +13,11 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, functions
 from compiler.dialects.modules import parsed
 from compiler.dialects.numbers import dtype_of
+from compiler.dialects.upstream.walk import ops_in
 from compiler.frontends.model import Imported
 from compiler.pipeline.models import import_model
-from compiler.pipeline.passes import verifies_each
+from compiler.pipeline.parser import parse_passes
+from compiler.pipeline.passes import run, verifies_each
 from compiler.program.tree import Buffer
 from compiler.schedule import Schedule
 from compiler.support import files, validation
@@ -25,6 +27,8 @@ from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
 """The characters that distinguish text from a path: every program's text has one of them."""
+RAISE = "raise-affine-to-loop"
+"""The pass from affine and scf loops to the loop level."""
 
 
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
@@ -70,7 +74,22 @@ def level_of(module: ModuleOp) -> str:
 
 def module_of(x: object) -> ModuleOp:
     """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
-    The module is not copied. Raises InputError for other objects; ParseError and VerifyException for text."""
+
+    The module is not copied, but one with ops of the affine dialect is raised to a module of loops. Raises InputError
+    for other objects; ParseError and VerifyException for text; LoweringError for affine ops without a form in loops.
+    """
+    module = _stated_module(x)
+    return raised(module) if any(op.name.startswith("affine.") for op in ops_in(module)) else module
+
+
+def raised(module: ModuleOp) -> ModuleOp:
+    """Copy a module, with nests of affine and scf loops raised to the loop level. Raises LoweringError."""
+    copy = module.clone()
+    run(universe.context(), copy, parse_passes(RAISE))
+    return copy
+
+
+def _stated_module(x: object) -> ModuleOp:
     x = import_model(x)
     if isinstance(x, Imported):
         return x.function.module

@@ -1,0 +1,109 @@
+"""Nests of affine and scf loops compute as loop programs what they compute in numpy, also scheduled."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import strata
+from compiler import universe
+from compiler.schedule import Schedule
+from compiler.support.errors import InputError, LoweringError
+from compiler.support.spans import of_error
+from strata.passes import parse, parse_passes, run
+from tests import upstream
+from tests.unit.lowering.polybench import NESTS, REFUSED, Nest, expanded
+
+RAISE = "raise-affine-to-loop"
+
+
+def raised(text: str, then: str = "") -> ModuleOp:
+    """The module of a text after the pass, and after others."""
+    module = parse(text)
+    run(universe.context(), module, parse_passes(f"{RAISE},{then}" if then else RAISE), verify=True)
+    return module
+
+
+def assert_computes(nest: Nest, program: ModuleOp | Path) -> None:
+    arrays, expected = nest.arrays(), nest.arrays()
+    strata.build(program, threads=2)(*arrays)
+    nest.reference(*expected)
+    for actual, right in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(actual, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_as_written(name: str) -> None:
+    nest = NESTS[name]
+    module = raised(nest.text)
+    arrays, expected = nest.arrays(), nest.arrays()
+    strata.interpret.run(module, arrays)
+    nest.reference(*expected)
+    for actual, right in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(actual, right, rtol=1e-12)
+    assert_computes(nest, module)
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_scheduled(name: str) -> None:
+    nest = NESTS[name]
+    assert_computes(nest, raised(nest.text, nest.schedule))
+
+
+@upstream.needs_mlir_opt
+@pytest.mark.parametrize("name", NESTS)
+def test_lowered_by_mlir_opt(name: str) -> None:
+    """The scf loops that mlir-opt makes of a nest become the same loops."""
+    nest = NESTS[name]
+    lowered = [_printed(nest.text, *options) for options in ([], ["--lower-affine"])]
+    affine, scf = (str(raised(text)) for text in lowered)
+    assert affine == scf
+
+
+def _printed(text: str, *options: str) -> str:
+    command = [str(upstream.MLIR_OPT), *options]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    message, shorthand = REFUSED[name]
+    text = expanded(shorthand)
+    with pytest.raises(LoweringError) as caught:
+        raised(text)
+    assert str(caught.value) == message
+    span = of_error(caught.value)
+    assert span is not None and "// here" in text.splitlines()[span.line - 1]
+
+
+GEMM = NESTS["gemm"]
+
+
+@pytest.mark.parametrize("options", [[], ["--lower-affine"]])
+@upstream.needs_mlir_opt
+def test_front_doors(options: list[str], tmp_path: Path) -> None:
+    """Affine and scf nests go into build, lower and Schedule as they are, from a text or a file."""
+    file = tmp_path / "gemm.mlir"
+    file.write_text(_printed(GEMM.text, *options))
+    schedule = Schedule(strata.lower(file))
+    i, j, k = schedule.get_loops("arg2.1")
+    schedule.reorder(i, k, j)
+    schedule.vectorize(j)
+    assert_computes(GEMM, schedule.module)
+    if not options:
+        assert_computes(GEMM, file)
+
+
+def test_below_loops_is_refused_with_the_reason() -> None:
+    text = "func.func @f(%A: memref<?xf32>) { func.return }"
+    with pytest.raises(InputError, match=r"below loops and blocks: memref<[?]xf32> has a dynamic or empty dimension"):
+        strata.lower(text)
+    with pytest.raises(
+        LoweringError, match=r"'affine.for' is not an op of the loop level.*: raise-affine-to-loop raises"
+    ):
+        run(universe.context(), parse(NESTS["bicg"].text), parse_passes("cpu"))
