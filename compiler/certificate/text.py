@@ -30,7 +30,7 @@ class GroupCertificate:
     information; empty for the loops as written. source: the origin of the script: model, record or written. verdict: of
     the proof when the library was made. law, where: the law that made its form, and its conditions in words. constants,
     shared: positions of inputs that never change, and pairs of an input and an output in one array. objects: the
-    SHA-256 of its object files.
+    SHA-256 of its object files. emitted: the loops under the names of the program, if they differ from `loops`.
     """
 
     name: str
@@ -43,6 +43,7 @@ class GroupCertificate:
     constants: list[int] = field(default_factory=list)
     shared: list[list[int]] = field(default_factory=list)
     objects: list[str] = field(default_factory=list)
+    emitted: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def _findings(version: VersionCertificate) -> Iterator[Finding]:
 
 def _objects_of(group: GroupCertificate, version: VersionCertificate) -> list[str]:
     """The SHA-256 of the object files of a group's loops, compiled anew."""
-    program = read(find_function(parsed(universe.context(), group.loops, f"@{group.name} of the certificate")))
+    program = read(
+        find_function(parsed(universe.context(), group.emitted or group.loops, f"@{group.name} of the certificate"))
+    )
     if not version.main:
         names = [buffer.name for buffer in program.arguments]
         constants = [names[position] for position in group.constants]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from time import perf_counter
 
@@ -103,10 +104,14 @@ def nest_recipe(
     unit = cache(partial(compiled, parts, names, settings.policy, settings.threads))
 
     def evidence() -> str:
-        text = te_text(module) if te else ""
+        text, loops = te_text(module) if te else "", str(ModuleOp([write(program)]))
         source = next(iter(plan.sources.values()), WRITTEN)
         positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
-        group = nest_certificate(text, str(ModuleOp([write(program)])), unit(), source, plan.group, positions)
+        group = nest_certificate(text, loops, unit(), source, plan.group, positions)
+        if plan.canonical is not None:
+            form = plan.canonical
+            proved = str(ModuleOp([write(replace(form.loops, constants=(), values=()))]))
+            group = replace(group, te=str(form.module), loops=proved, emitted=loops)
         return version_text(text, [group], settings.policy, settings.threads)
 
     def texts() -> Texts:

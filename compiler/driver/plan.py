@@ -22,12 +22,21 @@ from compiler.targets.cpu.facts import GroupFacts
 
 
 @dataclass(frozen=True)
+class CanonicalForm:
+    """The canonical te module of a program of one group, and its scheduled loops, under canonical names."""
+
+    module: ModuleOp
+    loops: Program
+
+
+@dataclass(frozen=True)
 class BuildPlan:
     """The input of a compilation: a module of groups, or a module of one function at any level.
 
     sources: the schedules of groups, by name; groups without one are compiled as written. hashes: the known canonical
     hashes of groups, by name. group: the facts of the one function, but for its seconds; without them the kernel lists
     no groups. tree: the scheduled loops of the one function, with its arguments; None compiles it as written.
+    canonical: the form whose loops `tree` are, under the program's names.
 
     >>> A = te.placeholder((4,), name="A")
     >>> strata.driver.BuildPlan(te.function("f", [A], A).module).sources
@@ -39,6 +48,7 @@ class BuildPlan:
     hashes: Mapping[str, str] = field(default_factory=dict)
     group: GroupFacts | None = None
     tree: Program | None = None
+    canonical: CanonicalForm | None = None
 
 
 def group_recipe(

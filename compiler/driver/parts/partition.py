@@ -22,7 +22,7 @@ from compiler.driver.kernels import plan_as_written
 from compiler.driver.parts.forms import GroupForms, OfferedForms, offered_forms
 from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program, input_positions, te_module
 from compiler.driver.parts.single import SingleGroup, single_group
-from compiler.driver.plan import BuildPlan
+from compiler.driver.plan import BuildPlan, CanonicalForm
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.graph.canonical import canonical as canonical_form
 from compiler.graph.read import read as read_graph
@@ -170,9 +170,10 @@ class Partition:
         group = GroupFacts(single.group.name, single.group.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
             return replace(plan_as_written(module), group=group)
-        tree = None if source.tree is None else single.with_user_names(single.with_program_signature(source.tree))
-        tree = tree or single.scheduled(parse(source.script, "the script"))
-        return BuildPlan(module, {single.group.name: source}, group=group, tree=tree)
+        scheduled = source.tree or Schedule(single.group.tree).apply(parse(source.script, "the script")).program
+        tree = single.with_user_names(single.with_program_signature(scheduled))
+        form = CanonicalForm(single.group.module, scheduled)
+        return BuildPlan(module, {single.group.name: source}, group=group, tree=tree, canonical=form)
 
 
 @dataclass(frozen=True, eq=False)
