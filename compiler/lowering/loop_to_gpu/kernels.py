@@ -142,8 +142,8 @@ class _KernelLowering:
         shape, blocks = launch_shape(self.program, node), blocks_in(node)
         touched_names = (buffer for block in blocks for buffer in _buffers_of(block))
         used_names = list(dict.fromkeys(buffer for buffer in touched_names if buffer in self.buffers))
-        title = _identifier(blocks[-1].label if blocks else "nothing")
-        name = fresh(f"{_identifier(self.program.name)}_{title}", self.constants.taken, "_")
+        title = blocks[-1].label if blocks else "nothing"
+        name = fresh(_identifier(f"{self.program.name}_{title}"), self.constants.taken, "_")
         self.constants.taken.add(name)
         self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used_names])
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
@@ -202,4 +202,4 @@ def _buffers_of(block: Computed) -> list[str]:
 
 
 def _identifier(text: str) -> str:
-    return re.sub(r"\W", "_", text, flags=re.ASCII)
+    return re.sub(r"\W|^(?=\d)", "_", text, flags=re.ASCII)

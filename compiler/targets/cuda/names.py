@@ -14,7 +14,7 @@ _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single
 _DEFINED = frozenset(NUMBERS) | frozenset(re.findall(r"\b(\w+)\(", "\n".join((*COPIES.values(), *WARPS.values()))))
 _BUILT_IN = frozenset(
     """threadIdx blockIdx blockDim gridDim warpSize pool min max Fragment INFINITY NAN T __half __nv_bfloat16
-    NULL errno linux unix half half2 dim3 size_t""".split()  # noqa: SIM905
+    NULL errno linux unix EOF assert alloca offsetof stdin stdout stderr half half2 dim3 size_t""".split()  # noqa: SIM905
 )
 _VECTORS = frozenset(f"{row.vector or 'uint'}{lanes}" for row in DTYPES.values() for lanes in (1, 2, 3, 4))
 
