@@ -18,7 +18,7 @@ from compiler.cli.values import fraction, positive
 from compiler.support.errors import InputError
 from compiler.support.files import write
 from compiler.targets.gpus import DEFAULT_ARCH
-from compiler.targets.registry import CPU, target_named
+from compiler.targets.registry import CPU, TARGET_TEXTS, target_named
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ LEVELS = ("te", "loop", "low", "llvm", "asm")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     program_arguments(parser)
-    output_help = "the file to write: .ll is LLVM IR, .s assembly, .c C; .so, .a, .o or a folder a library with headers"
+    texts_help = ".ll is LLVM IR, .s assembly, .c C, .cu CUDA C++, .json its launches"
+    output_help = f"the file to write: {texts_help}; .so, .a, .o or a folder a library with headers"
     parser.add_argument("-o", "--output", help=output_help)
-    parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
+    level_help = "the level, or the target's text, where the output's name does not say it"
+    parser.add_argument("--emit", choices=(*LEVELS, *TARGET_TEXTS), help=level_help)
     parser.add_argument("--cpu", default="native", help="the processors of a library, best first (default: native)")
     parser.add_argument("--features", default="", help="features that they have or lack, as +avx512vnni,-avx512bf16")
     parser.add_argument("--library", metavar="NAME", help="the prefix of functions (default: the file's name)")
@@ -126,8 +128,9 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, option) is not None:
             raise InputError(f"--{option} is of a library: give -o a name that ends in .so, .a or .o, or a folder")
     name = options.emit or _text(target, options.output)
-    if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
-        raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(target.texts)})")
+    names = _texts(target)
+    if name not in names:
+        raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(names)})")
     kernel = build_kernel(options, parse_file(options), target.name, options.arch)
     text = target.text(kernel, name)
     if options.output is None:
@@ -158,13 +161,18 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _texts(target: Target) -> tuple[str, ...]:
+    """The names of the texts that `--emit` writes for a target."""
+    return (*LEVELS[:3], *target.texts) if target.in_units else target.texts
+
+
 def _text(target: Target, output: str | None) -> str:
-    """The name of the text to write, such as llvm: by the output's suffix, else the target's only text. Raises
-    InputError if neither decides."""
+    """The name of the text to write, such as llvm: by the output's suffix, else the target's only text, else, for a
+    target not compiled in units and without an output, its first one. Raises InputError if none of these decides."""
     name = target.suffixes.get(Path(output).suffix) if output is not None else None
-    if name is None and len(target.texts) == 1:
+    if name is None and (len(target.texts) == 1 or (output is None and not target.in_units)):
         name = target.texts[0]
     if name is None:
-        hint = "-o FILE.ll, -o FILE.s, or --emit with a level"
-        raise InputError(f"it is not said what to build: give {hint} ({', '.join(LEVELS)})")
+        files = "".join(f"-o FILE{suffix}, " for suffix in target.suffixes)
+        raise InputError(f"it is not said what to build: give {files}or --emit ({', '.join(_texts(target))})")
     return name

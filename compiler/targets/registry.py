@@ -16,6 +16,8 @@ TARGETS = {
     "c": "compiler.targets.c.target:CTarget",
 }
 """The class of each target, as `module:class`."""
+TARGET_TEXTS = ("c", "cuda", "launches")
+"""The texts of these targets other than levels, for the command line, which loads no target to parse its options."""
 CPU = "cpu"
 ALIASES = {"llvm": CPU}
 """The targets by their names in other compilers."""

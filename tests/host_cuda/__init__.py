@@ -51,7 +51,7 @@ class OnHost:
         kernel = self.kernels[number]
         count = len(kernel.arguments) - kernel.outputs
         outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
-        kept = [_poisoned(shape, dtype_of(element)) for element, shape in kernel.source.temporaries]
+        kept = [_poisoned(t.shape, dtype_of(t.element)) for t in kernel.source.temporaries]
         arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
         for position, launch in enumerate(kernel.launches):
             _call(self.library, f"launch_{number}_{position}", [arrays[n] for n in launch.arguments])
@@ -87,6 +87,11 @@ def _call(library: ctypes.CDLL, name: str, arrays: Sequence[np.ndarray[Any, Any]
 def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder: Path) -> ctypes.CDLL:
     """The text of kernels, with functions launch_0, launch_1 ... that start them: by name, grid and block."""
     return _library([_on_host(text), *_launchers(text, launches, "", "launch")], folder)
+
+
+def compiled_file(kernel: CudaKernel, folder: Path) -> ctypes.CDLL:
+    """The `.cu` file of a kernel, with its launcher, on the runtime of cuda_runtime.h."""
+    return _library([_on_host(kernel.file_text)], folder)
 
 
 def _launchers(text: str, launches: Sequence[tuple[str, Extents, Extents]], where: str, name: str) -> list[str]:

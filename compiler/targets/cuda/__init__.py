@@ -9,6 +9,8 @@ types.py       types and literals
 constants.py   constants that kernels read, as arrays of the text
 helpers.py     functions that the text defines if it uses them
 names.py       reserved names
+interface.py   arguments, temporaries and launches, for hosts in other languages
+launcher.py    a function in C that launches the kernels
 nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU

@@ -17,9 +17,12 @@ from compiler.support.text import counted
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import CudaSource, Launch, emit
+from compiler.targets.cuda.interface import HostInterface, host_interface
+from compiler.targets.cuda.launcher import file_text
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, LoadedKernels, OnDevice, cupy
+from compiler.targets.cuda.runtime import Cupy, LoadedKernels, OnDevice, cupy
 from compiler.targets.foreign import check_plain
+from compiler.targets.launches import ALIGNMENT
 from compiler.types.policies import POLICIES
 
 
@@ -69,13 +72,30 @@ class CudaKernel:
 
     @property
     def text(self) -> str:
-        """The CUDA C++."""
+        """The CUDA C++ of the kernels."""
         return self.source.text
+
+    @property
+    def file_text(self) -> str:
+        """The text of a `.cu` file: the kernels, and behind them a launcher in C for nvcc."""
+        return file_text(self.interface, self.text)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches in order, for other runtimes."""
         return self.source.launches
+
+    @property
+    def least_architecture(self) -> str:
+        """The first architecture that has the features of the text and takes the launches."""
+        return self.interface.least_architecture
+
+    @cached_property
+    def interface(self) -> HostInterface:
+        """The arguments, temporaries and launches, for hosts in other languages."""
+        arguments = self.native_arguments or self.arguments
+        options = (nvrtc.fmad(POLICIES[self.policy].fused),)
+        return host_interface(self.name, arguments, self.outputs, self.constants, self.source, self.arch, options)
 
     @property
     def can_compile(self) -> bool:

@@ -53,6 +53,11 @@ def version() -> str:
     return f"{major.value}.{minor.value}"
 
 
+def fmad(contract: bool) -> str:
+    """Return the compiler's option that permits products and sums to be fused, or forbids it."""
+    return f"--fmad={'true' if contract else 'false'}"
+
+
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
     """Compile a text to machine code; `contract` permits products and sums to be fused. Raises TargetError without
     NVRTC, and for text that it refuses, with its message."""
@@ -61,7 +66,7 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
         raise TargetError("NVRTC cannot begin a program")
     try:
-        options = [f"--gpu-architecture={arch}", "--ptxas-options=-v", f"--fmad={'true' if contract else 'false'}"]
+        options = [f"--gpu-architecture={arch}", "--ptxas-options=-v", fmad(contract)]
         options += [f"--include-path={folder}" for folder in _headers()]
         encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         status = library.nvrtcCompileProgram(program, len(options), encoded)

@@ -13,6 +13,7 @@ from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda.emit import CudaSource
+from compiler.targets.cuda.nvrtc import fmad
 
 Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions
 
@@ -42,10 +43,6 @@ def local_gpu() -> tuple[str, str] | None:
     return name.decode() if isinstance(name, bytes) else str(name), f"sm_{properties['major']}{properties['minor']}"
 
 
-ALIGNMENT = 16
-"""The bytes of the widest vector; arrays begin at multiples of it."""
-
-
 class LoadedKernels(Unpicklable):
     """The kernels of a text, loaded on the current device at the first launch."""
 
@@ -59,7 +56,7 @@ class LoadedKernels(Unpicklable):
         library, functions = cupy(), {}
         _, arch = local_gpu() or ("", "")
         self.source.check(arch)
-        options = (f"--fmad={'true' if self._contract else 'false'}",)
+        options = (fmad(self._contract),)
         try:
             module = library.RawModule(code=self.source.text, backend="nvrtc", options=options)
             for launch in self.source.launches:
@@ -74,7 +71,7 @@ class LoadedKernels(Unpicklable):
 
     def temporaries(self) -> list[Cupy]:
         """Allocate the buffers between kernels."""
-        return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
+        return [cupy().empty(t.shape, dtype_of(t.element)) for t in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
         """Launch the kernels in order on the arrays of all arguments, then temporaries. Raises TargetError for kernels

@@ -13,7 +13,7 @@ from compiler.targets.cuda.kernel import CudaKernel, make_kernel
 from compiler.targets.cuda.machines import representative_gpu
 from compiler.targets.cuda.runtime import local_gpu
 from compiler.targets.gpus import GpuTarget
-from compiler.targets.target import Device
+from compiler.targets.target import AnyKernel, Device
 from compiler.types.machines import Gpu
 
 
@@ -21,8 +21,8 @@ class CudaTarget(GpuTarget):
     """NVIDIA GPUs by CUDA C++, NVRTC and CuPy."""
 
     name = "cuda"
-    texts = ("cuda",)
-    suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda"}
+    texts = ("cuda", "launches")
+    suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda", ".json": "launches"}
 
     def machine(self, arch: str) -> Gpu:
         """Return the GPU model of an architecture. Raises TargetError for one without a model."""
@@ -38,3 +38,8 @@ class CudaTarget(GpuTarget):
     ) -> CudaKernel:
         """Write the kernels that a host function launches. Raises the errors of `Target.make_kernel`."""
         return make_kernel(module, host, arguments, policy, arch)
+
+    def text(self, kernel: AnyKernel, name: str) -> str:
+        """Return the `.cu` file of a kernel, or as `launches` the facts with which other hosts launch it, as JSON."""
+        assert isinstance(kernel, CudaKernel)
+        return kernel.interface.json() if name == "launches" else kernel.file_text

@@ -301,8 +301,8 @@ def test_a_task_is_tuned_checked_and_built(tmp_path: Path, capsys: pytest.Captur
     text = capsys.readouterr().out
     assert "__global__ void __launch_bounds__" in text
     kernel = task.apply_best(path)
-    assert kernel.text.strip() == text.strip() and kernel.arch == "sm_86"
-    with pytest.raises(InputError, match=r"unknown mode 'llvm' \(there are script, steps, python, cuda\)"):
+    assert kernel.file_text.strip() == text.strip() and kernel.arch == "sm_86"
+    with pytest.raises(InputError, match=r"unknown mode 'llvm' \(there are script, steps, python, cuda, launches\)"):
         task.print_best(path, mode="llvm")
     with pytest.raises(InputError, match="nothing measured"):
         SearchTask(product(16, 16, 16), target="cuda", arch="sm_90").best(path)

@@ -1,0 +1,153 @@
+"""`HostInterface`: the facts with which a host in any language launches the kernels of a program."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+
+from compiler.program.names import Names
+from compiler.targets.arguments import Argument
+from compiler.targets.cuda.emit import CudaSource, Launch
+from compiler.targets.cuda.machines import MACHINES
+from compiler.targets.cuda.names import RESERVED
+from compiler.targets.launches import ALIGNMENT
+from compiler.types.dtypes import row_of
+from compiler.types.elements import element_bytes
+
+SLOT = 256
+"""The bytes to whose multiples the offsets of temporaries are padded: the alignment of cudaMalloc."""
+FORMAT = 1
+"""The number of the format of the JSON text."""
+STATUSES = ("OK", "NULL", "MISALIGNED", "TOO_SMALL")
+"""The statuses of a launcher: 0, -1, -2 and -3, with its prefix; a positive one is a cudaError_t."""
+_LOCALS = ("workspace", "workspace_bytes", "stream", "array", "arrays", "arguments", "error", "bytes", "uintptr_t")
+
+
+@dataclass(frozen=True)
+class DeviceBuffer:
+    """An array on the device that kernels take, in row-major order.
+
+    name: a C identifier, unique in the program. dtype: numpy's name. strides, size: in bytes. role: input,
+    updated (an input that kernels write), constant (an argument whose elements the program states), output or
+    temporary. offset: of a temporary in the workspace, in bytes; None for others.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size: int
+    role: str
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class HostInterface:
+    """The facts of a launch from a host, in any language.
+
+    symbol: the prefix of the launcher's C functions and statuses. architecture: the one that the kernels are scheduled
+    for. least_architecture: the first that has the features of the text and takes the launches. options: of the
+    compiler. alignment: a divisor of the addresses of all arguments and of the workspace. workspace_bytes: the size of
+    the workspace, which has all temporaries. buffers: the arguments, then the temporaries. launches: in order.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> kernel = build(te.function("f", [A], te.nn.relu(A, name="B")), target="cuda")
+    >>> [(buffer.name, buffer.size, buffer.role) for buffer in kernel.interface.buffers]
+    [('A', 256, 'input'), ('B', 256, 'output')]
+    """
+
+    name: str
+    symbol: str
+    architecture: str
+    least_architecture: str
+    options: tuple[str, ...]
+    alignment: int
+    workspace_bytes: int
+    buffers: tuple[DeviceBuffer, ...]
+    launches: tuple[Launch, ...]
+
+    @property
+    def arguments(self) -> tuple[DeviceBuffer, ...]:
+        """The buffers that the caller gives, in order."""
+        return tuple(buffer for buffer in self.buffers if buffer.offset is None)
+
+    @property
+    def temporaries(self) -> tuple[DeviceBuffer, ...]:
+        """The buffers in the workspace."""
+        return tuple(buffer for buffer in self.buffers if buffer.offset is not None)
+
+    def json(self) -> str:
+        """Return the facts as JSON, with a line for each buffer and launch; launches name their arguments."""
+        facts = {"strata": FORMAT, **asdict(self)}
+        for launch in facts["launches"]:
+            launch["arguments"] = [self.buffers[n].name for n in launch["arguments"]]
+        return "{\n" + ",\n".join(f'  "{key}": {_json(value)}' for key, value in facts.items()) + "\n}\n"
+
+
+def _json(value: object) -> str:
+    """Return a value as JSON on one line, a list of objects with a line for each."""
+    rows = value if isinstance(value, tuple) and any(isinstance(row, dict) for row in value) else ()
+    return "[\n" + ",\n".join(f"    {json.dumps(row)}" for row in rows) + "\n  ]" if rows else json.dumps(value)
+
+
+def host_interface(
+    name: str,
+    arguments: Sequence[Argument],
+    outputs: int,
+    constants: Collection[int],
+    source: CudaSource,
+    architecture: str,
+    options: tuple[str, ...],
+) -> HostInterface:
+    """Return the interface of a program's kernels. arguments: of the host function; the last `outputs` are results, and
+    those at the positions `constants` are stated by the program. options: of the compiler."""
+    kernel_names = {launch.name for launch in source.launches}
+    symbol = _symbol(name, kernel_names)
+    names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
+    first_output, buffers = len(arguments) - outputs, list[DeviceBuffer]()
+    for n, argument in enumerate(arguments):
+        input_role = "constant" if n in constants else "updated" if n in source.written else "input"
+        role = "output" if n >= first_output else input_role
+        unique, shape = names.fresh(_identifier(argument.name)), argument.shape
+        buffers.append(
+            DeviceBuffer(
+                unique, argument.dtype.name, shape, _strides(shape, argument.dtype.itemsize), argument.size, role
+            )
+        )
+    offset = 0
+    for temporary in source.temporaries:
+        row = row_of(temporary.element)
+        assert row is not None  # kernels have been written for it
+        unique, shape = names.fresh(_identifier(temporary.name)), temporary.shape
+        itemsize = element_bytes(temporary.element)
+        size, strides = prod(shape) * itemsize, _strides(shape, itemsize)
+        buffers.append(DeviceBuffer(unique, row.numpy, shape, strides, size, "temporary", offset))
+        offset += -(-size // SLOT) * SLOT
+    least = next(filter(source.takes, MACHINES), architecture)
+    return HostInterface(name, symbol, architecture, least, options, ALIGNMENT, offset, tuple(buffers), source.launches)
+
+
+def symbols(symbol: str) -> tuple[str, ...]:
+    """Return the names with a prefix that a launcher declares: its functions, its type of statuses, its statuses."""
+    return tuple(f"{symbol}_{name}" for name in ("run", "workspace_bytes", "status", *STATUSES))
+
+
+def _symbol(name: str, kernel_names: Collection[str]) -> str:
+    """Return a prefix like the name of a program with which no symbol of a launcher is that of a kernel."""
+    symbol = _identifier(name)
+    while not set(symbols(symbol)).isdisjoint(kernel_names):
+        symbol += "_"
+    return symbol
+
+
+def _strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides in bytes of an array in row-major order: (12, 4) for the shape (2, 3) and 4 bytes."""
+    return tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
+
+
+def _identifier(name: str) -> str:
+    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"_{identifier}" if re.match(r"\d|__|cuda|$", identifier) or identifier in RESERVED else identifier

@@ -1,0 +1,100 @@
+"""A launcher in C behind the kernels of a `.cu` file: it checks its arguments and launches the kernels on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from compiler.targets.cuda.emit import Launch
+from compiler.targets.cuda.interface import STATUSES, DeviceBuffer, HostInterface
+from compiler.types.dtypes import DTYPES
+
+WIDTH = 120
+_DYNAMIC = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+_C = {row.numpy: row.c for row in DTYPES.values()}
+"""Map numpy's names of dtypes to types of C++."""
+_CHECKS = """\
+  const void* const arrays[] = {{{arrays}}};
+  for (const void* array : arrays) {{
+    if (array == nullptr) return {symbol}_NULL;
+    if (reinterpret_cast<uintptr_t>(array) % {alignment} != 0) return {symbol}_MISALIGNED;
+  }}"""
+
+
+def file_text(interface: HostInterface, kernels: str) -> str:
+    """Return the text of a `.cu` file: a comment for callers, the text of kernels, and their launcher, which compilers
+    without CUDA's runtime, such as NVRTC, skip."""
+    launcher = "\n".join(_launcher(interface))
+    guarded = f"#ifndef __CUDACC_RTC__\n#include <cuda_runtime.h>\n#include <stdint.h>\n\n{launcher}\n#endif\n"
+    return "\n\n".join(["\n".join(_comment(interface)), kernels.rstrip("\n"), guarded])
+
+
+def _comment(interface: HostInterface) -> Iterator[str]:
+    symbol, alignment = interface.symbol, interface.alignment
+    yield f"/* {symbol}: {symbol}_run launches the kernels in order on a stream, and returns at once."
+    yield f" * Arguments on the device, row-major, at multiples of {alignment} bytes; none overlaps a written one:"
+    yield from _table(interface.arguments)
+    if interface.temporaries:
+        yield f" * The workspace, {interface.workspace_bytes} bytes at a multiple of {alignment}, has between kernels:"
+        yield from _table(interface.temporaries)
+    yield " * Launches:"
+    for launch in interface.launches:
+        shared = f"{launch.declared_bytes} static and {launch.shared_bytes} dynamic bytes of shared memory"
+        yield f" *   {launch.name}: grid {launch.grid}, block {launch.block}, {shared}"
+    yield f" * nvcc -arch={interface.architecture} {' '.join(interface.options)} -c"
+    yield f" * The least architecture is {interface.least_architecture}. */"
+
+
+def _table(buffers: Sequence[DeviceBuffer]) -> Iterator[str]:
+    width = max(len(buffer.name) for buffer in buffers)
+    for buffer in buffers:
+        role = buffer.role if buffer.offset is None else f"at byte {buffer.offset}"
+        extents = f"shape {list(buffer.shape)}, strides {list(buffer.strides)} bytes"
+        yield f" *   {buffer.name:{width}}  {buffer.dtype}, {extents}, size {buffer.size}, {role}"
+
+
+def _launcher(interface: HostInterface) -> Iterator[str]:
+    symbol, size = interface.symbol, interface.workspace_bytes
+    numbers = ", ".join(f"{symbol}_{status} = {-number}" for number, status in enumerate(STATUSES))
+    yield "// 0: the kernels are launched; below 0: none is; above 0: a cudaError_t, of the first call that failed"
+    yield f"enum {symbol}_status {{ {numbers} }};\n"
+    yield f'extern "C" size_t {symbol}_workspace_bytes(void) {{ return {size}; }}\n'
+    yield _head(interface)
+    checked = [*(buffer.name for buffer in interface.arguments), *(["workspace"] if size else [])]
+    yield _CHECKS.format(arrays=", ".join(checked), symbol=symbol, alignment=interface.alignment)
+    if size:
+        yield f"  if (workspace_bytes < {size}) return {symbol}_TOO_SMALL;"
+        yield "  char* const bytes = static_cast<char*>(workspace);"
+    for buffer in interface.temporaries:
+        type_ = _C[buffer.dtype]
+        yield f"  {type_}* {buffer.name} = reinterpret_cast<{type_}*>(bytes + {buffer.offset});"
+    for launch in interface.launches:
+        if launch.shared_bytes:  # allowed before any kernel is launched, so that none is if the device has less
+            yield _or_return(f"cudaFuncSetAttribute({launch.name}, {_DYNAMIC}, {launch.shared_bytes})")
+    for launch in interface.launches:
+        yield from _launch(launch, [interface.buffers[n].name for n in launch.arguments])
+    yield f"  return {symbol}_OK;\n}}"
+
+
+def _head(interface: HostInterface) -> str:
+    """Return the declarator of the launcher, on one line, or with a line for each parameter."""
+    parameters = [*map(_parameter, interface.arguments), "void* workspace", "size_t workspace_bytes"]
+    parameters.append("cudaStream_t stream")
+    start = f'extern "C" int {interface.symbol}_run('
+    line = f"{start}{', '.join(parameters)}) {{"
+    return line if len(line) <= WIDTH else f"{start}\n    " + ",\n    ".join(parameters) + ") {"
+
+
+def _parameter(buffer: DeviceBuffer) -> str:
+    const = "const " if buffer.role in ("input", "constant") else ""
+    return f"{const}{_C[buffer.dtype]}* {buffer.name}"
+
+
+def _launch(launch: Launch, names: Iterable[str]) -> Iterator[str]:
+    grid, block = (f"dim3({', '.join(map(str, extents))})" for extents in (launch.grid, launch.block))
+    yield f"  {{\n    void* arguments[] = {{{', '.join(f'&{name}' for name in names)}}};"
+    call = f"cudaLaunchKernel({launch.name}, {grid}, {block}, arguments, {launch.shared_bytes}, stream)"
+    yield f"  {_or_return(call)}\n  }}"
+
+
+def _or_return(call: str) -> str:
+    return f"  if (cudaError_t error = {call}) return error;"
