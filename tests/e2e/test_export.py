@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import strata
+from compiler.targets.cpu.library.statuses import STATUSES
 from strata import te
+from tests.said import Strata
 from tests.unit.targets.libraries import needs_compiler, normal, tool
 
 pytestmark = needs_compiler
@@ -100,3 +104,25 @@ def test_a_program_reports_the_status(folder: Path, monkeypatch: pytest.MonkeyPa
         program = compiled(folder, name, [*command, "-I.", "-L.", "-lnet"])
         done = subprocess.run([program], capture_output=True, text=True, timeout=60, input="")
         assert (done.returncode, done.stderr) == (1, "net: no version of the library runs on this processor\n")
+
+
+PAGE = (ROOT / "docs" / "export.md").read_text()
+
+
+def test_the_page_has_the_program_the_functions_and_the_statuses(folder: Path) -> None:
+    assert f"```c\n{(PROGRAMS / 'main.c').read_text()}```\n" in PAGE
+    declared = set(re.findall(r"\bnet_\w+(?=\()", (folder / "net.h").read_text()))
+    assert set(re.findall(r"`(net_\w+)\([^`]*\)`", PAGE)) == {*declared, "net_prepare_file"}
+    assert all(f"| {number}, `NET_{s.name}` | {s.message} |\n" in PAGE for number, s in enumerate(STATUSES))
+
+
+@pytest.mark.parametrize("command", re.findall(r"^strata (build .*)$", PAGE, re.MULTILINE))
+def test_the_commands_of_the_page(
+    command: str, strata: Strata, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "onnx" in command:
+        pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    strata("examples")
+    printed = strata(*shlex.split(command)).splitlines()
+    assert printed and all(Path(path).is_file() for path in printed)

@@ -32,7 +32,8 @@ pytestmark = [
     needs_compiler,
     pytest.mark.skipif(detect_machine().architecture != "x86_64", reason="the processors are x86-64's"),
 ]
-FUNCTIONS = ("version", "interface", "constants_bytes", "workspace_bytes", "prepare", "run", "message", "function")
+FUNCTIONS = ("version", "interface", "certificate", "constants_bytes", "workspace_bytes", "prepare", "run", "message")
+FUNCTIONS += ("function",)
 OF_THE_SYSTEM = {"free", "aligned_alloc", "getenv", "memcpy", "memset", "strcmp", "_GLOBAL_OFFSET_TABLE_"}
 
 
