@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", help=output_help)
     level_help = "the level, or the target's text, where the output's name does not say it"
     parser.add_argument("--emit", choices=(*LEVELS, *TARGET_TEXTS), help=level_help)
-    parser.add_argument("--cpu", default="native", help="the processors of a library, best first (default: native)")
-    parser.add_argument("--features", default="", help="features that they have or lack, as +avx512vnni,-avx512bf16")
+    parser.add_argument("--cpu", metavar="NAMES", help="the processors of a library, best first (default: native)")
+    parser.add_argument("--features", metavar="F", help="features that they have or lack, as +avx512vnni,-avx512bf16")
     parser.add_argument("--library", metavar="NAME", help="the prefix of functions (default: the file's name)")
     parser.add_argument(
         "--weights", choices=("library", "file", "none"), help="where the weights of a library are (default: library)"
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     target = target_named(options.target)
     if _is_library(options, target):
         return _export(options)
-    for option in ("weights", "library"):
+    for option in ("weights", "library", "cpu", "features"):
         if getattr(options, option) is not None:
             raise InputError(f"--{option} is of a library: give -o a name that ends in .so, .a or .o, or a folder")
     name = options.emit or _text(target, options.output)
@@ -152,9 +152,9 @@ def _export(options: argparse.Namespace) -> int:
     """Build a program and write it as a library; print the paths and return 0."""
     from compiler.driver.exporting import export
 
-    cpus = tuple(options.cpu.split(","))
+    cpus = ("native",) if options.cpu is None else tuple(options.cpu.split(","))
     build_function = partial(export, path=options.output, weights=options.weights or "library", cpus=cpus)
-    build_function = partial(build_function, features=options.features, library=options.library)
+    build_function = partial(build_function, features=options.features or "", library=options.library)
     build_function = partial(build_function, schedule=options.schedule, error=options.error)
     for path in call_build(options, parse_file(options), build_function):
         print(path)

@@ -12,7 +12,7 @@ from compiler.driver.caching import CompiledProgram, text_of
 from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.cpu.library.description import combined_weights, describe
-from compiler.targets.cpu.library.export import Weights, export_program, library_name
+from compiler.targets.cpu.library.export import Weights, check_library_words, export_program, library_name
 from compiler.types.selection import NATIVE, compiling_for, machine_for
 
 
@@ -47,13 +47,15 @@ def export(
     """
     if isinstance(cpus, str) or not cpus or len(set(cpus)) != len(cpus):
         raise InputError(f"cpus is {cpus!r}, expected distinct names of processors")
-    file, programs, versions = to_path(path), list[CompiledProgram](), list[VersionCertificate]()
+    file = to_path(path)
+    check_library_words(file, weights)
+    prefix, programs, versions = library_name(file, library), list[CompiledProgram](), list[VersionCertificate]()
     for machine in [machine_for(cpu, features) for cpu in cpus]:
         with compiling_for(machine):
             programs.append(compile_program(x, threads, policy, name, constants, schedule, error))
             versions.append(version(text_of(programs[-1].texts.main["certificate"])))
     arrays, renamed = combined_weights([(program.linked, program.arrays) for program in programs])
-    description = describe(library_name(file, library), renamed)
+    description = describe(prefix, renamed)
     return export_program(
         description, Weights(arrays, False, weights), file, Certificate(description.name, versions, error=error)
     )

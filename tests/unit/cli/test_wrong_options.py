@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +17,7 @@ from compiler.__main__ import arguments, main
 from compiler.autotune.task import SearchTask
 from compiler.opt import main as opt
 from compiler.opt.command_line import arguments as opt_arguments
-from compiler.support.errors import InputError
+from compiler.support.errors import InputError, TargetError
 from tests.sample import some
 from tests.unit.cli.test_printable import harmless
 from tests.unit.database.test_database import PROGRAM, filled, made
@@ -127,15 +127,15 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return names | {"db": str(filled(folder / "tuning.db", made(1.0, program=PROGRAM)))}
 
 
+def refuse_to_begin(*stated: object, **more: object) -> NoReturn:
+    raise InputError("it would begin now")
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What the options have passed is not gone on with."""
-
-    def refuse(*stated: object, **more: object) -> NoReturn:
-        raise InputError("it would begin now")
-
-    monkeypatch.setattr(SearchTask, "tune", refuse)
-    monkeypatch.setattr(compiler.bench.harness, "measure", refuse)
+    monkeypatch.setattr(SearchTask, "tune", refuse_to_begin)
+    monkeypatch.setattr(compiler.bench.harness, "measure", refuse_to_begin)
     monkeypatch.chdir(tmp_path)
 
 
@@ -160,3 +160,24 @@ def test_strata_opt(what: str, capsys: pytest.CaptureFixture[str]) -> None:
         with limited():
             status = opt(call)
         check(status, capsys.readouterr().err, call)
+
+
+LIBRARY = ("--cpu", "--features", "--library", "--weights", "--output")
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_strata_build_of_a_library(
+    what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = compiler.build(EXAMPLE, threads=1)
+    monkeypatch.setattr("compiler.driver.exporting.compile_program", refuse_to_begin)
+    for option in LIBRARY:
+        call = ["build", EXAMPLE, "-o", "libnet.so", f"{option}={WRONG[what]}"]
+        with limited():
+            status = main(call)
+        check(status, capsys.readouterr().err, call)
+        assert status == 1
+    with suppress(InputError, TargetError):
+        kernel.export(WRONG[what], name="net")
+    with suppress(InputError, TargetError):
+        kernel.export("libnet.so", name=WRONG[what])

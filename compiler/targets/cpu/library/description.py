@@ -24,6 +24,8 @@ from compiler.types.machines import Machine
 
 FORMAT = 1
 """The number of the format of the JSON text."""
+LONGEST_NAME = 100
+"""The most letters of a library's name."""
 HEADER_BYTES = 64
 """The bytes before the constants, with which `NAME_run` recognises constants of its own version."""
 
@@ -127,8 +129,11 @@ def alignment(argument: Argument) -> int:
 
 
 def identifier(text: str) -> str:
-    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII."""
+    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII, and for one
+    that is longer than LONGEST_NAME."""
     name = re.sub(r"[^0-9A-Za-z_]", "_", text)
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"a name of C functions has at most {LONGEST_NAME} letters, not {len(name)}")
     if not name.strip("_"):
         raise InputError(f"'{text}' gives no name of C functions: state name=")
     return f"_{name}" if name[0].isdigit() else name

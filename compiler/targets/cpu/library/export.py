@@ -45,6 +45,14 @@ def library_name(file: Path, name: str | None) -> str:
     return identifier(default if name is None else name)
 
 
+def check_library_words(path: Path, way: str) -> None:
+    """Raise InputError for a path with a suffix that SUFFIXES lacks, and for a word that WAYS lacks."""
+    if way not in WAYS:
+        raise InputError(f"weights is '{way}', expected {', '.join(WAYS)}")
+    if path.suffix and path.suffix not in SUFFIXES:
+        raise InputError(f"a library ends in {', '.join(SUFFIXES)} or is a folder, not '{path.name}'")
+
+
 def export_program(
     description: Description, weights: Weights, path: Path, certificate: Certificate | None = None
 ) -> list[Path]:
@@ -55,10 +63,7 @@ def export_program(
     another suffix and for a path that cannot be written, TargetError without a C compiler and for weights that cannot
     be stored.
     """
-    if weights.way not in WAYS:
-        raise InputError(f"weights is '{weights.way}', expected {', '.join(WAYS)}")
-    if path.suffix and path.suffix not in SUFFIXES:
-        raise InputError(f"a library ends in {', '.join(SUFFIXES)} or is a folder, not '{path.name}'")
+    check_library_words(path, weights.way)
     if path.suffix == ".h":
         write(path, [header(description, weights.way == "file" and bool(weights.arrays))])
         return [path]
