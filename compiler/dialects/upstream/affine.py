@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Dialect, Region, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
@@ -182,7 +182,9 @@ def _operands(parser: Parser) -> list[SSAValue]:
 
 
 def _terminated(region: Region) -> Region:
-    """Add the affine.yield that the syntax omits."""
+    """Add the affine.yield that the syntax omits, and the block of empty braces."""
+    if not region.blocks:
+        region.add_block(Block())
     if not isinstance(region.block.last_op, affine.YieldOp):
         region.block.add_op(affine.YieldOp.get())
     return region

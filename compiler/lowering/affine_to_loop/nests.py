@@ -203,9 +203,11 @@ class Nests(Builder):
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
         """Keep an element in a buffer of rank 0, since a store may change it before its value is used."""
-        buffer = self.buffer(op.results[0], op, len(around.loops), f"{op.memref.name_hint or 'value'}_read")
-        block = self.block(op, Access(buffer.name, ()), lambda values: values.value(op.results[0]), around)
-        self.stored[op.results[0]] = Access(buffer.name, ())
+        result, kept = op.results[0], f"{op.memref.name_hint or 'value'}_read"
+        buffer, source = self.buffer(result, op, len(around.loops), kept), self.named(op.memref, op)
+        target, index = Access(buffer.name, ()), index_of(op, self.forms)
+        block = self.block(op, target, lambda values: values.read(source, index, result.type), around)
+        self.stored[result] = target
         return [Alloc(buffer), block]
 
     def _copy(self, op: memref.CopyOp, around: Surroundings) -> list[Node]:

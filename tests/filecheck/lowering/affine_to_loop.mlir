@@ -185,6 +185,28 @@ func.func @swap(%A: memref<8xf32>) {
   return
 }
 
+// Each alternative of a condition copies its own value.
+// CHECK-LABEL: @alternatives
+func.func @alternatives(%A: memref<8xf32>, %B: memref<8xf32>, %x: f32) {
+  // CHECK: loop.block "A_read" [i = 8 at %i] where (-%i + 3 >= 0)
+  // CHECK-NEXT: (%a = %A[i] : memref<8xf32>) -> (%A_read[] : memref<f32>)
+  // CHECK: loop.block "B" [i = 8 at %i] where (-%i + 3 >= 0)
+  // CHECK-NEXT: (%a_read = %A_read[] : memref<f32>)
+  // CHECK: loop.block "A_read.1" [i = 8 at %i] where (%i - 5 >= 0)
+  // CHECK-NEXT: (%a = %A[i] : memref<8xf32>) -> (%A_read.1[] : memref<f32>)
+  // CHECK: loop.block "B.1" [i = 8 at %i] where (%i - 5 >= 0)
+  // CHECK-NEXT: (%a_read.1 = %A_read.1[] : memref<f32>)
+  affine.for %i = 0 to 8 {
+    affine.if affine_set<(d0) : (d0 - 4 == 0)>(%i) {
+    } else {
+      %a = affine.load %A[%i] : memref<8xf32>
+      affine.store %x, %A[%i] : memref<8xf32>
+      affine.store %a, %B[%i] : memref<8xf32>
+    }
+  }
+  return
+}
+
 // A conditional with results is a select; a read is conditional where the condition is affine.
 // CHECK-LABEL: @selects
 func.func @selects(%A: memref<8xf32>, %B: memref<8xf32>) {

@@ -17,6 +17,7 @@ from compiler.support.spans import of_error
 from strata.passes import parse, parse_passes, run
 from tests import upstream
 from tests.unit.lowering.polybench import NESTS, REFUSED, Nest, expanded
+from tests.unit.lowering.random_nests import SHAPES, random_nest
 
 RAISE = "raise-affine-to-loop"
 
@@ -107,3 +108,22 @@ def test_below_loops_is_refused_with_the_reason() -> None:
         LoweringError, match=r"'affine.for' is not an op of the loop level.*: raise-affine-to-loop raises"
     ):
         run(universe.context(), parse(NESTS["bicg"].text), parse_passes("cpu"))
+
+
+@upstream.needs_mlir_opt
+@pytest.mark.parametrize("seed", range(12))
+def test_random_nests(seed: int) -> None:
+    """A nest computes what the scf loops of mlir-opt do, which are built at the low level, without this pass."""
+    text = random_nest(seed)
+    generator = np.random.default_rng(seed)
+    arrays = [generator.integers(-5, 6, shape) for shape in SHAPES.values()]
+    expected = [array.copy() for array in arrays]
+    try:
+        module = raised(text)
+    except LoweringError as error:
+        assert "is used after a store that may change it" in str(error)
+        return
+    strata.interpret.run(module, arrays)
+    strata.build(_printed(text, "--lower-affine"), threads=1)(*expected)
+    for actual, right in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(actual, right)
