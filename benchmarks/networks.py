@@ -142,6 +142,20 @@ def llama(
     return net.function(x)
 
 
+def resnet18(size: int = 224, classes: int = 1000, make: Maker | None = None) -> te.Function:
+    """ResNet-18, batch norms folded: 20 convolutions."""
+    net = (make or Network)("resnet18")
+    nn = net.nn
+    x = nn.max_pool2d(nn.relu(net.convolution(net.input("X", 1, 3, size, size), 64, 7, 2)), 3, 2, 1)
+    for stage, channels in enumerate((64, 128, 256, 512)):
+        for block in range(2):
+            stride = 2 if stage and not block else 1
+            shortcut = x if stride == 1 else net.convolution(x, channels, 1, stride)
+            y = net.convolution(nn.relu(net.convolution(x, channels, 3, stride)), channels, 3)
+            x = nn.relu(nn.add(y, shortcut))
+    return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
+
+
 def resnet50(size: int = 224, classes: int = 1000, make: Maker | None = None) -> te.Function:
     """ResNet-50 v1.5, batch norms folded: 53 convolutions."""
     net = (make or Network)("resnet50")

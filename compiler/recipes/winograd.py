@@ -187,6 +187,7 @@ def winograd(
     _transform(s, blocks, w0, lanes)
     in_vectors(s, [k1] if blocks.gives_last else [w1[-1], k1])
     _multiply(s, blocks, tiles, w0, lanes)
+    _transform_filters(s, blocks)
     if images:
         s.compute_at(border, images[-1])
     _, (y,), (z,), (c,) = by_axis(s, border, images[-1] if images else None)
@@ -223,6 +224,15 @@ def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> N
     s.compute_at(columns, c0)
     for block in (columns, input):
         in_vectors(s, inside(s, block, c0))
+
+
+def _transform_filters(s: Schedule, blocks: WinogradBlocks) -> None:
+    """Transform the filters channel by channel: the transformed columns of a channel's filters stay in the caches."""
+    filters = s.get_block(blocks.filter)
+    i, j, (channel,), filter = by_axis(s, filters)
+    s.reorder(channel, *i, *j, *filter)
+    for columns in s.get_producers(filters):
+        s.compute_at(columns, channel)
 
 
 def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Handle, lanes: int) -> None:
