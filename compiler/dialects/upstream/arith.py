@@ -1,4 +1,4 @@
-"""arith: MLIR compares and selects scalars and vectors; xDSL's comparisons and select take scalars, as its casts do.
+"""arith: MLIR compares and selects scalars, vectors and tensors; xDSL's comparisons, select and casts take scalars.
 
 xDSL has no remainder of floats.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, VectorType, i1, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, VectorType, i1, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -34,8 +34,8 @@ CMPF = tuple(arith.CMPF_COMPARISON_OPERATIONS)
 
 
 def truth_type(type: Attribute) -> Attribute:
-    """The result type of a comparison of values of a type: i1, or a vector of i1 of the same shape."""
-    return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1
+    """The result type of a comparison of values of a type: i1, or a vector or tensor of i1 of the same shape."""
+    return type.__class__(i1, type.get_shape()) if isinstance(type, VectorType | TensorType) else i1
 
 
 class _Comparison(IRDLOperation):

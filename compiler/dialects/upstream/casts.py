@@ -1,10 +1,10 @@
-"""arith: MLIR converts scalars and vectors; xDSL's casts take scalars."""
+"""arith: MLIR converts scalars, vectors and tensors; xDSL's casts take scalars."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IndexType, IntegerType, VectorType
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -15,18 +15,18 @@ from compiler.types.elements import element_bits
 
 
 def element_of(type: Attribute) -> Attribute:
-    """The element type of a vector; a scalar type itself."""
-    return type.element_type if isinstance(type, VectorType) else type
+    """The element type of a vector or tensor; a scalar type itself."""
+    return type.element_type if isinstance(type, VectorType | TensorType) else type
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
-    """The shape of a vector; () for a scalar."""
-    return type.get_shape() if isinstance(type, VectorType) else ()
+    """The shape of a vector or tensor; () for a scalar."""
+    return type.get_shape() if isinstance(type, VectorType | TensorType) else ()
 
 
 class CastOp(IRDLOperation):
-    """The base of conversions between scalars, or between vectors of one shape, from an element type of FROM to one of
-    TO."""
+    """The base of conversions between scalars, or between vectors or tensors of one shape, from an element type of
+    FROM to one of TO."""
 
     FROM: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
     TO: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
