@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     BFloat16Type,
+    BytesAttr,
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -47,8 +48,10 @@ HOLDERS = {
     "loop.constant": "value",
     "memref.global": "initial_value",
     "func.func": "constant_values",
+    "arith.constant": "value",
 }
-"""Map each op whose constants become DenseAttr to the name of their attribute; other ops keep upstream's constants."""
+"""Map each op whose constants become DenseAttr to the name of their attribute; other ops keep upstream's constants, and
+so does arith.constant if its text has the elements."""
 
 EXPECTED = {
     "in block definition": "an op, the label of a block or '}' is expected",
@@ -72,6 +75,18 @@ class _Element(AttrParser._TensorLiteralElement):
         return float_of(self.value, type)
 
 
+def _inline(constant: Attribute) -> Attribute:
+    """Convert a DenseAttr to upstream's attribute, which arith.constant takes."""
+    from compiler.dialects.dense import DenseAttr
+
+    assert isinstance(constant, DenseAttr)
+    return DenseIntOrFPElementsAttr(constant.type, BytesAttr(bytes(constant.data.data)))  # type: ignore[type-var]
+
+
+def _is_resource(op: Operation) -> bool:
+    return isinstance(op.properties.get(HOLDERS[op.name]), DenseResourceAttr)
+
+
 class Parser(upstream.Parser):
     """Parser of modules at any level. An op without a stated location gets its position in the text."""
 
@@ -92,7 +107,7 @@ class Parser(upstream.Parser):
         op = super().parse_operation()
         if isinstance(op.location, UnknownLoc):
             op.location = self._location(start)
-        if op.name in HOLDERS:
+        if op.name in HOLDERS and (op.name != "arith.constant" or _is_resource(op)):
             self._named[op] = start
         return op
 
@@ -162,7 +177,8 @@ class Parser(upstream.Parser):
             value = attributes.get(HOLDERS[op.name])
             try:
                 if value is not None:
-                    attributes[HOLDERS[op.name]] = self._settled(value)
+                    settled = self._settled(value)
+                    attributes[HOLDERS[op.name]] = _inline(settled) if op.name == "arith.constant" else settled
             except VerifyException as error:
                 self.raise_error(str(error), start, start + len(op.name))
 
