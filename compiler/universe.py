@@ -36,6 +36,7 @@ UPSTREAM = {
     "memref": "compiler.dialects.upstream.memref:MEMREF",
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
+    "linalg": "compiler.dialects.upstream.linalg:LINALG",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
 asynchronous copies, MMA tiles, the syntax of parallel loops. The other upstream dialects are xDSL's."""
@@ -43,6 +44,7 @@ asynchronous copies, MMA tiles, the syntax of parallel loops. The other upstream
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
+    "convert-linalg-to-te": "compiler.lowering.linalg_to_te:ConvertLinalgToTePass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
     "raise-affine-to-loop": "compiler.lowering.affine_to_loop:RaiseAffineToLoopPass",
     "te-group": "compiler.passes.te_group:TeGroupPass",

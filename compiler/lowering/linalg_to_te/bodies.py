@@ -1,0 +1,123 @@
+"""Scalar bodies: the body of a te.compute under construction, made of copies of other bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from compiler.dialects import te
+from compiler.dialects.access import AccessAttr, AxisAttr
+from compiler.dialects.checks import element_type
+from compiler.dialects.combination import Combination
+from compiler.dialects.upstream.arith import kind_of
+from compiler.dialects.upstream.linalg.special import IndexOp
+from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
+from compiler.types.elements import scalar_type
+
+SCALAR_DIALECTS = ("arith", "math")
+
+
+class ComputeBody:
+    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of."""
+
+    def __init__(self, values: TeValues, axes: Sequence[AxisAttr], source: Operation) -> None:
+        self.values = values
+        self.axes = axes
+        self.source = source
+        self.block = Block()
+        self.inputs: list[SSAValue] = []
+        self.reads: list[AccessAttr] = []
+        self._literals: dict[Attribute, SSAValue] = {}
+
+    def read(self, value: SSAValue, map: AffineMap) -> SSAValue:
+        """The scalar that a tensor has at a map of the axes; a literal for a known scalar or a splat."""
+        if value in self.values.literals:
+            return self.literal(self.values.literals[value])
+        return self.read_te(self.values.tensor(value, self.source), map)
+
+    def read_te(self, tensor: SSAValue, map: AffineMap) -> SSAValue:
+        """The scalar that a te value has at a map of the axes; equal reads are one."""
+        if tensor in self.values.splats:
+            return self.literal(self.values.splats[tensor])
+        access = AccessAttr(map)
+        for n, known in enumerate(zip(self.inputs, self.reads, strict=True)):
+            if known == (tensor, access):
+                return self.block.args[n]
+        self.inputs.append(tensor)
+        self.reads.append(access)
+        argument = self.block.insert_arg(scalar_type(element_type(tensor)), len(self.block.args))
+        argument.name_hint = tensor.name_hint.lower() if tensor.name_hint else None
+        return argument
+
+    def literal(self, value: Literal) -> SSAValue:
+        """The scalar of a literal; equal literals are one."""
+        if value not in self._literals:
+            self._literals[value] = self.add(arith.ConstantOp(value))
+        return self._literals[value]
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append an op, and return its first result."""
+        self.block.add_op(op)
+        return op.results[0]
+
+    def copy(
+        self,
+        block: Block,
+        values: dict[SSAValue, SSAValue],
+        dims: Mapping[int, AxisAttr],
+        omitted: Container[SSAValue] = (),
+    ) -> None:
+        """Copy the ops of a body except its last and those with `omitted` results; `values` maps its arguments to
+        scalars, and afterwards the results of its ops. `dims` maps a dimension of linalg.index to its axis; the others
+        are 0. Raises LoweringError."""
+        for op in block.ops:
+            if op is block.last_op:
+                return
+            if any(result in omitted for result in op.results):
+                continue
+            if isinstance(op, IndexOp):
+                axis, zero = dims.get(op.dim.value.data), IntegerAttr(0, IndexType())
+                values[op.result] = self.literal(zero) if axis is None else self.add(te.IndexOp(axis.label))
+                continue
+            check_scalar_op(op)
+            operands = [self.value(operand, values) for operand in op.operands]
+            values |= zip(op.results, self.copied(op, operands).results, strict=True)
+
+    def copied(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
+        """Append an op of the same kind on scalars; the policy of a build replaces its fastmath flags."""
+        properties = dict(op.properties)
+        if "fastmath" in properties:
+            properties["fastmath"] = FastMathFlagsAttr("none")
+        types = [_scalar(result.type) for result in op.results]
+        new = kind_of(op).create(operands=operands, result_types=types, properties=properties)
+        self.block.add_op(new)
+        return new
+
+    def value(self, value: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
+        """The scalar of an operand: of the body, or a scalar defined outside of it."""
+        if value in values:
+            return values[value]
+        return self.read(value, AffineMap(len(self.axes), 0, ()))
+
+    def compute(self, label: str, yields: Sequence[SSAValue], combination: Combination | None = None) -> te.ComputeOp:
+        """Finish the body, and return its te.compute."""
+        self.block.add_op(te.YieldOp(*yields))
+        shape = [axis.size for axis in self.axes if not axis.is_reduce]
+        types = [TensorType(value.type, shape) for value in yields]
+        region = Region(self.block)
+        return te.ComputeOp(label, self.axes, self.inputs, self.reads, types, region, combination)
+
+
+def check_scalar_op(op: Operation) -> None:
+    """Raise LoweringError for an op that cannot be in a body."""
+    if op.name.partition(".")[0] not in SCALAR_DIALECTS or op.regions:
+        raise refusal(op, "is no op on scalars of arith or math, so no te body has it")
+
+
+def _scalar(type: Attribute) -> Attribute:
+    return type.get_element_type() if isinstance(type, TensorType) else type

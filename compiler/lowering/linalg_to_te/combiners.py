@@ -1,0 +1,119 @@
+"""The bodies of reductions: which combiner a body applies to its output, and what it adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from compiler.dialects import te
+from compiler.dialects.combination import Combination
+from compiler.dialects.combiner import identity
+from compiler.dialects.upstream.arith import kind_of
+from compiler.lowering.linalg_to_te.values import Literal, refusal
+
+NAMED = {
+    "arith.addf": "add",
+    "arith.addi": "add",
+    "arith.mulf": "mul",
+    "arith.muli": "mul",
+    "arith.maximumf": "max",
+    "arith.maxsi": "max",
+    "arith.minimumf": "min",
+    "arith.minsi": "min",
+}
+"""Map each combining op to te's combiner."""
+
+_IDENTITIES: dict[str, float] = {
+    "arith.maxnumf": -math.inf,
+    "arith.minnumf": math.inf,
+    "arith.maxui": 0,
+    "arith.minui": -1,
+    "arith.andi": -1,
+    "arith.ori": 0,
+    "arith.xori": 0,
+}
+"""Map each combining op without a combiner in te to its identity; -1 has all bits set."""
+
+_DIFFERENCES = {"arith.subf": arith.AddfOp, "arith.subi": arith.AddiOp}
+"""Map each difference to the sum that it is, of the negated value."""
+
+
+@dataclass(frozen=True)
+class OutputUpdate:
+    """How a body combines one output: the kind of the op, its type, the value added, and whether it is negated."""
+
+    kind: type[Operation]
+    type: Attribute
+    added: SSAValue
+    negated: bool = False
+
+    @property
+    def named(self) -> str | None:
+        """The combiner in te; None if the reduction needs a region."""
+        is_truth = self.type == IntegerType(1)
+        return None if is_truth else NAMED.get(self.kind.name)
+
+    @property
+    def neutral(self) -> Literal:
+        """The identity."""
+        if self.named is not None:
+            return identity(self.named, self.type)
+        value = _IDENTITIES[self.kind.name]
+        if isinstance(self.type, AnyFloat):
+            return FloatAttr(float(value), self.type)
+        assert isinstance(self.type, IntegerType)
+        return IntegerAttr(int(value), self.type)
+
+    def apply(self, lhs: SSAValue, rhs: SSAValue) -> Operation:
+        """The op that combines two values."""
+        flags = {"fastmath": FastMathFlagsAttr("none")} if isinstance(self.type, AnyFloat) else {}
+        return self.kind.create(operands=[lhs, rhs], result_types=[self.type], properties=flags)
+
+
+def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[OutputUpdate]:
+    """How a body combines each output, whose arguments are `outputs`. Raises LoweringError at the op otherwise."""
+    last = body.last_op
+    assert last is not None
+    tainted = depending(body, outputs)
+    return [_combining(op, value, out, tainted) for value, out in zip(last.operands, outputs, strict=True)]
+
+
+def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]) -> OutputUpdate:
+    combined = yielded.owner
+    if not isinstance(combined, Operation) or out not in combined.operands or len([*out.uses]) != 1:
+        raise refusal(op, "has a body that does not combine its output with a value, once: te reductions do")
+    name, (lhs, rhs) = combined.name, combined.operands
+    added = rhs if lhs is out else lhs
+    if added in tainted:
+        raise refusal(op, "has a body that combines its output with a value that depends on an output")
+    if name in _DIFFERENCES and lhs is out:
+        return OutputUpdate(_DIFFERENCES[name], yielded.type, added, negated=True)
+    if name not in NAMED and name not in _IDENTITIES:
+        raise refusal(op, f"combines its output by '{name}', which is no combiner of te")
+    return OutputUpdate(kind_of(combined), yielded.type, added)
+
+
+def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
+    """The values of a body that depend on the sources, these included."""
+    tainted = set(sources)
+    for op in body.ops:
+        if any(operand in tainted for operand in op.operands):
+            tainted.update(op.results)
+    return tainted
+
+
+def combination_of(parts: Sequence[OutputUpdate]) -> Combination:
+    """The combination of a te.compute: names if te has all combiners, else a region."""
+    names = [part.named for part in parts]
+    if all(names):
+        return Combination([name for name in names if name])
+    block = Block(arg_types=[part.type for part in parts] * 2)
+    ops = [part.apply(block.args[n], block.args[n + len(parts)]) for n, part in enumerate(parts)]
+    block.add_ops([*ops, te.YieldOp(*(op.results[0] for op in ops))])
+    return Combination((), [part.neutral for part in parts], Region(block))

@@ -1,0 +1,21 @@
+"""Which functions are at the level of linalg."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from compiler.dialects.functions import functions, has_tensors
+
+
+def has_linalg(module: ModuleOp) -> bool:
+    """Whether a function of a module is at the level of linalg."""
+    return any(map(is_linalg, functions(module)))
+
+
+def is_linalg(function: FuncOp) -> bool:
+    """Whether a function has ops of linalg or tensor, or computes tensors by ops of arith or math."""
+    dialects = {op.name.partition(".")[0] for block in function.body.blocks for op in block.ops}
+    return not dialects.isdisjoint(("linalg", "tensor")) or (
+        has_tensors(function) and not dialects.isdisjoint(("arith", "math"))
+    )

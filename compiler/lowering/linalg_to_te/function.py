@@ -1,0 +1,72 @@
+"""Functions: their ops in order, each by the file of its dialect."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.ir import Block, Operation, Region
+
+from compiler.lowering.linalg_to_te.bodies import SCALAR_DIALECTS
+from compiler.lowering.linalg_to_te.pointwise import convert_constant, convert_pointwise
+from compiler.lowering.linalg_to_te.structured import convert_structured
+from compiler.lowering.linalg_to_te.tensors import HANDLERS
+from compiler.lowering.linalg_to_te.values import PASS, TeValues, check_types, refusal
+from compiler.program.names import Names, spelled
+from compiler.support.errors import LoweringError
+
+
+def convert_function(function: FuncOp) -> None:
+    """Replace a function of linalg on tensors by its te form. Raises LoweringError, and leaves the function, at an op
+    without one."""
+    name = function.sym_name.data
+    if len(function.body.blocks) != 1:
+        raise LoweringError(f"{PASS}: @{name} has {len(function.body.blocks)} blocks, expected one").at(function)
+    body = function.body.block
+    check_types(function, body.args)
+    for number, argument in enumerate(body.args):
+        if not isinstance(argument.type, TensorType):
+            reason = f"argument {number} of @{name} is of type {argument.type}: te functions take tensors"
+            raise LoweringError(f"{PASS}: {reason}, such as tensor<f32>").at(function)
+    block = Block(arg_types=[argument.type for argument in body.args])
+    values = TeValues(block, Names(separator="_"))
+    for number, (old, new) in enumerate(zip(body.args, block.args, strict=True)):
+        new.name_hint = values.labels.fresh(spelled(old.name_hint or f"arg{number}"))
+        values.tensors[old] = new
+    for op in body.ops:
+        _convert(op, values)
+    _remove_unused(block)
+    function.detach_region(function.body)
+    function.add_region(Region(block))
+
+
+def _convert(op: Operation, values: TeValues) -> None:
+    if isinstance(op, ReturnOp):
+        values.block.add_op(ReturnOp(*(values.tensor(value, op) for value in op.operands)))
+        return
+    check_types(op, [*op.operands, *op.results])
+    if isinstance(op, arith.ConstantOp):
+        convert_constant(op, values)
+    elif isinstance(op, LinalgStructuredOperation):
+        convert_structured(op, values)
+    elif op.name.startswith("te."):
+        new = op.clone({old: values.tensor(old, op) for old in op.operands})
+        values.block.add_op(new)
+        values.tensors |= zip(op.results, new.results, strict=True)
+    elif (handler := HANDLERS.get(type(op))) is not None:
+        handler(op, values)
+    elif isinstance(op, CallOp):
+        raise refusal(op, "calls a function: inline it first, such as by mlir-opt --inline")
+    elif op.name.partition(".")[0] in SCALAR_DIALECTS:
+        convert_pointwise(op, values)
+    else:
+        raise refusal(op, "has no te form")
+
+
+def _remove_unused(block: Block) -> None:
+    """Remove ops whose results nobody uses, such as fills that were neutral."""
+    for op in reversed([*block.ops][:-1]):
+        if not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()

@@ -1,0 +1,65 @@
+"""Ops of arith and math on whole tensors, or on scalars outside of bodies: a te.compute each; and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects import te
+from compiler.dialects.access import axis_attribute
+from compiler.dialects.dense import DenseAttr, from_upstream
+from compiler.lowering.linalg_to_te.bodies import ComputeBody, check_scalar_op
+from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
+
+
+def pointwise(
+    op: Operation,
+    values: TeValues,
+    operands: Sequence[SSAValue],
+    shape: Sequence[int],
+    element: Callable[[ComputeBody, Sequence[SSAValue]], SSAValue],
+) -> None:
+    """Append a compute of a shape, the result of `op`; `element` builds its element of those of the operands, which are
+    tensors of the shape or scalars."""
+    body = ComputeBody(values, [axis_attribute(f"i{n}", size) for n, size in enumerate(shape)], op)
+    identity, scalar = AffineMap.identity(len(shape)), AffineMap(len(shape), 0, ())
+    reads = [body.read(v, identity if isinstance(v.type, TensorType) else scalar) for v in operands]
+    values.tensors[op.results[0]] = values.add(body.compute(values.label(op), [element(body, reads)]), op)
+
+
+def convert_pointwise(op: Operation, values: TeValues) -> None:
+    """Append the compute of an op of arith or math. Raises LoweringError for other ops."""
+    check_scalar_op(op)
+    if len(op.results) != 1:
+        raise refusal(op, f"has {len(op.results)} results on tensors")
+    shape = static_shape(op.results[0], op)
+    pointwise(op, values, op.operands, shape, lambda body, operands: body.copied(op, operands).results[0])
+
+
+def convert_constant(op: arith.ConstantOp, values: TeValues) -> None:
+    """Append the te.constant of a tensor constant; store the number of a scalar one. Raises LoweringError."""
+    value = op.value
+    if isinstance(value, FloatAttr | IntegerAttr):
+        values.literals[op.result] = value
+        return
+    try:
+        dense = from_upstream(value) if isinstance(value, DenseIntOrFPElementsAttr) else value
+        if not isinstance(dense, DenseAttr):
+            raise refusal(op, f"has no elements that te reads: {type(value).name}")
+        tensor = values.add(te.ConstantOp(dense), op)
+    except VerifyException as error:
+        raise refusal(op, f"has no te form: {error}") from error
+    values.tensors[op.result] = tensor
+    if isinstance(value, DenseIntOrFPElementsAttr) and value.is_splat():
+        values.splats[tensor] = _first(value)
+
+
+def _first(value: DenseIntOrFPElementsAttr) -> Literal:
+    number, element = next(iter(value.iter_attrs())), value.get_element_type()
+    assert isinstance(number, FloatAttr | IntegerAttr)
+    return number if number.type == element else IntegerAttr(number.value.data, element)  # type: ignore[arg-type]

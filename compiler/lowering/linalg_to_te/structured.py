@@ -1,0 +1,195 @@
+"""Structured ops, linalg.generic and the named ones: a te.compute for the outputs of each map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IntegerType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+
+from compiler.dialects.access import AxisAttr, axis_attribute
+from compiler.dialects.upstream.linalg.named import StructuredNamedOp
+from compiler.lowering.linalg_to_te.bodies import ComputeBody
+from compiler.lowering.linalg_to_te.combiners import OutputUpdate, combination_of, combinings, depending
+from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
+from compiler.types.dtypes import row_of
+
+
+@dataclass(frozen=True)
+class IterationSpace:
+    """The iteration space of a structured op for the outputs of one map.
+
+    axes: the te axes, those of the output in its order. exprs: each dimension of the op over the axes.
+    """
+
+    axes: list[AxisAttr]
+    exprs: list[AffineExpr]
+
+    @property
+    def spatial(self) -> list[AxisAttr]:
+        """The axes that index the result."""
+        return [axis for axis in self.axes if not axis.is_reduce]
+
+    def rebase(self, map: AffineMap) -> AffineMap:
+        """A map of the op's dimensions as one of the axes."""
+        return AffineMap(len(self.axes), 0, tuple(e.replace_dims_and_symbols(self.exprs, ()) for e in map.results))
+
+
+def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
+    """Append the te.computes of a structured op. Raises LoweringError for one without a te form."""
+    maps = [attribute.data for attribute in op.get_indexing_maps()]
+    count = len(op.res)
+    by_map: dict[AffineMap, list[int]] = {}
+    for n, map in enumerate(maps[len(maps) - count :]):
+        by_map.setdefault(map, []).append(n)
+    for map, outputs in by_map.items():
+        _Conversion(op, values, maps, _nest(op, maps, map)).convert(outputs)
+
+
+def _nest(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap) -> IterationSpace:
+    """The axes for an output's map. Raises LoweringError unless it permutes the parallel dimensions."""
+    extents, names = _extents(op, maps), _names(op, maps[0].num_dims)
+    reduction = [kind == IteratorTypeAttr.reduction() for kind in op.get_iterator_types()]
+    if any(kind == IteratorTypeAttr.window() for kind in op.get_iterator_types()):
+        raise refusal(op, "has window iterators, which are no loops of te")
+    axes: list[AxisAttr] = []
+    exprs: dict[int, AffineExpr] = {}
+    for position, expr in enumerate(output.results):
+        if isinstance(expr, AffineDimExpr) and expr.position not in exprs and not reduction[expr.position]:
+            exprs[expr.position] = AffineDimExpr(position)
+            axes.append(axis_attribute(names[expr.position], extents[expr.position]))
+        elif expr == AffineConstantExpr(0) and static_shape(op.res[0], op)[position] == 1:
+            axes.append(axis_attribute(f"u{position}", 1))
+        else:
+            raise refusal(op, f"writes its output at {output}: te writes each element once, at its index")
+    for dim, extent in enumerate(extents):
+        if dim in exprs:
+            continue
+        if reduction[dim]:
+            exprs[dim] = AffineDimExpr(len(axes))
+            axes.append(axis_attribute(names[dim], extent, True))
+        elif extent == 1:
+            exprs[dim] = AffineConstantExpr(0)
+        else:
+            raise refusal(op, f"writes each element {extent} times: d{dim} is parallel, and not in the output's map")
+    return IterationSpace(axes, [exprs[dim] for dim in range(len(extents))])
+
+
+def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap]) -> list[int]:
+    """The extent of each dimension of the iteration space: the size of an operand's dimension that it indexes."""
+    extents: dict[int, int] = {}
+    for operand, map in zip(op.operands, maps, strict=True):
+        for expr, size in zip(map.results, static_shape(operand, op), strict=True):
+            if isinstance(expr, AffineDimExpr):
+                extents.setdefault(expr.position, size)
+    missing = [f"d{dim}" for dim in range(maps[0].num_dims) if dim not in extents]
+    if missing:
+        raise refusal(op, f"has no operand whose dimension is {', '.join(missing)} alone, which would be its extent")
+    return [extents[dim] for dim in range(maps[0].num_dims)]
+
+
+def _names(op: LinalgStructuredOperation, rank: int) -> list[str]:
+    """The names of axes: those of the table of named ops, else d0, d1 ..."""
+    if isinstance(op, StructuredNamedOp) and op.indexing_maps is None:
+        return op.row().dims
+    return [f"d{dim}" for dim in range(rank)]
+
+
+@dataclass
+class _Conversion:
+    op: LinalgStructuredOperation
+    values: TeValues
+    maps: Sequence[AffineMap]
+    nest: IterationSpace
+
+    @property
+    def _arguments(self) -> Sequence[SSAValue]:
+        """The arguments of the body for the outputs."""
+        return self.op.body.block.args[len(self.op.operands) - len(self.op.res) :]
+
+    def convert(self, outputs: Sequence[int]) -> None:
+        """Append the computes of some outputs, and map the op's results to them."""
+        if any(axis.is_reduce for axis in self.nest.axes):
+            self._reduction(outputs)
+        else:
+            self._pointwise(outputs)
+
+    def _pointwise(self, outputs: Sequence[int]) -> None:
+        body, scalars = self._body(self.op.operands)
+        last = self.op.body.block.last_op
+        assert last is not None
+        yields = [body.value(last.operands[n], scalars) for n in outputs]
+        splat = self._splat(body, yields)
+        if splat is not None:
+            self._map(outputs, [self.values.splat(splat, self.op.res[outputs[0]].type, self.op)])
+            return
+        new = body.compute(self.values.label(self.op), yields)
+        self.values.add(new, self.op)
+        self._map(outputs, new.results)
+
+    def _splat(self, body: ComputeBody, yields: Sequence[SSAValue]) -> Literal | None:
+        """The literal that a fill yields; None for any other body."""
+        owner = yields[0].owner
+        if body.inputs or len(yields) != 1 or not isinstance(owner, arith.ConstantOp):
+            return None
+        return owner.value if isinstance(owner.value, Literal) and row_of(yields[0].type) else None
+
+    def _reduction(self, outputs: Sequence[int]) -> None:
+        parts = combinings(self.op, self.op.body.block, self._arguments)
+        body, scalars = self._body(self.op.operands[: len(self.op.operands) - len(self.op.res)], self._arguments)
+        chosen = [parts[n] for n in outputs]
+        yields = [self._added(body, part, body.value(part.added, scalars)) for part in chosen]
+        inits = [self.op.operands[len(self.op.operands) - len(self.op.res) + n] for n in outputs]
+        plain = [self._is_neutral(init, part) for init, part in zip(inits, chosen, strict=True)]
+        label = self.values.label(self.op, "" if all(plain) else ".partial")
+        new = body.compute(label, yields, combination_of(chosen))
+        self.values.add(new, self.op)
+        results = [
+            result if is_plain else self._with_init(result, part, init)
+            for result, part, init, is_plain in zip(new.results, chosen, inits, plain, strict=True)
+        ]
+        self._map(outputs, results)
+
+    def _added(self, body: ComputeBody, part: OutputUpdate, value: SSAValue) -> SSAValue:
+        if not part.negated:
+            return value
+        if isinstance(value.type, AnyFloat):
+            return body.add(arith.NegfOp(value))
+        assert isinstance(value.type, IntegerType)
+        zero = body.literal(IntegerAttr(0, value.type))
+        return body.add(arith.SubiOp(zero, value))
+
+    def _is_neutral(self, init: SSAValue, part: OutputUpdate) -> bool:
+        """Whether an initial value has no effect: all its elements are the combiner's identity."""
+        return self.values.splats.get(self.values.tensor(init, self.op)) == part.neutral
+
+    def _with_init(self, result: SSAValue, part: OutputUpdate, init: SSAValue) -> SSAValue:
+        """Append the compute that combines the initial value with a reduction's result."""
+        body = ComputeBody(self.values, self.nest.spatial, self.op)
+        identity = AffineMap.identity(len(body.axes))
+        combined = part.apply(body.read(init, identity), body.read_te(result, identity))
+        return self.values.add(body.compute(self.values.label(self.op), [body.add(combined)]), self.op)
+
+    def _body(
+        self, operands: Sequence[SSAValue], omitted: Sequence[SSAValue] = ()
+    ) -> tuple[ComputeBody, dict[SSAValue, SSAValue]]:
+        """Copy the op's body without what depends on the arguments `omitted`; return it, and the scalar of each of its
+        values. Operands that it does not use are not read."""
+        body = ComputeBody(self.values, self.nest.axes, self.op)
+        block = self.op.body.block
+        scalars: dict[SSAValue, SSAValue] = {}
+        for operand, argument, map in zip(operands, block.args, self.maps, strict=False):
+            if argument.uses:
+                scalars[argument] = body.read(operand, self.nest.rebase(map))
+        dims = {n: self.nest.axes[e.position] for n, e in enumerate(self.nest.exprs) if isinstance(e, AffineDimExpr)}
+        body.copy(block, scalars, dims, depending(block, omitted))
+        return body, scalars
+
+    def _map(self, outputs: Sequence[int], results: Sequence[SSAValue]) -> None:
+        for n, result in zip(outputs, results, strict=True):
+            self.values.tensors[self.op.res[n]] = result

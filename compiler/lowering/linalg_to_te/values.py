@@ -1,0 +1,91 @@
+"""The state of a conversion: the te value of each tensor, the literal of each known scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects import te
+from compiler.dialects.checks import element_type
+from compiler.dialects.dense import from_upstream
+from compiler.program.names import Names, spelled
+from compiler.support.errors import LoweringError
+
+PASS = "convert-linalg-to-te"
+Literal = FloatAttr | IntegerAttr
+
+
+def refusal(op: Operation, reason: str) -> LoweringError:
+    """The error that an op has no te form, at the op."""
+    return LoweringError(f"{PASS}: '{op.name}' {reason}").at(op)
+
+
+@dataclass
+class TeValues:
+    """A te function under construction, and the values in it.
+
+    tensors: the te value of each tensor, and of each scalar that is computed, which is a tensor of rank 0.
+    literals: the number of each scalar that is known.
+    splats: the number that all elements of a te value are equal to.
+    empty: the tensors without elements of their own, such as that of tensor.empty.
+    """
+
+    block: Block
+    labels: Names
+    tensors: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    literals: dict[SSAValue, Literal] = field(default_factory=dict)
+    splats: dict[SSAValue, Literal] = field(default_factory=dict)
+    empty: set[SSAValue] = field(default_factory=set)
+
+    def tensor(self, value: SSAValue, user: Operation) -> SSAValue:
+        """The te value of a tensor that `user` reads. Raises LoweringError if it has no elements yet."""
+        if value in self.empty:
+            raise refusal(user, "reads the elements of a tensor.empty, which are undefined")
+        if value not in self.tensors:
+            raise refusal(user, f"uses a value of type {value.type} that is no tensor and no known number")
+        return self.tensors[value]
+
+    def add(self, op: Operation, source: Operation) -> SSAValue:
+        """Append a te op made of the op `source`; return its first result, named by its label."""
+        op.location = source.location
+        self.block.add_op(op)
+        for number, result in enumerate(op.results if isinstance(op, te.ComputeOp) else ()):
+            label = op.label.data  # type: ignore[attr-defined]
+            result.name_hint = label if len(op.results) == 1 else f"{label}.{number}"
+        return op.results[0]
+
+    def splat(self, value: Literal, type: Attribute, source: Operation) -> SSAValue:
+        """Append the constant of a tensor type whose elements are all `value`."""
+        assert isinstance(type, TensorType)
+        elements = DenseIntOrFPElementsAttr.from_list(type, [value.value.data])
+        tensor = self.add(te.ConstantOp(from_upstream(elements)), source)
+        self.splats[tensor] = value
+        return tensor
+
+    def label(self, op: Operation, suffix: str = "") -> str:
+        """A fresh label for the te op made of an op: the name of its result, else the op's."""
+        hint = op.results[0].name_hint if op.results else None
+        return self.labels.fresh(spelled(hint or op.name.partition(".")[2]) + suffix)
+
+
+def static_shape(value: SSAValue, op: Operation) -> tuple[int, ...]:
+    """The shape of a tensor at an op; () for a scalar. Raises LoweringError for a dynamic or empty dimension."""
+    if not isinstance(value.type, TensorType):
+        return ()
+    try:
+        element_type(value)
+    except VerifyException as error:
+        raise refusal(op, f"has a value that te lacks: {error}") from error
+    return tuple(value.type.get_shape())
+
+
+def check_types(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Raise LoweringError unless all values of an op are scalars or tensors of static shape."""
+    for value in values:
+        if "memref" in str(value.type):
+            raise refusal(op, f"is on buffers ({value.type}): convert programs on tensors, before bufferisation")
+        static_shape(value, op)

@@ -1,0 +1,230 @@
+// RUN: strata-opt %s -p convert-linalg-to-te --split-input-file --verify-diagnostics
+
+// expected-error@below {{convert-linalg-to-te: argument 1 of @scalar is of type f32: te functions take tensors, such as tensor<f32>}}
+func.func @scalar(%A: tensor<4xf32>, %a: f32) -> tensor<4xf32> {
+  %B = math.exp %A : tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@below {{convert-linalg-to-te: 'func.func' has a value that te lacks: tensor<?xf32> has a dynamic or empty dimension; shapes are static and positive}}
+func.func @dynamic(%A: tensor<?xf32>) -> tensor<?xf32> {
+  %B = math.exp %A : tensor<?xf32>
+  return %B : tensor<?xf32>
+}
+
+// -----
+
+func.func @buffers(%A: memref<4xf32>, %B: memref<4xf32>, %T: tensor<4xf32>) -> tensor<4xf32> {
+  %C = math.exp %T : tensor<4xf32>
+  // expected-error@-2 {{convert-linalg-to-te: 'func.func' is on buffers (memref<4xf32>): convert programs on tensors, before bufferisation}}
+  return %C : tensor<4xf32>
+}
+
+// -----
+
+func.func @undefined(%A: tensor<4x8xf32>, %B: tensor<8x2xf32>) -> tensor<4x2xf32> {
+  %e = tensor.empty() : tensor<4x2xf32>
+  // expected-error@below {{'linalg.matmul' reads the elements of a tensor.empty, which are undefined}}
+  %C = linalg.matmul ins(%A, %B : tensor<4x8xf32>, tensor<8x2xf32>) outs(%e : tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %C : tensor<4x2xf32>
+}
+
+// -----
+
+func.func @empty_result() -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  // expected-error@below {{'func.return' reads the elements of a tensor.empty, which are undefined}}
+  return %e : tensor<4xf32>
+}
+
+// -----
+
+func.func @divides(%A: tensor<4x8xf32>, %I: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{'linalg.reduce' combines its output by 'arith.divf', which is no combiner of te}}
+  %B = linalg.reduce { arith.divf } ins(%A : tensor<4x8xf32>) outs(%I : tensor<4xf32>) dimensions = [1]
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @last(%A: tensor<4x8xf32>, %I: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{'linalg.reduce' has a body that does not combine its output with a value, once: te reductions do}}
+  %B = linalg.reduce ins(%A : tensor<4x8xf32>) outs(%I : tensor<4xf32>) dimensions = [1] (%a: f32, %out: f32) {
+    linalg.yield %a : f32
+  }
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @two_outputs(%A: tensor<4x8xf32>, %I: tensor<4xf32>, %J: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-error@below {{'linalg.reduce' has a body that combines its output with a value that depends on an output}}
+  %B:2 = linalg.reduce ins(%A, %A : tensor<4x8xf32>, tensor<4x8xf32>) outs(%I, %J : tensor<4xf32>, tensor<4xf32>)
+      dimensions = [1] (%a: f32, %b: f32, %x: f32, %y: f32) {
+    %s = arith.addf %x, %a : f32
+    %t = arith.addf %y, %s : f32
+    linalg.yield %s, %t : f32, f32
+  }
+  return %B#0, %B#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @diagonal(%A: tensor<4xf32>, %I: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{'linalg.generic' writes its output at (d0) -> (d0, d0): te writes each element once, at its index}}
+  %B = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0, d0)>], iterator_types = ["parallel"]}
+      ins(%A : tensor<4xf32>) outs(%I : tensor<4x4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  } -> tensor<4x4xf32>
+  return %B : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @repeated(%A: tensor<4x8xf32>, %I: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{'linalg.generic' writes each element 8 times: d1 is parallel, and not in the output's map}}
+  %B = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "parallel"]}
+      ins(%A : tensor<4x8xf32>) outs(%I : tensor<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @in_body(%A: tensor<4xf32>, %I: tensor<4xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %B = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%I : tensor<4xi32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%i: i32, %out: f32):
+    %j = arith.index_cast %i : i32 to index
+    // expected-error@below {{'tensor.extract' is no op on scalars of arith or math, so no te body has it}}
+    %a = tensor.extract %A[%j] : tensor<4xf32>
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @callee(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %B = math.exp %A : tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+func.func @caller(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %B = math.exp %A : tensor<4xf32>
+  // expected-error@below {{'func.call' calls a function: inline it first, such as by mlir-opt --inline}}
+  %C = func.call @callee(%B) : (tensor<4xf32>) -> tensor<4xf32>
+  return %C : tensor<4xf32>
+}
+
+// -----
+
+func.func @loops(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %c = arith.constant 1 : index
+  // expected-error@below {{'scf.for' has no te form}}
+  %B = scf.for %i = %c to %c step %c iter_args(%x = %A) -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @moving(%A: tensor<4x8xf32>) -> tensor<1x8xf32> {
+  %i = arith.constant 2 : index
+  // expected-error@below {{'tensor.extract_slice' has a value known at run time only in its offsets}}
+  %B = tensor.extract_slice %A[%i, 0] [1, 8] [1, 1] : tensor<4x8xf32> to tensor<1x8xf32>
+  return %B : tensor<1x8xf32>
+}
+
+// -----
+
+func.func @outside(%A: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{'tensor.extract_slice' has no te form: in compute 'T': the read of 'A' is out of bounds in dimension 0}}
+  %B = tensor.extract_slice %A[2] [4] [1] : tensor<4xf32> to tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @into_empty(%A: tensor<4xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  // expected-error@below {{'tensor.insert_slice' inserts into a tensor.empty, whose other elements are undefined}}
+  %B = tensor.insert_slice %A into %e[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %B : tensor<8xf32>
+}
+
+// -----
+
+func.func @wrong_sizes(%A: tensor<4x8xf32>) -> tensor<3xf32> {
+  // expected-error@below {{'tensor.extract_slice' has sizes [1, 4] for a tensor of shape (3,)}}
+  %B = tensor.extract_slice %A[0, 0] [1, 4] [1, 1] : tensor<4x8xf32> to tensor<3xf32>
+  return %B : tensor<3xf32>
+}
+
+// -----
+
+func.func @pads(%A: tensor<4xf32>) -> tensor<6xf32> {
+  %B = tensor.pad %A low[1] high[1] {
+  ^bb0(%i: index):
+    %j = arith.index_cast %i : index to i32
+    %f = arith.sitofp %j : i32 to f32
+    tensor.yield %f : f32
+  } : tensor<4xf32> to tensor<6xf32>
+  // expected-error@-6 {{'tensor.pad' pads with a value that is no constant}}
+  return %B : tensor<6xf32>
+}
+
+// -----
+
+func.func @element(%A: tensor<4xf32>, %I: tensor<i32>) -> tensor<f32> {
+  %i = tensor.extract %I[] : tensor<i32>
+  %j = arith.index_cast %i : i32 to index
+  // expected-error@below {{'tensor.extract' reads at an index that is no constant: te gathers whole tensors}}
+  %a = tensor.extract %A[%j] : tensor<4xf32>
+  %B = tensor.splat %a : tensor<f32>
+  return %B : tensor<f32>
+}
+
+// -----
+
+func.func @one(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %i = arith.constant 2 : index
+  %a = arith.constant 2.0 : f32
+  // expected-error@below {{'tensor.insert' writes one element: insert a slice of it, or compute the tensor by linalg.generic}}
+  %B = tensor.insert %a into %A[%i] : tensor<4xf32>
+  return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @elements(%A: tensor<4xf32>) -> tensor<2xf32> {
+  %i = arith.constant 2 : index
+  %a = tensor.extract %A[%i] : tensor<4xf32>
+  // expected-error@below {{'tensor.from_elements' makes a tensor of shape (2,) of scalars that are no constants}}
+  %B = tensor.from_elements %a, %a : tensor<2xf32>
+  return %B : tensor<2xf32>
+}
+
+// -----
+
+func.func @indices(%A: tensor<4xindex>) -> tensor<2x2xindex> {
+  // expected-error@below {{'tensor.expand_shape' is on elements of type index, which is no dtype}}
+  %B = tensor.expand_shape %A [[0, 1]] output_shape [2, 2] : tensor<4xindex> into tensor<2x2xindex>
+  return %B : tensor<2x2xindex>
+}
+
+// -----
+
+func.func @blocks(%A: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@-1 {{convert-linalg-to-te: @blocks has 2 blocks, expected one}}
+  %B = math.exp %A : tensor<4xf32>
+  cf.br ^bb1
+^bb1:
+  return %B : tensor<4xf32>
+}
