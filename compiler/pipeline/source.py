@@ -15,6 +15,7 @@ from compiler.dialects.modules import parsed
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream.walk import ops_in
 from compiler.frontends.model import Imported
+from compiler.lowering.linalg_to_te.detection import has_linalg
 from compiler.pipeline.models import import_model
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import run, verifies_each
@@ -29,6 +30,8 @@ TEXT = "\n ({"
 """The characters that distinguish text from a path: every program's text has one of them."""
 RAISE = "raise-affine-to-loop"
 """The pass from affine and scf loops to the loop level."""
+CONVERT = "convert-linalg-to-te"
+"""The pass from linalg on tensors to te."""
 
 
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
@@ -53,15 +56,25 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:
-    """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>.
+    """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>. Programs of
+    linalg become te.
 
-    Raises xDSL's ParseError and VerifyException.
+    Raises xDSL's ParseError and VerifyException, and LoweringError for linalg without a te form.
 
     >>> text = "func.func @f(%A: tensor<4xf32>) -> tensor<4xf32> { func.return %A : tensor<4xf32> }"
     >>> strata.dialects.find_function(strata.passes.parse(text)).sym_name.data
     'f'
     """
-    return parsed(universe.context(), text, source)
+    return with_te(parsed(universe.context(), text, source))
+
+
+def with_te(module: ModuleOp) -> ModuleOp:
+    """Convert a copy of a module of linalg to te; return any other module as it is. Raises LoweringError."""
+    if not has_linalg(module):
+        return module
+    copy = module.clone()
+    run(universe.context(), copy, parse_passes(CONVERT), verify=True)
+    return copy
 
 
 def level_of(module: ModuleOp) -> str:
@@ -75,8 +88,9 @@ def level_of(module: ModuleOp) -> str:
 def module_of(x: object) -> ModuleOp:
     """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
 
-    The module is not copied, but one with ops of the affine dialect is raised to a module of loops. Raises InputError
-    for other objects; ParseError and VerifyException for text; LoweringError for affine ops without a form in loops.
+    The module is not copied, but one of linalg is converted to te, and one with ops of the affine dialect is raised to
+    a module of loops. Raises InputError for other objects; ParseError and VerifyException for text; LoweringError for
+    linalg without a te form, and for affine ops without a form in loops.
     """
     module = _stated_module(x)
     return raised(module) if any(op.name.startswith("affine.") for op in ops_in(module)) else module
@@ -94,7 +108,7 @@ def _stated_module(x: object) -> ModuleOp:
     if isinstance(x, Imported):
         return x.function.module
     if isinstance(x, ModuleOp):
-        return x
+        return with_te(x)
     module = getattr(x, "module", None)
     if isinstance(module, ModuleOp):
         return module
