@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import pipeline
 from compiler.dialects.functions import functions
 from compiler.dialects.upstream.linalg.structures import KINDS, POINTWISE, STRUCTURES
 from compiler.interpret.te import evaluate
+from compiler.pipeline.source import level_of, parse
 from compiler.te.hashes import canonical_hash
 from tests.upstream import MLIR_OPT, needs_mlir_opt
 
@@ -225,8 +225,8 @@ SAMPLES = {name: sample(name) for name in (*STRUCTURES, *POINTWISE)} | {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_named_ops_compute_what_their_names_state(name: str) -> None:
     chosen = SAMPLES[name]
-    module = pipeline.parse(chosen.text)
-    assert pipeline.level_of(module) == "te"
+    module = parse(chosen.text)
+    assert level_of(module) == "te"
     (computed,) = evaluate(module, chosen.arrays)
     assert computed.dtype == chosen.expected.dtype
     np.testing.assert_allclose(computed, chosen.expected, rtol=2e-6)
@@ -247,14 +247,14 @@ LATER = [name for name in SAMPLES if "_transpose_" in name]
 def generalisations(*flags: str) -> dict[str, ModuleOp]:
     """Map each sample to its function, as mlir-opt-22 prints it with these flags, converted to te."""
     texts = [SAMPLES[name].text.replace("@f(", f'@"{name}"(') for name in SAMPLES if name not in LATER]
-    module = pipeline.parse(generalised("\n".join(texts), *flags))
+    module = parse(generalised("\n".join(texts), *flags))
     return {function.sym_name.data: ModuleOp([function.clone()]) for function in functions(module)}
 
 
 @needs_mlir_opt
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name not in LATER])
 def test_named_ops_are_what_mlir_generalises_them_to(name: str) -> None:
-    here = canonical_hash(pipeline.parse(SAMPLES[name].text))
+    here = canonical_hash(parse(SAMPLES[name].text))
     for flag in ("--linalg-generalize-named-ops", "--mlir-print-op-generic"):
         assert here == canonical_hash(generalisations(flag)[name])
 
@@ -267,4 +267,4 @@ def test_operands_are_converted_as_in_mlir(types: tuple[str, str], cast: str) ->
     operands = [("", f"tensor<3x3x{narrow}>"), ("", f"tensor<3x3x{narrow}>"), ("", f"tensor<3x3x{wide}>")]
     text = text_of("matmul", f" {{cast = #linalg.type_fn<{cast}>}}", operands)
     generic = generalised(text, "--linalg-generalize-named-ops")
-    assert canonical_hash(pipeline.parse(text)) == canonical_hash(pipeline.parse(generic))
+    assert canonical_hash(parse(text)) == canonical_hash(parse(generic))
