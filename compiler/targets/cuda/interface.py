@@ -52,11 +52,6 @@ class HostInterface:
     for. least_architecture: the first that has the features of the text and takes the launches. options: of the
     compiler. alignment: a divisor of the addresses of all arguments and of the workspace. workspace_bytes: the size of
     the workspace, which has all temporaries. buffers: the arguments, then the temporaries. launches: in order.
-
-    >>> A = te.placeholder((64,), name="A")
-    >>> kernel = build(te.function("f", [A], te.nn.relu(A, name="B")), target="cuda")
-    >>> [(buffer.name, buffer.size, buffer.role) for buffer in kernel.interface.buffers]
-    [('A', 256, 'input'), ('B', 256, 'output')]
     """
 
     name: str
@@ -107,27 +102,47 @@ def host_interface(
     kernel_names = {launch.name for launch in source.launches}
     symbol = _symbol(name, kernel_names)
     names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
-    first_output, buffers = len(arguments) - outputs, list[DeviceBuffer]()
+    buffers, first_output = list[DeviceBuffer](), len(arguments) - outputs
     for n, argument in enumerate(arguments):
-        input_role = "constant" if n in constants else "updated" if n in source.written else "input"
-        role = "output" if n >= first_output else input_role
-        unique, shape = names.fresh(_identifier(argument.name)), argument.shape
-        buffers.append(
-            DeviceBuffer(
-                unique, argument.dtype.name, shape, _strides(shape, argument.dtype.itemsize), argument.size, role
-            )
-        )
-    offset = 0
+        role = _role(n, first_output, constants, source.written)
+        dtype = argument.dtype
+        buffers.append(_buffer(names, argument.name, dtype.name, dtype.itemsize, argument.shape, role))
+    temporaries = _temporaries(names, source)
+    buffers += temporaries
+    size = sum(_padded(temporary.size) for temporary in temporaries)
+    least = next(filter(source.takes, MACHINES), architecture)
+    return HostInterface(name, symbol, architecture, least, options, ALIGNMENT, size, tuple(buffers), source.launches)
+
+
+def _role(n: int, first_output: int, constants: Collection[int], written: Collection[int]) -> str:
+    """Return the role of the argument at a position."""
+    if n >= first_output:
+        return "output"
+    return "constant" if n in constants else "updated" if n in written else "input"
+
+
+def _temporaries(names: Names, source: CudaSource) -> list[DeviceBuffer]:
+    """Return the temporaries, one after another in a workspace."""
+    buffers, offset = list[DeviceBuffer](), 0
     for temporary in source.temporaries:
         row = row_of(temporary.element)
         assert row is not None  # kernels have been written for it
-        unique, shape = names.fresh(_identifier(temporary.name)), temporary.shape
         itemsize = element_bytes(temporary.element)
-        size, strides = prod(shape) * itemsize, _strides(shape, itemsize)
-        buffers.append(DeviceBuffer(unique, row.numpy, shape, strides, size, "temporary", offset))
-        offset += -(-size // SLOT) * SLOT
-    least = next(filter(source.takes, MACHINES), architecture)
-    return HostInterface(name, symbol, architecture, least, options, ALIGNMENT, offset, tuple(buffers), source.launches)
+        buffers.append(_buffer(names, temporary.name, row.numpy, itemsize, temporary.shape, "temporary", offset))
+        offset += _padded(buffers[-1].size)
+    return buffers
+
+
+def _padded(size: int) -> int:
+    return -(-size // SLOT) * SLOT
+
+
+def _buffer(
+    names: Names, name: str, dtype: str, itemsize: int, shape: tuple[int, ...], role: str, offset: int | None = None
+) -> DeviceBuffer:
+    """Return a buffer with strides in row-major order: (12, 4) for the shape (2, 3) and 4 bytes an element."""
+    strides = tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
+    return DeviceBuffer(names.fresh(_identifier(name)), dtype, shape, strides, prod(shape) * itemsize, role, offset)
 
 
 def symbols(symbol: str) -> tuple[str, ...]:
@@ -141,11 +156,6 @@ def _symbol(name: str, kernel_names: Collection[str]) -> str:
     while not set(symbols(symbol)).isdisjoint(kernel_names):
         symbol += "_"
     return symbol
-
-
-def _strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides in bytes of an array in row-major order: (12, 4) for the shape (2, 3) and 4 bytes."""
-    return tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
 
 
 def _identifier(name: str) -> str:
