@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from compiler.support.errors import TargetError
+from compiler.types.machines import architecture
 
 NAMES = ("gcc", "clang", "cc")
 MISSING = "there is no C compiler: install gcc or clang, or the package ziglang"
@@ -29,12 +30,25 @@ def compiler_command() -> tuple[str, ...] | None:
     return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") is not None else None
 
 
-def run_compiler(arguments: Sequence[str], folder: Path) -> None:
-    """Run the C compiler with arguments in a folder. Raises TargetError without a compiler, if it cannot be run, and
-    for what it refuses, with its first error."""
-    command = compiler_command()
+@cache
+def cross_command(target: str) -> tuple[str, ...] | None:
+    """Return the command of a C compiler for Linux on an architecture, None without one: that of gcc's package for it,
+    or ziglang's; for the architecture of this computer that of `compiler_command`."""
+    if target == architecture():
+        return compiler_command()
+    path = shutil.which(f"{target}-linux-gnu-gcc")
+    if path is not None and Path(path).is_absolute():
+        return (path,)
+    has_zig = find_spec("ziglang") is not None
+    return (sys.executable, "-m", "ziglang", "cc", "-target", f"{target}-linux-gnu") if has_zig else None
+
+
+def run_compiler(arguments: Sequence[str], folder: Path, target: str | None = None) -> None:
+    """Run the C compiler for an architecture, by default this computer's, with arguments in a folder. Raises
+    TargetError without a compiler, if it cannot be run, and for what it refuses, with its first error."""
+    command = compiler_command() if target is None else cross_command(target)
     if command is None:
-        raise TargetError(MISSING)
+        raise TargetError(MISSING if target in (None, architecture()) else f"{MISSING}, or {target}-linux-gnu-gcc")
     run([*command, *arguments], folder)
 
 
@@ -51,7 +65,9 @@ def run(command: Sequence[str], folder: Path) -> None:
         raise TargetError(f"{command[0]} refuses the text: {first_error}")
 
 
-def binary_tool(name: str) -> str | None:
-    """Return the path of a program of binutils or LLVM, such as `ar`, None without one."""
-    path = shutil.which(name) or shutil.which(f"llvm-{name}")
+def binary_tool(name: str, target: str | None = None) -> str | None:
+    """Return the path of a program of binutils or LLVM, such as `ar`, for an architecture, by default this computer's;
+    None without one."""
+    own = target in (None, architecture())
+    path = (shutil.which(name) if own else shutil.which(f"{target}-linux-gnu-{name}")) or shutil.which(f"llvm-{name}")
     return path if path is not None and Path(path).is_absolute() else None

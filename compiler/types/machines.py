@@ -138,10 +138,15 @@ _ICELAKE = (
 )
 
 
+_ARMV8_2 = ("neon", "fp-armv8", "fullfp16", "dotprod", "lse", "rdm", "crc")
+
+
 def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
-    """An x86-64 machine with an unknown number of cores; `kilobytes` are those of L1, L2 and L3."""
+    """A machine with an unknown number of cores; `kilobytes` are those of L1, L2 and L3."""
     l1, l2, l3 = (size << 10 for size in kilobytes)
-    return Machine(name, cpu, ",".join(f"+{feature}" for feature in features), 1, bits, registers, l1, l2, l3)
+    words = ",".join(f"+{feature}" for feature in features)
+    architecture = "aarch64" if "neon" in features else "x86_64"
+    return Machine(name, cpu, words, 1, bits, registers, l1, l2, l3, architecture)
 
 
 MACHINES = {
@@ -159,6 +164,9 @@ MACHINES = {
         _row("sapphirerapids", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
         _row("znver4", "znver4", (*_ICELAKE, "avx512bf16", "sse4a"), 512, 32, 32, 1024, 32768),
         _row("znver5", "znver5", (*_ICELAKE, "avx512bf16", "avxvnni", "sse4a"), 512, 32, 48, 1024, 32768),
+        _row("cortex-a72", "cortex-a72", ("neon", "fp-armv8", "crc"), 128, 32, 32, 1024, 2048),
+        _row("neoverse-n1", "neoverse-n1", _ARMV8_2, 128, 32, 64, 1024, 32768),
+        _row("neoverse-v2", "neoverse-v2", (*_ARMV8_2, "bf16", "i8mm"), 128, 32, 64, 2048, 32768),
     )
 }
 """Map each name that STRATA_MACHINE can have, besides `host`, to its machine."""
@@ -171,7 +179,7 @@ def host() -> Machine:
 
     A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name has the names of both, so
     that their records are distinct. Facts written by `machine_facts` are used as they are. Raises TargetError for an
-    unknown name, invalid facts, and a named machine on a processor that is not x86-64.
+    unknown name and for invalid facts.
 
     >>> strata.targets.host().family
     'cpu'
@@ -187,8 +195,6 @@ def _named(name: str) -> Machine:
         return _parse_facts(name)
     if name not in MACHINES:
         raise TargetError(f"{VARIABLE} is '{name}', but there are only host, {', '.join(MACHINES)}")
-    if not _is_x86():
-        raise TargetError(f"{VARIABLE} is '{name}', a machine of x86-64, and this one is of {platform.machine()}")
     here = detect_machine()
     return replace(MACHINES[name], name=f"{here.name} as {name}", cores=here.cores)
 
@@ -228,18 +234,27 @@ def detect_machine() -> Machine:
         l1_bytes=_cache_bytes("1", 32 << 10),
         l2_bytes=_cache_bytes("2", 1 << 20),
         l3_bytes=_cache_bytes("3", 8 << 20),
-        architecture="x86_64" if _is_x86() else platform.machine().lower().replace("arm64", "aarch64"),
+        architecture=architecture(),
     )
 
 
 def missing_features(machine: Machine) -> tuple[str, ...]:
-    """The features of a machine that this computer lacks, sorted: code that uses them can be built here, but not
-    run."""
-    return tuple(sorted(machine.present - detect_machine().present))
+    """The features of a machine that this computer lacks, sorted, or its architecture if that is another: code that
+    uses them can be built here, but not run."""
+    here = detect_machine()
+    if machine.architecture != here.architecture:
+        return (machine.architecture,)
+    return tuple(sorted(machine.present - here.present))
+
+
+def architecture() -> str:
+    """The architecture of this computer: x86_64, aarch64 or another name of the system's."""
+    name = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
 
 
 def _is_x86() -> bool:
-    return platform.machine().lower() in ("x86_64", "amd64")
+    return architecture() == "x86_64"
 
 
 def _cpu(reported: str, features: set[str]) -> str:

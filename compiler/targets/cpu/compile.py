@@ -18,7 +18,7 @@ from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.types.machines import Machine, detect_machine, missing_features
+from compiler.types.machines import Machine, architecture, detect_machine, missing_features
 
 
 class LoadedCode(Unpicklable):
@@ -220,7 +220,7 @@ def _compile_module(text: str, machine: Machine, opt_level: int, elsewhere: Coll
         raise TargetError(f"LLVM refuses the module: {error}") from error
     _resolve(_external_functions(module) - set(elsewhere))
     native = _target_machine(machine, opt_level)
-    module.triple = llvm.Target.from_default_triple().triple
+    module.triple = _target(machine).triple
     module.data_layout = str(native.target_data)
     _optimise(module, native, opt_level)
     return _CompiledModule(_with_fixed_stores(module, context), native, context)
@@ -247,9 +247,23 @@ def _external_functions(module: llvm.ModuleRef) -> set[str]:
 
 def _target_machine(machine: Machine, opt_level: int) -> llvm.TargetMachine:
     """Return LLVM's target machine for position-independent code of the small code model, as shared libraries have."""
-    return llvm.Target.from_default_triple().create_target_machine(
+    return _target(machine).create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="pic", codemodel="default"
     )
+
+
+def _target(machine: Machine) -> llvm.Target:
+    """Return LLVM's target for the architecture of a machine: this computer's, or Linux on another."""
+    if machine.architecture == architecture():
+        return llvm.Target.from_default_triple()
+    _initialise_all()
+    return llvm.Target.from_triple(f"{machine.architecture}-unknown-linux-gnu")
+
+
+@cache
+def _initialise_all() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
 
 
 def _optimise(module: llvm.ModuleRef, native: llvm.TargetMachine, opt_level: int) -> None:

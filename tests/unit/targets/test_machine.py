@@ -78,11 +78,14 @@ def test_an_unknown_machine_is_refused_with_the_list(believe: Believe, capsys: p
     assert capsys.readouterr() == ("", f"strata: error: {words}\n")
 
 
-def test_a_processor_of_another_kind_is_none_of_them(believe: Believe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines.platform, "machine", lambda: "aarch64")
-    machines._named.cache_clear()
-    with pytest.raises(TargetError, match="a machine of x86-64, and this one is of aarch64"):
-        believe("avx2")
+def test_code_for_another_architecture_is_built_and_not_run(believe: Believe) -> None:
+    other = "neoverse-n1" if machines.architecture() == "x86_64" else "haswell"
+    assert missing_features(believe(other)) == (believe(other).architecture,)
+    x = te.placeholder((8,), name="x")
+    kernel = compiler.build(te.function("f", [x], te.nn.add(x, x)), threads=1)
+    assert kernel.text("asm")
+    with pytest.raises(TargetError, match="cannot run here: this processor lacks"):
+        kernel(np.ones(8, np.float32))
 
 
 @x86

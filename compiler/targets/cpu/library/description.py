@@ -100,6 +100,11 @@ class Description:
         """The prefix of its macros."""
         return self.name.upper()
 
+    @property
+    def architecture(self) -> str:
+        """The architecture of all versions."""
+        return self.versions[0].machine.architecture
+
     def json(self) -> str:
         """The interface as JSON, without machine code."""
         arrays = {kind: [_plain(a) for a in getattr(self, kind)] for kind in ("inputs", "outputs", "weights")}
@@ -184,6 +189,8 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
     if twice is not None:
         raise InputError(f"two versions of {name} are for the processor {twice}: state it once")
     interfaces = [_interface(linked) for linked in programs]
+    if len({linked.machine.architecture for linked in programs}) > 1:
+        raise TargetError(f"the versions of {name} are for several architectures: export a library for each")
     if any(other != interfaces[0] for other in interfaces[1:]):
         raise TargetError(f"the versions of {name} differ in their arguments")
     inputs, outputs = interfaces[0]

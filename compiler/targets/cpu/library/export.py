@@ -97,7 +97,7 @@ def _companions(d: Description, weights: Weights, work: Path, digest: str) -> li
     (work / f"{d.name}.c").write_text(source(d, stored, digest))
     for number, version in enumerate(d.versions):
         _write_objects(version, number, work)
-    run_compiler([*_C_FLAGS, f"{d.name}.c", "-o", "interface.o"], work)
+    run_compiler([*_C_FLAGS, f"{d.name}.c", "-o", "interface.o"], work, d.architecture)
     names = [f"{d.name}.h", f"{d.name}.hpp", *([f"{d.name}.safetensors"] if has_file else [])]
     return [work / name for name in names]
 
@@ -112,11 +112,18 @@ def _write_objects(version: CodeVersion, number: int, work: Path) -> None:
         symbols = {name for code in version.objects for name in code.defined}
         options = [f"--redefine-sym={name}={version.prefix}{name}" for name in sorted(symbols)]
         for path in paths:
-            run([_binary_tool("objcopy", "a library of several versions"), *options, path.name], work)
+            run(
+                [
+                    _binary_tool("objcopy", "a library of several versions", version.machine.architecture),
+                    *options,
+                    path.name,
+                ],
+                work,
+            )
 
 
-def _binary_tool(name: str, subject: str) -> str:
-    tool = binary_tool(name)
+def _binary_tool(name: str, subject: str, architecture: str) -> str:
+    tool = binary_tool(name, architecture)
     if tool is None:
         raise TargetError(f"{subject} is made by {name} of binutils, which is not on the PATH")
     return tool
@@ -140,17 +147,17 @@ def _library(d: Description, work: Path, suffix: str, name: str) -> Path:
     if suffix == ".so":
         (work / "exported").write_text(f"{{ global: {d.name}_*; local: *; }};\n")
         options = ["-shared", "-Wl,--version-script=exported", "-Wl,-z,text", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
-        run_compiler([*options, "-o", name, *objects, *_libraries(d)], work)
+        run_compiler([*options, "-o", name, *objects, *_libraries(d)], work, d.architecture)
         return work / name
-    run_compiler(["-r", "-nostdlib", "-o", "whole.o", *objects], work)
-    tool = _binary_tool("objcopy", f"a library '{suffix}'")
+    run_compiler(["-r", "-nostdlib", "-o", "whole.o", *objects], work, d.architecture)
+    tool = _binary_tool("objcopy", f"a library '{suffix}'", d.architecture)
     run([tool, "--wildcard", f"--keep-global-symbol={d.name}_*", "whole.o"], work)
     if suffix == ".o":
         (work / "whole.o").rename(work / name)
         return work / name
     (work / "archive").mkdir()
     (work / "whole.o").rename(work / "archive" / f"{d.name}.o")
-    run([_binary_tool("ar", "a static library"), "rcsD", name, f"archive/{d.name}.o"], work)
+    run([_binary_tool("ar", "a static library", d.architecture), "rcsD", name, f"archive/{d.name}.o"], work)
     return work / name
 
 

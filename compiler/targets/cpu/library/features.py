@@ -38,6 +38,11 @@ BITS = {
 }
 """The features that generated code may use, by LLVM's names. Others, such as `clflush`, are for systems."""
 
+HARDWARE_BITS = {"neon": 1, "fp-armv8": 0, "crc": 7, "lse": 8, "fullfp16": 10, "rdm": 12, "dotprod": 20}
+"""The features of AArch64 as bits of AT_HWCAP. Source: Linux, Documentation/arch/arm64/elf_hwcaps."""
+HARDWARE_BITS_2 = {"i8mm": 13, "bf16": 14}
+"""The features of AArch64 as bits of AT_HWCAP2."""
+
 _YMM, _ZMM, _TILES = 0x6, 0xE6, 0x60000
 """The states that the system must save, as bits of XCR0."""
 
@@ -46,6 +51,15 @@ def required(features: Iterable[str]) -> list[Bit]:
     """The bits of CPUID that code with these features needs, each once."""
     needed = {BITS[name] for name in features if name in BITS}
     return sorted(needed | ({BITS["osxsave"]} if states(features) else set()))
+
+
+def hardware_bits(features: Iterable[str]) -> tuple[int, int]:
+    """The bits of AT_HWCAP and of AT_HWCAP2 that code for AArch64 with these features needs."""
+    names = set(features)
+    first, second = (
+        sum(1 << bit for name, bit in table.items() if name in names) for table in (HARDWARE_BITS, HARDWARE_BITS_2)
+    )
+    return first, second
 
 
 def states(features: Iterable[str]) -> int:

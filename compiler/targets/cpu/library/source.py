@@ -19,7 +19,7 @@ from compiler.targets.cpu.library.description import (
     Pointer,
     alignment,
 )
-from compiler.targets.cpu.library.features import required, states
+from compiler.targets.cpu.library.features import hardware_bits, required, states
 from compiler.targets.cpu.library.statuses import STATUSES
 from compiler.targets.cpu.library.weights import Layout
 
@@ -84,7 +84,7 @@ def quoted(text: str) -> str:
 
 
 def _includes(d: Description, in_file: bool) -> str:
-    lines = ["#include <cpuid.h>"] if any(map(_is_x86, d.versions)) else []
+    lines = ["#include <cpuid.h>" if _is_x86(d.versions[0]) else "#include <sys/auxv.h>"]
     if any(v.tiles for v in d.versions):
         lines += ["#include <sys/syscall.h>", "#include <unistd.h>"]
     if in_file:
@@ -157,7 +157,9 @@ C_TYPES = {
 
 def _supported(version: CodeVersion, number: int) -> str:
     if not _is_x86(version):
-        return f"static int is_supported_{number}(void) {{ return 1; }}\n"
+        first, second = (f"UINT64_C({bits})" for bits in hardware_bits(version.machine.present))
+        words = f"(getauxval(AT_HWCAP) & {first}) == {first} && (getauxval(AT_HWCAP2) & {second}) == {second}"
+        return f"static int is_supported_{number}(void) {{\n  return {words};\n}}\n"
     names = version.machine.present
     rows = [f"  {{{bit.leaf}u, {bit.subleaf}u, {bit.register}, {bit.bit}}}," for bit in required(names)]
     return "\n".join(

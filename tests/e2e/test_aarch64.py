@@ -1,0 +1,128 @@
+"""Code for AArch64: results under qemu's user mode, and the innermost loops of products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import strata
+from compiler.interpret.te import evaluate
+from compiler.types.machines import MACHINES
+from compiler.types.selection import compiling_for
+from strata import te
+from tests import under_qemu
+from tests.e2e.test_operator_texts import case, dtypes, wrong_results
+from tests.operators import OPERATORS
+from tests.sample import some
+
+N = 24
+
+
+def _tensor(name: str, *shape: int, dtype: str = "f32") -> te.Tensor:
+    return te.placeholder(shape, dtype, name=name)
+
+
+def _product(dtype: str, m: int = N, n: int = N, k: int = N) -> te.Function:
+    a, b = _tensor("A", m, k, dtype=dtype), _tensor("B", k, n, dtype=dtype)
+    return te.function("f", [a, b], te.nn.matmul(a, b, name="C"))
+
+
+def _unary(operator: Callable[[te.Tensor], te.Tensor], *shape: int, dtype: str = "f32") -> te.Function:
+    x = _tensor("X", *(shape or (N, 40)), dtype=dtype)
+    return te.function("f", [x], operator(x))
+
+
+def _convolution(**options: int) -> te.Function:
+    x, w = _tensor("X", 1, 8, 14, 14), _tensor("W", 16, 8, 3, 3)
+    return te.function("f", [x, w], te.nn.relu(te.nn.conv2d(x, w, **options), name="Y"))
+
+
+def _attention() -> te.Function:
+    q, k, v = (_tensor(name, 2, N, 16) for name in "QKV")
+    return te.function("f", [q, k, v], te.nn.attention(q, k, v, causal=True))
+
+
+def _network() -> te.Function:
+    x, w = _tensor("X", N, N), _tensor("W", N, N)
+    hidden = te.nn.softmax(te.nn.matmul(x, w, name="h"), name="s")
+    return te.function("f", [x, w], te.nn.softmax(te.nn.matmul(hidden, w, name="y"), name="z"))
+
+
+PROGRAMS: dict[str, Callable[[], te.Function]] = {
+    "product f32": lambda: _product("f32"),
+    "product f64": lambda: _product("f64", 17, 23, 31),
+    "product f16": lambda: _product("f16"),
+    "product bf16": lambda: _product("bf16"),
+    "product i8": lambda: _product("i8"),
+    "product i32, ragged": lambda: _product("i32", 13, 7, 5),
+    "convolution": lambda: _convolution(padding=1),
+    "convolution, stride 2": lambda: _convolution(stride=2),
+    "softmax": lambda: _unary(te.nn.softmax),
+    "exp": lambda: _unary(te.nn.exp),
+    "log": lambda: _unary(lambda x: te.nn.log(te.nn.add(te.nn.abs(x), 1.0))),
+    "tanh": lambda: _unary(te.nn.tanh),
+    "gelu": lambda: _unary(te.nn.gelu),
+    "sum of rows": lambda: _unary(lambda x: te.nn.sum(x, axis=1)),
+    "max of columns": lambda: _unary(lambda x: te.nn.max(x, axis=0)),
+    "transpose": lambda: _unary(lambda x: te.nn.transpose(x, (1, 0))),
+    "max pool": lambda: _unary(lambda x: te.nn.max_pool2d(x, 2, 2), 1, 4, 12, 12),
+    "argmax": lambda: _unary(lambda x: te.nn.argmax(x, axis=1)),
+    "attention": _attention,
+    "network": _network,
+}
+
+
+def _drawn(tensor: te.Tensor, seed: int) -> np.ndarray:
+    dtype = strata.build(te.function("g", [tensor], te.nn.add(tensor, tensor)), threads=1).arguments[0].dtype
+    numbers = np.random.default_rng(seed).standard_normal(tuple(tensor.shape))
+    return (numbers * (4 if dtype.kind == "i" else 1)).astype(dtype)
+
+
+@pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_under_qemu(name: str) -> None:
+    function = PROGRAMS[name]()
+    arrays = [_drawn(tensor, seed) for seed, tensor in enumerate(function.inputs)]
+    native = strata.build(function, threads=1)(*arrays)
+    expected = list(native) if isinstance(native, tuple) else [native]
+    for actual, wanted in zip(under_qemu.run(function, arrays, expected, schedule="auto"), expected, strict=True):
+        tolerance = 2e-2 if wanted.dtype.itemsize < 4 and wanted.dtype.kind != "i" else 1e-5
+        np.testing.assert_allclose(
+            actual.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=tolerance * 10
+        )
+
+
+@pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
+def test_constants_are_prepared_under_qemu() -> None:
+    function, w = _network(), np.random.default_rng(3).random((N, N), np.float32)
+    x = np.random.default_rng(4).random((N, N), np.float32)
+    expected = strata.build(function, threads=1, constants={"W": w})(x)
+    (actual,) = under_qemu.run(function, [x], [expected], schedule="auto", constants={"W": w})
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_innermost_loop_of_a_product_is_fmla_by_element() -> None:
+    with compiling_for(MACHINES["neoverse-n1"]):
+        kernel = strata.build(_product("f32", 96, 96, 96), threads=1, schedule="auto")
+        lines = [line.split("\t") for line in kernel.text("asm").splitlines()]
+    labels = [n for n, line in enumerate(lines) if line[0].startswith(".LBB")]
+    loops = [lines[first:last] for first, last in zip(labels, [*labels[1:], None], strict=True)]
+    bodies = [[line[1] for line in loop if len(line) > 1] for loop in loops]
+    bodies = [body[: body.index("b.ne") + 1] for body in bodies if "b.ne" in body]
+    words = max(bodies, key=lambda body: body.count("fmla"))
+    assert words.count("fmla") >= 16 and sum(word.startswith("st") for word in words) == 0
+    assert words.count("fmla") / len(words) > 0.6
+
+
+@pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
+@pytest.mark.parametrize("name", some(OPERATORS, 40))
+def test_operators_under_qemu(name: str) -> None:
+    cases = [case(OPERATORS[name], dtype) for dtype in dtypes(OPERATORS[name])]
+
+    def run(number: int, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        expected = evaluate(cases[number].function.module, list(inputs))
+        return under_qemu.run(cases[number].function, inputs, expected, schedule="auto")
+
+    assert not (wrong := list(wrong_results(cases, run))), "\n".join(wrong)
