@@ -276,3 +276,16 @@ func.func @nothing(%A: memref<8xf32>, %x: f32) {
   }
   return
 }
+
+// Names and attributes as Polygeist prints them.
+// CHECK-LABEL: @kernel(%arg0: memref<i32>, %arg1: memref<f64>, %arg2: memref<4xf64>)
+// CHECK-SAME: attributes {llvm.linkage = #llvm.linkage<"external">, outputs = 0 : i64}
+func.func @kernel(%arg0: i32, %arg1: f64, %arg2: memref<4xf64>) attributes {llvm.linkage = #llvm.linkage<external>} {
+  // CHECK: loop.block "arg2" [i = 4 at %i]
+  affine.for %arg3 = 0 to 4 {
+    %0 = affine.load %arg2[%arg3] : memref<4xf64>
+    %1 = arith.mulf %0, %arg1 : f64
+    affine.store %1, %arg2[%arg3] : memref<4xf64>
+  }
+  return
+}

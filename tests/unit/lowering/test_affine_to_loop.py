@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -69,6 +70,33 @@ def _printed(text: str, *options: str) -> str:
     command = [str(upstream.MLIR_OPT), *options]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+@pytest.mark.skipif(bool(upstream.missing()), reason=upstream.missing())
+def test_upstream_computes_the_same() -> None:
+    """Upstream's own lowering of the nests, run by mlir-runner, gives what the references do."""
+    cases = [_case(name) for name in NESTS]
+    for name, results in zip(NESTS, upstream.run(cases), strict=True):
+        assert not isinstance(results, upstream.Failure), f"{name}: {results}"
+        expected = NESTS[name].arrays()
+        NESTS[name].reference(*expected)
+        for actual, right in zip(results, expected, strict=True):
+            np.testing.assert_allclose(actual, right, rtol=1e-12)
+
+
+def _case(name: str) -> upstream.Case:
+    """A function that copies its inputs to its results, and calls a nest on these."""
+    nest = NESTS[name]
+    arrays, taken = nest.arrays(), re.findall(r"%\w+: (memref<[\dx]*f64>|f64)", nest.text.partition("{")[0])
+    types = [type if type != "f64" else "memref<f64>" for type in taken]
+    given = ", ".join(f"%{word}{n}: {type}" for word in ("in", "out") for n, type in enumerate(types))
+    copies = [f"memref.copy %in{n}, %out{n} : {type} to {type}" for n, type in enumerate(types)]
+    loads = [f"%x{n} = memref.load %in{n}[] : memref<f64>" for n, type in enumerate(taken) if type == "f64"]
+    values = ", ".join(f"%{'x' if type == 'f64' else 'out'}{n}" for n, type in enumerate(taken))
+    call = f"func.call @{name}({values}) : ({', '.join(taken)}) -> ()"
+    text = "\n".join([nest.text, f"func.func @run({given}) {{", *copies, *loads, call, "return", "}"])
+    lowered = f"builtin.{_printed(text, '--lower-affine')}"
+    return upstream.Case(lowered, "run", arrays, [(array.shape, "f64") for array in arrays])
 
 
 @pytest.mark.parametrize("name", REFUSED)
