@@ -7,6 +7,7 @@ updates.py  updates of an element by a combiner
 bounds.py   the bounds of loops
 builder.py  blocks, buffers and names of the program
 nests.py    the walk over the ops
+inits.py    stores of the identity that become inits of reductions
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from compiler.dialects.functions import functions, has_tensors, outputs
 from compiler.dialects.upstream.memref import GlobalOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.lowering.affine_to_loop.builder import Surroundings
+from compiler.lowering.affine_to_loop.inits import with_inits
 from compiler.lowering.affine_to_loop.memory import name_of
 from compiler.lowering.affine_to_loop.nests import Nests
 from compiler.lowering.affine_to_loop.values import is_scalar
@@ -92,8 +94,9 @@ class _Function:
         results = self._results(last)
         nodes = self._nests.nodes(function.body.block, Surroundings())
         nodes += self._stores(last, results)
+        body = with_inits(nodes, self._nests.elements, self._nests.forms.ranges)
         count = len(results) or outputs(function)
-        return Program(name, (*inputs, *results), count, tuple(nodes), literals=tuple(self._nests.literals))
+        return Program(name, (*inputs, *results), count, body, literals=tuple(self._nests.literals))
 
     def _argument(self, value: SSAValue) -> Buffer:
         """The buffer of an argument; of a scalar, a buffer of rank 0."""

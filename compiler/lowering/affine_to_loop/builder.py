@@ -43,6 +43,7 @@ class Builder:
         self.buffers: dict[SSAValue, str] = {}
         self.stored: dict[SSAValue, Access] = {}
         self.variables: dict[int, str] = {}
+        self.elements: dict[str, Attribute] = {}
         self._depths: dict[str, int] = {}
         self._names, self._labels = Names(), Names()
 
@@ -51,7 +52,7 @@ class Builder:
         defines it. Raises LoweringError for a memref with a dynamic shape, a layout or a memory space."""
         shape, element = _content(value, op)
         buffer = Buffer(self._names.fresh(spelled(name or value.name_hint or "buffer")), shape, element)
-        self._depths[buffer.name] = depth
+        self._depths[buffer.name], self.elements[buffer.name] = depth, element
         return buffer
 
     def named(self, value: SSAValue, op: Operation) -> str:

@@ -3,7 +3,7 @@
 // An update in a loop that does not index its target is a reduction; a step and a first value go into the indices.
 // CHECK-LABEL: @product(%A: memref<8x16xf32>, %B: memref<16x12xf32>, %C: memref<8x12xf32>) attributes {outputs = 0 : i64}
 func.func @product(%A: memref<8x16xf32>, %B: memref<16x12xf32>, %C: memref<8x12xf32>) {
-  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
   // CHECK-NEXT: loop.for "i" %i = 8 {
   // CHECK-NEXT: loop.for "j" %j = 6 {
   // CHECK-NEXT: loop.block "C_init" [i = 8 at %i, j = 6 at %j] () -> (%C[i, j * 2] : memref<8x12xf32>)
@@ -15,7 +15,7 @@ func.func @product(%A: memref<8x16xf32>, %B: memref<16x12xf32>, %C: memref<8x12x
   // CHECK-NEXT: loop.yield %0 : f32
   affine.for %i = 0 to 8 {
     affine.for %j = 0 to 12 step 2 {
-      affine.store %zero, %C[%i, %j] : memref<8x12xf32>
+      affine.store %one, %C[%i, %j] : memref<8x12xf32>
       affine.for %k = max affine_map<() -> (0, 1)>() to min affine_map<(d0) -> (16, d0 + 20)>(%i) {
         %a = affine.load %A[%i, %k] : memref<8x16xf32>
         %b = affine.load %B[%k, %j + 1] : memref<16x12xf32>
@@ -24,6 +24,92 @@ func.func @product(%A: memref<8x16xf32>, %B: memref<16x12xf32>, %C: memref<8x12x
         %s = arith.addf %c, %p : f32
         affine.store %s, %C[%i, %j] : memref<8x12xf32>
       }
+    }
+  }
+  return
+}
+
+// A store of the identity is the init of the reduction that accumulates onto it next, here beyond a nest of another buffer.
+// CHECK-LABEL: @inits
+func.func @inits(%A: memref<8x8xf32>, %S: memref<8xf32>, %T: memref<8xf32>) {
+  // CHECK-NEXT: loop.for "i" %i = 8 {
+  // CHECK-NEXT: loop.block "T_init"
+  // CHECK: loop.for "k" %k = 8 {
+  // CHECK-NEXT: loop.for "j" %j = 8 {
+  // CHECK-NEXT: loop.block "S" [j = 8 at %j, reduce k = 8 at %k] where (%j - 1 >= 0) combine [add]{{$}}
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.if affine_set<(d0) : (d0 - 1 >= 0)>(%i) {
+      affine.store %zero, %S[%i] : memref<8xf32>
+    }
+  }
+  affine.for %i = 0 to 8 {
+    affine.store %zero, %T[%i] : memref<8xf32>
+  }
+  affine.for %k = 0 to 8 {
+    affine.for %j = 0 to 8 {
+      affine.if affine_set<(d0) : (d0 - 1 >= 0)>(%j) {
+        %a = affine.load %A[%k, %j] : memref<8x8xf32>
+        %s = affine.load %S[%j] : memref<8xf32>
+        %t = arith.addf %a, %s : f32
+        affine.store %t, %S[%j] : memref<8xf32>
+      }
+    }
+  }
+  return
+}
+
+// No init: other elements, another guard, an index under which one iteration would reset the element of another, an iteration of a loop
+// around that does not.
+// CHECK-LABEL: @no_inits
+func.func @no_inits(%A: memref<8x8xf32>, %S: memref<8xf32>, %T: memref<8xf32>, %U: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.store %zero, %S[%i] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
+    affine.store %zero, %T[%i floordiv 2] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
+    affine.for %j = 0 to 8 {
+      %a = affine.load %A[%i, %j] : memref<8x8xf32>
+      // CHECK: loop.block "S" [i = 8 at %{{.*}}, reduce j = 8 at %{{.*}}] where (%{{.*}} - 1 >= 0) combine [add] accumulate
+      affine.if affine_set<(d0) : (d0 - 1 >= 0)>(%i) {
+        %s = affine.load %S[%i] : memref<8xf32>
+        %t = arith.addf %a, %s : f32
+        affine.store %t, %S[%i] : memref<8xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 8 {
+    affine.for %j = 0 to 8 {
+      // CHECK: loop.block "T" [i = 8 at %{{.*}}, reduce j = 8 at %{{.*}}] combine [add] accumulate
+      %a = affine.load %A[%i, %j] : memref<8x8xf32>
+      %s = affine.load %T[%i floordiv 2] : memref<8xf32>
+      %t = arith.addf %a, %s : f32
+      affine.store %t, %T[%i floordiv 2] : memref<8xf32>
+    }
+  }
+  affine.for %i = 0 to 4 {
+    affine.store %zero, %U[%i + 4] : memref<8xf32>
+  }
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      // CHECK: loop.block "U" [i = 4 at %{{.*}}, reduce j = 8 at %{{.*}}] combine [add] accumulate
+      %a = affine.load %A[%i, %j] : memref<8x8xf32>
+      %s = affine.load %U[%i] : memref<8xf32>
+      %x = arith.addf %a, %s : f32
+      affine.store %x, %U[%i] : memref<8xf32>
+    }
+  }
+  affine.for %t = 0 to 2 {
+    affine.store %zero, %U[0] : memref<8xf32>
+    affine.for %j = 0 to 8 {
+      // CHECK: loop.block "U.1" [reduce t = 2 at %t, reduce j = 8 at %{{.*}}] combine [add] accumulate
+      %a = affine.load %A[%t, %j] : memref<8x8xf32>
+      %s = affine.load %U[0] : memref<8xf32>
+      %x = arith.addf %a, %s : f32
+      affine.store %x, %U[0] : memref<8xf32>
     }
   }
   return

@@ -100,10 +100,36 @@ class _Writer:
                 values.append(self._carried(variables, values, depth))
                 element = self._element(variables)
                 self.lines.append(f"affine.store {values[-1]}, {element[0]} : {element[1]}")
-            elif kind < 0.75:
+            elif kind < 0.7 and depth < 2:
+                self._reset(variables, values)
+            elif kind < 0.78:
                 values.append(self._load(self._element(variables)))
             else:
                 self._store(variables, values)
+
+    def _reset(self, variables: Sequence[str], values: Sequence[str]) -> None:
+        """A store of a constant to elements, and updates of them: in one nest, or each in its own."""
+        buffer, name = self.random.choice(list(SHAPES)), self.random.choice(("addi", "muli"))
+        inner = [self._fresh("i") for _ in SHAPES[buffer]]
+        guard = self._condition(inner) if inner and self.random.random() < 0.3 else ""
+        spelled = [self.random.choice(("{0}", "{0}", "{0}", "{0} floordiv 2")).format(i) for i in inner]
+        element = f"%{buffer}[{', '.join(spelled)}]", _type(buffer)
+        one_nest = self.random.random() < 0.5
+        constant = self._fresh("constant")
+        self.lines.append(f"{constant} = arith.constant {self.random.choice((0, 0, 1))} : i64")
+        loops = [f"affine.for {variable} = 0 to 6 {{" for variable in inner] + [f"affine.if {guard} {{"] * bool(guard)
+        self.lines += [*loops, f"affine.store {constant}, {element[0]} : {element[1]}"]
+        if not one_nest:
+            self.lines += ["}"] * len(loops)
+            if self.random.random() < 0.2:
+                self._store(variables, values)
+            self.lines += loops
+        reduced = self._fresh("i")
+        self.lines.append(f"affine.for {reduced} = 0 to 6 {{")
+        before = self._load(element)
+        value = self._operation(name, before, self._operand([*variables, *inner, reduced], []))
+        self.lines.append(f"affine.store {value}, {element[0]} : {element[1]}")
+        self.lines += ["}"] * (len(loops) + 1)
 
     def _loop(self, variables: Sequence[str], values: Sequence[str], depth: int) -> None:
         variable = self._fresh("i")
