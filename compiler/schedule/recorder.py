@@ -490,7 +490,8 @@ def _checked_module(x: object, name: str | None) -> ModuleOp:
     module = _loop_module(x)
     function = find_function(module, name)
     if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
-        raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with te-to-loop first")
+        by = "te-to-loop" if has_tensors(function) else "raise-affine-to-loop"
+        raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with {by} first")
     verify_module(module)
     check_combiners(module)
     return module.clone()

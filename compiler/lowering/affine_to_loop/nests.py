@@ -166,6 +166,8 @@ class Nests(Builder):
         if store.value is not result or store.memref not in self.buffers:
             return None
         before = ops_from(op, store)
+        if store.memref.owner in before:
+            return None
         used = {operand for inner in before for operand in inner.operands} - {init}
         touched = store.memref in used or any(load.memref is store.memref for load in loads_in(used))
         return None if touched else store

@@ -293,6 +293,30 @@ func.func @alternatives(%A: memref<8xf32>, %B: memref<8xf32>, %x: f32) {
   return
 }
 
+// A buffer that begins after the loop cannot hold the scalar that the loop carries.
+// CHECK-LABEL: @later
+func.func @later(%A: memref<8xf32>, %B: memref<8xf32>, %x: f32) {
+  // CHECK: %s = loop.alloc "s"
+  // CHECK: %T = loop.alloc "T"
+  // CHECK: %s.1 = loop.alloc "s.1"
+  // CHECK: %T.1 = loop.alloc "T.1"
+  affine.for %i = 0 to 8 {
+    affine.if affine_set<(d0) : (d0 - 4 == 0)>(%i) {
+    } else {
+      %sum = affine.for %j = 0 to 8 iter_args(%s = %x) -> f32 {
+        %a = affine.load %A[%j] : memref<8xf32>
+        %t = arith.addf %s, %a : f32
+        affine.yield %t : f32
+      }
+      %T = memref.alloca() : memref<f32>
+      affine.store %sum, %T[] : memref<f32>
+      %t = affine.load %T[] : memref<f32>
+      affine.store %t, %B[%i] : memref<8xf32>
+    }
+  }
+  return
+}
+
 // A conditional with results is a select; a read is conditional where the condition is affine.
 // CHECK-LABEL: @selects
 func.func @selects(%A: memref<8xf32>, %B: memref<8xf32>) {

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 import strata
 from compiler import universe
 from compiler.schedule import Schedule
-from compiler.support.errors import InputError, LoweringError
+from compiler.support.errors import InputError, LoweringError, ScheduleError
 from compiler.support.spans import of_error
 from strata.passes import parse, parse_passes, run
 from tests import upstream
@@ -132,6 +132,8 @@ def test_below_loops_is_refused_with_the_reason() -> None:
     text = "func.func @f(%A: memref<?xf32>) { func.return }"
     with pytest.raises(InputError, match=r"below loops and blocks: memref<[?]xf32> has a dynamic or empty dimension"):
         strata.lower(text)
+    with pytest.raises(ScheduleError, match="lower it with raise-affine-to-loop first"):
+        Schedule(parse(GEMM.text))
     with pytest.raises(
         LoweringError, match=r"'affine.for' is not an op of the loop level.*: raise-affine-to-loop raises"
     ):
