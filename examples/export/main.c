@@ -15,13 +15,13 @@ static void check(int status) {
 int main(void) {
   enum { threads = 1 };
   static float x[NET_INPUT_0_BYTES / sizeof(float)], y[NET_OUTPUT_0_BYTES / sizeof(float)];
-  void *constants = aligned_alloc(64, net_constants_bytes());
-  void *workspace = aligned_alloc(64, net_workspace_bytes(threads));
-  check(net_prepare(NULL, constants, net_constants_bytes())); /* once; NULL: the library has the weights */
+  size_t constants_bytes = net_constants_bytes(), workspace_bytes = net_workspace_bytes(threads);
+  void *constants = aligned_alloc(64, constants_bytes), *workspace = aligned_alloc(64, workspace_bytes);
+  check(net_prepare(NULL, constants, constants_bytes)); /* once; NULL: the library has the weights */
   while (fread(x, sizeof x, 1, stdin)) {
     const void *inputs[] = {x};
     void *outputs[] = {y};
-    check(net_run(constants, inputs, outputs, workspace, net_workspace_bytes(threads), threads));
+    check(net_run(constants, inputs, outputs, workspace, workspace_bytes, threads));
     fwrite(y, sizeof y, 1, stdout);
   }
   free(workspace);

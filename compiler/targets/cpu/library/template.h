@@ -4,10 +4,11 @@
 @arrays@
  *
  * Use:
- *   void *constants = aligned_alloc(64, @name@_constants_bytes());
- *   @name@_prepare(weights, constants, @name@_constants_bytes());           once
- *   void *workspace = aligned_alloc(64, @name@_workspace_bytes(threads));   one for each concurrent call
- *   @name@_run(constants, inputs, outputs, workspace, @name@_workspace_bytes(threads), threads);
+ *   size_t constants_bytes = @name@_constants_bytes(), workspace_bytes = @name@_workspace_bytes(threads);
+ *   void *constants = aligned_alloc(64, constants_bytes);
+ *   @name@_prepare(weights, constants, constants_bytes);   once
+ *   void *workspace = aligned_alloc(64, workspace_bytes);   one for each concurrent call
+ *   @name@_run(constants, inputs, outputs, workspace, workspace_bytes, threads);
  *
  * Constants and workspaces are aligned to 64 bytes. After prepare, constants are only read: all threads may share them.
  * The library has no state and allocates memory in prepare alone, where it frees it again. Threads:
@@ -40,7 +41,8 @@ const char *@name@_interface(void);
 const char *@name@_certificate(void);
 
 /* The sizes of the caller's memory in bytes. Both are 0 if no version runs on this processor; the workspace is also 0
- * for a program that needs none, and for a wrong thread count. */
+ * for a program that needs none, and for a wrong thread count. They ask the processor for its features, which takes some
+ * 0.1 ms under a hypervisor: call them once. */
 size_t @name@_constants_bytes(void);
 size_t @name@_workspace_bytes(int threads);
 
