@@ -30,7 +30,6 @@ def compiler_command() -> tuple[str, ...] | None:
     return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") is not None else None
 
 
-@cache
 def cross_command(target: str) -> tuple[str, ...] | None:
     """Return the command of a C compiler for Linux on an architecture, None without one: that of gcc's package for it,
     or ziglang's; for the architecture of this computer that of `compiler_command`."""

@@ -33,7 +33,8 @@ def _with_features(machine: Machine, features: str) -> Machine:
     wrong = next((word for word in words if not re.fullmatch(r"[+-][a-z0-9][a-z0-9.-]*", word)), None)
     if wrong is not None:
         raise TargetError(f"'{wrong}' is not a feature with a sign, as in +avx512vnni,-avx512bf16")
-    known = machine.present.union(word[1:] for word in detect_machine().features.split(","))
+    rows = [row for row in (*MACHINES.values(), detect_machine()) if row.architecture == machine.architecture]
+    known = machine.present.union(word[1:] for row in rows for word in row.features.split(",") if word)
     unknown = next((word[1:] for word in words if word[1:] not in known), None)
     if unknown is not None:
         raise TargetError(f"there is no feature '{unknown}' (there are {', '.join(sorted(known))})")
@@ -51,7 +52,7 @@ def _with_features(machine: Machine, features: str) -> Machine:
         name=f"{machine.name} {','.join(words)}",
         features=",".join([*(f"+{name}" for name in sorted(names)), *(f"-{name}" for name in sorted(lacking))]),
         vector_bits=min(bits, machine.vector_bits),
-        registers=32 if bits == 512 else 16,
+        registers=32 if bits == 512 or machine.architecture != "x86_64" else 16,
     )
 
 
