@@ -181,3 +181,25 @@ def test_strata_build_of_a_library(
         kernel.export(WRONG[what], name="net")
     with suppress(InputError, TargetError):
         kernel.export("libnet.so", name=WRONG[what])
+
+
+def test_sentences_about_libraries(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for options, words in (
+        (
+            ["--emit", "low", "--weights", "file"],
+            "--weights is of a library: give -o a name that ends in .so,",
+        ),
+        (["-o", "net.s", "--cpu", "haswell"], "--cpu is of a library"),
+        (["-o", "net.s", "--features", "+avx2"], "--features is of a library"),
+        (["-o", "net.s", "--library", "net"], "--library is of a library"),
+        (["-o", "net.so", "--cpu", "z80"], "there is no processor 'z80' (there are native, "),
+        (["-o", "net.so", "--cpu", "avx2,avx2"], "expected distinct names of processors"),
+        (["-o", "net.so", "--features", "avx2"], "'avx2' is not a feature with a sign, as in "),
+        (["-o", "/proc/net.so"], "/proc/net.h cannot be written"),
+        (["-o", f"{EXAMPLE}/net.so"], "mm_exp_mm.mlir/net.h cannot be written"),
+    ):
+        assert main(["build", EXAMPLE, "--threads", "1", *options]) == 1
+        assert words in capsys.readouterr().err
+    monkeypatch.setattr("compiler.targets.compilers.compiler_command", lambda: None)
+    assert main(["build", EXAMPLE, "-o", "net.so", "--threads", "1"]) == 1
+    assert "error: there is no C compiler: install gcc or clang, or the package ziglang" in capsys.readouterr().err

@@ -270,11 +270,13 @@ def test_a_library_without_weights_takes_none(tmp_path: Path) -> None:
 
 
 def test_a_library_without_a_workspace_ignores_it(tmp_path: Path) -> None:
-    strata.export(matmul(4, 4, 4), tmp_path / "libmm.so", threads=1)
-    library, block = CLibrary(tmp_path / "libmm.so"), Block({"constants": 64, "A": 64, "B": 64, "C": 64})
+    """Its name makes MOST_THREADS of a status."""
+    strata.export(matmul(4, 4, 4), tmp_path / "libmost.so", threads=1)
+    library, block = CLibrary(tmp_path / "libmost.so"), Block({"constants": 64, "A": 64, "B": 64, "C": 64})
     block.array("A").view(np.float32)[:] = block.array("B").view(np.float32)[:] = 1
     assert library.workspace_bytes() == 0 and library.prepare(None, block["constants"], 64) == "OK"
     for workspace in (None, 1, block["C"], block["constants"] + 8):
         call = Call(block["constants"], (block["A"], block["B"]), (block["C"],), workspace, 0)
         assert library.run(call) == "OK"
     assert (block.array("C").view(np.float32) == 4).all()
+    assert library.run(replace(call, threads=0)) == "THREADS"
