@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.affine import linear as lin
+from compiler.analysis.cover import covered
 from compiler.program.tree import Access, Alloc, Buffer, Node, Program, blocks_in, key_of, map_blocks
 from compiler.schedule.copies import copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, word
@@ -29,7 +30,8 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
 
     The copy is of the whole buffer, behind the outermost loop around the block to which no target is private;
     reverse_compute_at then makes it a copy of a tile. Several targets are copied by one nest. Requires targets of one
-    shape that nothing has touched before that loop. Elsewhere: TVM cache_write, Halide in(), Exo stage_mem.
+    shape that nothing has touched before that loop, and all of whose elements the block sets if the function changes
+    them in place. Elsewhere: TVM cache_write, Halide in(), Exo stage_mem.
     """
     writer = program.blocks[block]
     targets = [program.buffers[name] for name in writer.targets]
@@ -49,6 +51,9 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     names = {name: copy.name for name, copy in copies.items()}
     changed = map_blocks([top], lambda b: redirected(b, names))
     after = program.replaced(top_key, lambda _: [*map(Alloc, copies.values()), *changed, nest])
+    for argument in program.arguments[: len(program.arguments) - program.outputs]:
+        if argument.name in copies and not covered(after, copies[argument.name].name, 0):
+            refuse(block_place(block), f"it does not set every element of '{argument.name}', which is changed in place")
     return Plan(after, blocks=(label,))
 
 

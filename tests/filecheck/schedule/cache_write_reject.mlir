@@ -31,3 +31,38 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // PAYLOAD: script D()
   // expected-error@below {{cache_write: block 'D': block 'E' uses 'D' before it}}
   %copy = sched.cache_write %d in "local"
+
+// -----
+
+// A copy of elements that the block does not set would change an argument in place.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) {
+  loop.for "g" %g = 5 {
+    loop.block "D" [i = 5 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i + 5] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+// PAYLOAD: script D()
+  // expected-error@below {{cache_write: block 'D': it does not set every element of 'D', which is changed in place}}
+  %copy = sched.cache_write %d in "local"
+
+// -----
+
+// So would one of sums that begin with the elements as they are.
+func.func @f(%A: memref<10xf32>, %D: memref<f32>) {
+  loop.for "g" %g = 10 {
+    loop.block "D" [reduce i = 10 at %g] combine [add] accumulate
+        (%x = %A[i] : memref<10xf32>) -> (%D[] : memref<f32>) origin "D"[i] {
+      loop.yield %x : f32
+    }
+  }
+  func.return
+}
+
+// PAYLOAD: script D()
+  // expected-error@below {{cache_write: block 'D': it does not set every element of 'D', which is changed in place}}
+  %copy = sched.cache_write %d in "local"
