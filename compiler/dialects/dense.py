@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    ModuleOp,
+    TensorType,
+)
 from xdsl.ir import Attribute, BuiltinAttribute, Data, Operation
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -80,6 +87,12 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
     if dense.row.kind == "b":
         dense = Dense(type, bytes(byte & 1 for byte in attribute.data.data))
     return DenseAttr(dense)
+
+
+def to_upstream(constant: DenseAttr) -> DenseIntOrFPElementsAttr:
+    """Convert to upstream's dense attribute, which ops of upstream take; its text has all elements."""
+    data = BytesAttr(bytes(constant.data.data))
+    return DenseIntOrFPElementsAttr(constant.type, data)  # type: ignore[arg-type]
 
 
 def parse_dense(parser: AttrParser) -> DenseAttr:

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     BFloat16Type,
-    BytesAttr,
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -73,14 +72,6 @@ class _Element(AttrParser._TensorLiteralElement):
         if self.value >= 1 << element_bits(type):
             parser.raise_error(f"{self.span.text} has more bits than {type}", at_position=self.span)
         return float_of(self.value, type)
-
-
-def _inline(constant: Attribute) -> Attribute:
-    """Convert a DenseAttr to upstream's attribute, which arith.constant takes."""
-    from compiler.dialects.dense import DenseAttr
-
-    assert isinstance(constant, DenseAttr)
-    return DenseIntOrFPElementsAttr(constant.type, BytesAttr(bytes(constant.data.data)))  # type: ignore[type-var]
 
 
 def _is_resource(op: Operation) -> bool:
@@ -177,13 +168,17 @@ class Parser(upstream.Parser):
             value = attributes.get(HOLDERS[op.name])
             try:
                 if value is not None:
-                    settled = self._settled(value)
-                    attributes[HOLDERS[op.name]] = _inline(settled) if op.name == "arith.constant" else settled
+                    attributes[HOLDERS[op.name]] = self._settled(value, op.name == "arith.constant")
             except VerifyException as error:
                 self.raise_error(str(error), start, start + len(op.name))
 
-    def _settled(self, value: Attribute) -> Attribute:
-        from compiler.dialects.dense import from_resource, from_upstream  # loads numpy, which few files need
+    def _settled(self, value: Attribute, upstream_kind: bool = False) -> Attribute:
+        """Convert a constant to a DenseAttr, or a resource to the attribute of upstream with its elements."""
+        from compiler.dialects.dense import (  # loads numpy, which few files need
+            from_resource,
+            from_upstream,
+            to_upstream,
+        )
 
         match value:
             case ArrayAttr():
@@ -192,7 +187,8 @@ class Parser(upstream.Parser):
                 return from_upstream(value)
             case DenseResourceAttr():
                 handle = value.resource_handle.data
-                return from_resource(handle, value.type, self._blobs.get(handle))
+                dense = from_resource(handle, value.type, self._blobs.get(handle))
+                return to_upstream(dense) if upstream_kind else dense
         return value
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:

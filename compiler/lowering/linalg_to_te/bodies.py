@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap, AffineSet
 
 from compiler.dialects import te
 from compiler.dialects.access import AccessAttr, AxisAttr
@@ -16,6 +16,7 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combination
 from compiler.dialects.upstream.arith import kind_of
 from compiler.dialects.upstream.linalg.special import IndexOp
+from compiler.lowering.linalg_to_te.affine_reads import ExtractedRead, reads_in
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.elements import scalar_type
 
@@ -38,13 +39,12 @@ class ComputeBody:
         """The scalar that a tensor has at a map of the axes; a literal for a known scalar or a splat."""
         if value in self.values.literals:
             return self.literal(self.values.literals[value])
-        return self.read_te(self.values.tensor(value, self.source), map)
+        return self.read_te(self.values.tensor(value, self.source), AccessAttr(map))
 
-    def read_te(self, tensor: SSAValue, map: AffineMap) -> SSAValue:
-        """The scalar that a te value has at a map of the axes; equal reads are one."""
-        if tensor in self.values.splats:
+    def read_te(self, tensor: SSAValue, access: AccessAttr) -> SSAValue:
+        """The scalar that a te value has at an access; equal reads are one."""
+        if tensor in self.values.splats and access.condition is None:
             return self.literal(self.values.splats[tensor])
-        access = AccessAttr(map)
         for n, known in enumerate(zip(self.inputs, self.reads, strict=True)):
             if known == (tensor, access):
                 return self.block.args[n]
@@ -66,27 +66,37 @@ class ComputeBody:
         return op.results[0]
 
     def copy(
-        self,
-        block: Block,
-        values: dict[SSAValue, SSAValue],
-        dims: Mapping[int, AxisAttr],
-        omitted: Container[SSAValue] = (),
+        self, block: Block, values: dict[SSAValue, SSAValue], dims: Sequence[AffineExpr], wanted: Sequence[SSAValue]
     ) -> None:
-        """Copy the ops of a body except its last and those with `omitted` results; `values` maps its arguments to
-        scalars, and afterwards the results of its ops. `dims` maps a dimension of linalg.index to its axis; the others
-        are 0. Raises LoweringError."""
-        for op in block.ops:
-            if op is block.last_op:
-                return
-            if any(result in omitted for result in op.results):
-                continue
-            if isinstance(op, IndexOp):
-                axis, zero = dims.get(op.dim.value.data), IntegerAttr(0, IndexType())
-                values[op.result] = self.literal(zero) if axis is None else self.add(te.IndexOp(axis.label))
-                continue
-            check_scalar_op(op)
-            operands = [self.value(operand, values) for operand in op.operands]
-            values |= zip(op.results, self.copied(op, operands).results, strict=True)
+        """Copy the ops of a body on which the values `wanted` depend.
+
+        `values` maps its arguments to scalars, and afterwards the results of its ops. `dims` are the dimensions of
+        linalg.index over the axes. Raises LoweringError.
+        """
+        reads = reads_in(block, dims)
+        for op in _needed(block, reads, wanted):
+            if op in reads:
+                values[op.results[0]] = self._extracted(reads[op], op)
+            elif isinstance(op, IndexOp):
+                values[op.result] = self._index(dims[op.dim.value.data])
+            else:
+                check_scalar_op(op)
+                operands = [self.value(operand, values) for operand in op.operands]
+                values |= zip(op.results, self.copied(op, operands).results, strict=True)
+
+    def _index(self, expr: AffineExpr) -> SSAValue:
+        """The value of an axis; 0 for a dimension of extent 1 that has none."""
+        if isinstance(expr, AffineDimExpr):
+            return self.add(te.IndexOp(self.axes[expr.position].label))
+        return self.literal(IntegerAttr(0, IndexType()))
+
+    def _extracted(self, read: ExtractedRead, op: Operation) -> SSAValue:
+        """The scalar of a tensor.extract in the body."""
+        map = AffineMap(len(self.axes), 0, read.index)
+        tensor = self.values.tensor(read.source, op)
+        if not read.constraints:
+            return self.read_te(tensor, AccessAttr(map))
+        return self.read_te(tensor, AccessAttr(map, AffineSet(len(self.axes), 0, read.constraints), read.otherwise))
 
     def copied(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
         """Append an op of the same kind on scalars; the policy of a build replaces its fastmath flags."""
@@ -111,6 +121,16 @@ class ComputeBody:
         types = [TensorType(value.type, shape) for value in yields]
         region = Region(self.block)
         return te.ComputeOp(label, self.axes, self.inputs, self.reads, types, region, combination)
+
+
+def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue]) -> list[Operation]:
+    """The ops of a body on which values depend, in order; the operands of reads are not needed."""
+    values, ops = set(wanted), []
+    for op in reversed(list(block.ops)):
+        if not values.isdisjoint(op.results):
+            ops.append(op)
+            values.update(() if op in reads else op.operands)
+    return ops[::-1]
 
 
 def check_scalar_op(op: Operation) -> None:

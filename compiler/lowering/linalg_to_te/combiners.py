@@ -80,7 +80,7 @@ def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[
     """How a body combines each output, whose arguments are `outputs`. Raises LoweringError at the op otherwise."""
     last = body.last_op
     assert last is not None
-    tainted = depending(body, outputs)
+    tainted = _depending(body, outputs)
     return [_combining(op, value, out, tainted) for value, out in zip(last.operands, outputs, strict=True)]
 
 
@@ -99,7 +99,7 @@ def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSA
     return OutputUpdate(kind_of(combined), yielded.type, added)
 
 
-def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
+def _depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
     """The values of a body that depend on the sources, these included."""
     tainted = set(sources)
     for op in body.ops:

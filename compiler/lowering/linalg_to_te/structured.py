@@ -12,10 +12,10 @@ from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from compiler.dialects.access import AxisAttr, axis_attribute
+from compiler.dialects.access import AccessAttr, AxisAttr, axis_attribute
 from compiler.dialects.upstream.linalg.named import StructuredNamedOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody
-from compiler.lowering.linalg_to_te.combiners import OutputUpdate, combination_of, combinings, depending
+from compiler.lowering.linalg_to_te.combiners import OutputUpdate, combination_of, combinings
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
 from compiler.types.dtypes import row_of
 
@@ -48,10 +48,10 @@ def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
     for n, map in enumerate(maps[len(maps) - count :]):
         by_map.setdefault(map, []).append(n)
     for map, outputs in by_map.items():
-        _Conversion(op, values, maps, _nest(op, maps, map)).convert(outputs)
+        _Conversion(op, values, maps, _space(op, maps, map)).convert(outputs)
 
 
-def _nest(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap) -> IterationSpace:
+def _space(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap) -> IterationSpace:
     """The axes for an output's map. Raises LoweringError unless it permutes the parallel dimensions."""
     extents, names = _extents(op, maps), _names(op, maps[0].num_dims)
     reduction = [kind == IteratorTypeAttr.reduction() for kind in op.get_iterator_types()]
@@ -105,7 +105,7 @@ class _Conversion:
     op: LinalgStructuredOperation
     values: TeValues
     maps: Sequence[AffineMap]
-    nest: IterationSpace
+    space: IterationSpace
 
     @property
     def _arguments(self) -> Sequence[SSAValue]:
@@ -114,16 +114,17 @@ class _Conversion:
 
     def convert(self, outputs: Sequence[int]) -> None:
         """Append the computes of some outputs, and map the op's results to them."""
-        if any(axis.is_reduce for axis in self.nest.axes):
+        if any(axis.is_reduce for axis in self.space.axes):
             self._reduction(outputs)
         else:
             self._pointwise(outputs)
 
     def _pointwise(self, outputs: Sequence[int]) -> None:
-        body, scalars = self._body(self.op.operands)
         last = self.op.body.block.last_op
         assert last is not None
-        yields = [body.value(last.operands[n], scalars) for n in outputs]
+        wanted = [last.operands[n] for n in outputs]
+        body, scalars = self._body(self.op.operands, wanted)
+        yields = [body.value(value, scalars) for value in wanted]
         splat = self._splat(body, yields)
         if splat is not None:
             self._map(outputs, [self.values.splat(splat, self.op.res[outputs[0]].type, self.op)])
@@ -141,8 +142,9 @@ class _Conversion:
 
     def _reduction(self, outputs: Sequence[int]) -> None:
         parts = combinings(self.op, self.op.body.block, self._arguments)
-        body, scalars = self._body(self.op.operands[: len(self.op.operands) - len(self.op.res)], self._arguments)
         chosen = [parts[n] for n in outputs]
+        inputs = self.op.operands[: len(self.op.operands) - len(self.op.res)]
+        body, scalars = self._body(inputs, [part.added for part in chosen])
         yields = [self._added(body, part, body.value(part.added, scalars)) for part in chosen]
         inits = [self.op.operands[len(self.op.operands) - len(self.op.res) + n] for n in outputs]
         plain = [self._is_neutral(init, part) for init, part in zip(inits, chosen, strict=True)]
@@ -170,24 +172,23 @@ class _Conversion:
 
     def _with_init(self, result: SSAValue, part: OutputUpdate, init: SSAValue) -> SSAValue:
         """Append the compute that combines the initial value with a reduction's result."""
-        body = ComputeBody(self.values, self.nest.spatial, self.op)
+        body = ComputeBody(self.values, self.space.spatial, self.op)
         identity = AffineMap.identity(len(body.axes))
-        combined = part.apply(body.read(init, identity), body.read_te(result, identity))
+        combined = part.apply(body.read(init, identity), body.read_te(result, AccessAttr(identity)))
         return self.values.add(body.compute(self.values.label(self.op), [body.add(combined)]), self.op)
 
     def _body(
-        self, operands: Sequence[SSAValue], omitted: Sequence[SSAValue] = ()
+        self, operands: Sequence[SSAValue], wanted: Sequence[SSAValue]
     ) -> tuple[ComputeBody, dict[SSAValue, SSAValue]]:
-        """Copy the op's body without what depends on the arguments `omitted`; return it, and the scalar of each of its
-        values. Operands that it does not use are not read."""
-        body = ComputeBody(self.values, self.nest.axes, self.op)
+        """Copy what the values `wanted` of the op's body depend on; return it, and the scalar of each value. Operands
+        that it does not use are not read."""
+        body = ComputeBody(self.values, self.space.axes, self.op)
         block = self.op.body.block
         scalars: dict[SSAValue, SSAValue] = {}
         for operand, argument, map in zip(operands, block.args, self.maps, strict=False):
             if argument.uses:
-                scalars[argument] = body.read(operand, self.nest.rebase(map))
-        dims = {n: self.nest.axes[e.position] for n, e in enumerate(self.nest.exprs) if isinstance(e, AffineDimExpr)}
-        body.copy(block, scalars, dims, depending(block, omitted))
+                scalars[argument] = body.read(operand, self.space.rebase(map))
+        body.copy(block, scalars, self.space.exprs, wanted)
         return body, scalars
 
     def _map(self, outputs: Sequence[int], results: Sequence[SSAValue]) -> None:

@@ -119,3 +119,32 @@ func.func @mixed(%A: tensor<4xf32>, %B: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %D : tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @extracts
+// A tensor that a body reads at an affine index is an operand; a select that guards it states its condition.
+func.func @extracts(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  // CHECK-NEXT: te.compute "B" [d0 = 4]
+  // CHECK-NEXT:   (%a = %A[-d0 + 3] : tensor<4xf32>, %a_1 = %A[d0 - 1] where (d0 - 1 >= 0) else 2.0 : tensor<4xf32>)
+  // CHECK-NEXT:   %0 = arith.addf %a, %a_1 : f32
+  %B = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%e : tensor<4xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %three = arith.constant 3 : index
+    %one = arith.constant 1 : index
+    %zero = arith.constant 0 : index
+    %two = arith.constant 2.0 : f32
+    %j = arith.subi %three, %i : index
+    %a = tensor.extract %A[%j] : tensor<4xf32>
+    %k = affine.apply affine_map<(d0) -> (d0 - 1)>(%i)
+    %inside = arith.cmpi sge, %k, %zero : index
+    %safe = arith.select %inside, %k, %zero : index
+    %b = tensor.extract %A[%safe] : tensor<4xf32>
+    %c = arith.select %inside, %b, %two : f32
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %B : tensor<4xf32>
+}

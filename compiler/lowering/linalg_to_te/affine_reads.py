@@ -1,0 +1,132 @@
+"""Reads of whole tensors inside of bodies, at indices that are quasi-affine in the dimensions, or under a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineConstraintExpr, AffineConstraintKind, AffineExpr
+
+from compiler.dialects.upstream.arith import CmpiOp, SelectOp
+from compiler.dialects.upstream.linalg.special import IndexOp
+from compiler.lowering.linalg_to_te.values import Literal
+
+_KINDS = {
+    "sge": (AffineConstraintKind.ge, 0),
+    "sgt": (AffineConstraintKind.ge, 1),
+    "sle": (AffineConstraintKind.le, 0),
+    "slt": (AffineConstraintKind.le, -1),
+    "eq": (AffineConstraintKind.eq, 0),
+}
+"""Map each predicate to a kind of constraint and a number that is added to its right side."""
+
+
+@dataclass(frozen=True)
+class ExtractedRead:
+    """A tensor read at an index over the axes; with constraints, `otherwise` is the value where one fails."""
+
+    source: SSAValue
+    index: tuple[AffineExpr, ...]
+    constraints: tuple[AffineConstraintExpr, ...] = ()
+    otherwise: Literal | None = None
+
+
+def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, ExtractedRead]:
+    """Map the ops of a body whose result is a read: a tensor.extract, or the select that guards one, as in
+
+        %i = arith.select %inside, %index, %zero    %a = tensor.extract %A[%i]    %b = arith.select %inside, %a, %else
+
+    `dims` are the dimensions of linalg.index over the axes. Other extracts are left out.
+    """
+    reads: dict[Operation, ExtractedRead] = {}
+    for op in block.ops:
+        if not isinstance(op, ExtractOp):
+            continue
+        index = [_affine(value, dims) for value in op.indices]
+        plain = tuple(expr for expr in index if expr is not None)
+        if len(plain) == len(index):
+            reads[op] = ExtractedRead(op.tensor, plain)
+        elif (guard := _guard(op)) is not None and (read := _guarded(op, guard, dims)) is not None:
+            reads[guard] = read
+    return reads
+
+
+def _guard(op: ExtractOp) -> SelectOp | None:
+    """The only user of an extract, a select of it or a literal; None for any other use."""
+    users = [use.operation for use in op.result.uses]
+    if len(users) != 1 or not isinstance(users[0], SelectOp) or users[0].lhs is not op.result:
+        return None
+    return users[0] if _literal(users[0].rhs) is not None else None
+
+
+def _guarded(op: ExtractOp, guard: SelectOp, dims: Sequence[AffineExpr]) -> ExtractedRead | None:
+    constraints = _constraints(guard.cond, dims)
+    index: list[AffineExpr | None] = []
+    for value in op.indices:
+        chosen = value.owner
+        is_guarded = isinstance(chosen, SelectOp) and chosen.cond is guard.cond
+        index.append(_affine(chosen.lhs if is_guarded else value, dims))  # type: ignore[union-attr]
+    plain = tuple(expr for expr in index if expr is not None)
+    if constraints is None or len(plain) != len(index):
+        return None
+    return ExtractedRead(op.tensor, plain, tuple(constraints), _literal(guard.rhs) if constraints else None)
+
+
+def _literal(value: SSAValue) -> Literal | None:
+    owner = value.owner
+    is_literal = isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr | IntegerAttr)
+    return owner.value if is_literal else None  # type: ignore[union-attr]
+
+
+def _affine(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
+    """An index as an expression over the axes; None if it is not quasi-affine."""
+    owner = value.owner
+    match owner:
+        case IndexOp():
+            return dims[owner.dim.value.data]
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return AffineConstantExpr(number.value.data)
+        case ApplyOp() | arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | arith.FloorDivSIOp():
+            operands = [_affine(operand, dims) for operand in owner.operands]
+            stated = [operand for operand in operands if operand is not None]
+            return _applied(owner, stated) if len(stated) == len(operands) else None
+    return None
+
+
+def _applied(op: Operation, operands: Sequence[AffineExpr]) -> AffineExpr | None:
+    if isinstance(op, ApplyOp):
+        map = op.map.data
+        return map.results[0].replace_dims_and_symbols(operands[: map.num_dims], operands[map.num_dims :])
+    lhs, rhs = operands
+    numbers = [isinstance(operand, AffineConstantExpr) for operand in operands]
+    match op:
+        case arith.AddiOp():
+            return lhs + rhs
+        case arith.SubiOp():
+            return lhs + rhs * -1
+        case arith.MuliOp() if any(numbers):
+            return lhs * rhs if numbers[1] else rhs * lhs
+        case arith.FloorDivSIOp() if isinstance(rhs, AffineConstantExpr) and rhs.value > 0:
+            return lhs // rhs
+    return None
+
+
+def _constraints(value: SSAValue, dims: Sequence[AffineExpr]) -> list[AffineConstraintExpr] | None:
+    """A conjunction of comparisons of indices as constraints over the axes; None for any other condition."""
+    owner = value.owner
+    match owner:
+        case arith.AndIOp():
+            sides = [_constraints(operand, dims) for operand in owner.operands]
+            return None if None in sides else [c for side in sides for c in side or ()]
+        case CmpiOp() if owner.predicate_name in _KINDS:
+            kind, offset = _KINDS[owner.predicate_name]
+            lhs, rhs = (_affine(operand, dims) for operand in owner.operands)
+            return None if lhs is None or rhs is None else [AffineConstraintExpr(kind, lhs, rhs + offset)]
+        case arith.ConstantOp(value=IntegerAttr() as truth) if truth.value.data:
+            return []
+    return None
