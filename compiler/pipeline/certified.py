@@ -53,7 +53,7 @@ def check_certificate(library: Path, certificate: Path | None = None) -> Iterato
 
 def beside(library: Path) -> Path:
     """The path of the certificate beside a library."""
-    return library.with_name(library.name.partition(".")[0].removeprefix("lib") + SUFFIX)
+    return library.parent / (library.name.partition(".")[0].removeprefix("lib") + SUFFIX)
 
 
 def _law(group: GroupCertificate) -> str:

@@ -48,9 +48,12 @@ def lower(x: object) -> ModuleOp:
 
 def _raised(module: ModuleOp) -> ModuleOp:
     try:
-        return raised(module)
+        loops = raised(module)
     except LoweringError as error:
         raise InputError(f"the program is at the low level, below loops and blocks: {error}") from error
+    if level_of(loops) == "low":
+        raise InputError("the program is at the low level, below loops and blocks, and has no nest to raise")
+    return loops
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:

@@ -18,7 +18,9 @@ from compiler import __main__ as strata
 from compiler.autotune.search import Search
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
+from compiler.driver.exporting import export
 from compiler.support.command import run
+from compiler.targets import compilers
 from tests.sample import pairs
 from tests.unit.database.test_database import PROGRAM, filled, made
 
@@ -77,7 +79,12 @@ def commands(folder: Path) -> dict[str, list[str]]:
     db, log = str(filled(folder / "tuning.db", made(1.0, program=PROGRAM))), folder / "log"
     search = Search(SearchTask(find(SMALL).function(), threads=1).space, 0)
     log.write_text(search.log())
+    library, verify = folder / "libmm.so", dict[str, list[str]]()
+    if compilers.compiler_command() is not None:
+        export(find(SMALL).function(), library, threads=1)
+        verify = {"verify": ["strata", "verify", str(library)]}
     return {
+        **verify,
         "help": ["strata", "--help"],
         "run": ["strata", "run", EXAMPLE, "--calls", "1"],
         "build": ["strata", "build", EXAMPLE, "--emit", "low"],
@@ -107,7 +114,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 def test_every_command_is_here(tmp_path: Path) -> None:
     here = {name.partition(" ")[0] for name in commands(tmp_path)} - {"help", "opt"}
-    assert here == set(strata.COMMANDS) - {"worker"}, "a worker needs a scheduler: see tests/fleet"
+    missing = {"worker"} if "verify" in here else {"worker", "verify"}
+    assert here == set(strata.COMMANDS) - missing, "a worker needs a scheduler: see tests/fleet; verify a C compiler"
 
 
 SAID = {

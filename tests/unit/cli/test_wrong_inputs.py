@@ -172,7 +172,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "gives 1 array, out= has 2"),
     "out list": (lambda k: k(a, b, out=[[1.0]]), "list, expected (a )?numpy array"),
     "overlap": (lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)), "shares memory with 'A'"),
-    "level": (lambda k: k.text("ptx"), r"no level 'ptx' \(there are te, loop, low, llvm, asm\)"),
+    "level": (lambda k: k.text("ptx"), r"no level 'ptx' \(there are te, loop, low, llvm, asm, certificate\)"),
     "calls": (lambda k: k.time(a, b, repeats=0), "0"),
 }
 

@@ -62,6 +62,7 @@ BASES = {
     "bench": ["{small}"],
     "explain": ["{file}", "--static"],
     "explain-rewrites": ["{file}"],
+    "verify": ["{file}"],
     "hash": ["{file}"],
     "space": ["{small}"],
     "tune": ["{small}", "--quiet"],
