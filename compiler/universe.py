@@ -45,6 +45,7 @@ PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "convert-linalg-to-te": "compiler.lowering.linalg_to_te:ConvertLinalgToTePass",
+    "convert-te-to-linalg": "compiler.lowering.te_to_linalg:ConvertTeToLinalgPass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
     "raise-affine-to-loop": "compiler.lowering.affine_to_loop:RaiseAffineToLoopPass",
     "te-group": "compiler.passes.te_group:TeGroupPass",
