@@ -30,11 +30,16 @@ _RESERVED = re.compile(
     r"|copysign|f(max|min)(imum)?(_num)?)[fl]?|mem(cpy|move|set|cmp)|bzero|bcmp|__.*|llvm\..*"
 )
 
+_PLAIN = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)
+"""Names that assemblers read without quotes."""
+
 
 def symbol(name: str) -> str:
-    """Return a function's symbol: its name in ASCII, with a prefix if it is a name that LLVM recognises."""
-    ascii_name = name.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
-    return f"strata.{ascii_name}" if not ascii_name or _RESERVED.fullmatch(ascii_name) else ascii_name
+    """Return a function's symbol: its name, with a prefix if LLVM recognises it; in a name that assemblers do not read
+    also with other characters by their numbers."""
+    if _PLAIN.fullmatch(name):
+        return f"strata.{name}" if _RESERVED.fullmatch(name) else name
+    return "strata." + "".join(c if re.match(r"[\w.]", c, re.ASCII) else f".{ord(c):x}." for c in name)
 
 
 @dataclass(frozen=True)
