@@ -21,7 +21,7 @@ from strata import te
 from strata.errors import InputError, TargetError
 from tests.low import with_constants
 from tests.operators.catalogue import numpy_dtype
-from tests.programs import applied, matmul
+from tests.programs import matmul
 from tests.unit.targets.calls import said
 from tests.unit.targets.libraries import INPUTS, WEIGHTS, Array, CLibrary, needs_compiler, network, normal
 
@@ -124,15 +124,26 @@ def test_a_function_that_works_in_place(tmp_path: Path) -> None:
         np.testing.assert_array_equal(x, 3 * np.arange(8))
 
 
+REST = [np.int32(-3), np.bool_(False), np.float64(0.5)]
+
+
+def named(name: str) -> str:
+    """The text of BY_VALUE under another name."""
+    escaped = name.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+    return BY_VALUE.replace("@by_value", f'@"{escaped}"')
+
+
 FUNCTIONS = ("check", "getenv", "odd_run", "run_0", "GOMP_ends", 'a"b', "a b", "größe", "int", "x*/y", "a\nb", "@name@")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_any_name_of_a_function(name: str, tmp_path: Path) -> None:
     """Also one that the C text uses, and one that looks like a function of the library."""
-    kernel = strata.build(applied(lambda x: te.nn.add(x, x), (4,), name=name), threads=1)
+    kernel = strata.build(named(name), threads=1)
+    assert kernel.name == name
     kernel.export(tmp_path / "libodd.so")
-    assert same_bits(strata.load(tmp_path / "libodd.so"), kernel, [normal(4)])
+    loaded = strata.load(tmp_path / "libodd.so")
+    assert repr(loaded) == repr(kernel) and same_bits(loaded, kernel, [np.float32(2), normal(8), *REST])
     library = CLibrary(tmp_path / "libodd.so")
     assert library.version and library.prepare(None, None, 0) == "NULL"
 
@@ -281,7 +292,8 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said(lambda: strata.load(tmp_path / "missing.so"), "missing.so cannot be loaded")
     monkeypatch.setattr(compilers, "compiler_command", lambda: None)
     said(lambda: kernel.export(tmp_path / "net.so"), "there is no C compiler")
-    assert [path.name for path in kernel.export(tmp_path / "net.h")] == ["net.h"]
+    assert [path.name for path in kernel.export(tmp_path / "net.h", "file")] == ["net.h"]
+    assert "prepare_file" not in (tmp_path / "net.h").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "net.h", "text.so"]
 
 

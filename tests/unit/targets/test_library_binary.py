@@ -26,7 +26,7 @@ from compiler.types.selection import compiling_for, machine_for
 from tests.programs import matmul
 from tests.unit.targets.calls import said
 from tests.unit.targets.libraries import INPUTS, SHAPES, WEIGHTS, Call, CLibrary, needs_compiler, network, normal, tool
-from tests.unit.targets.test_library import BY_VALUE, IN_PLACE, parallel, same_bits
+from tests.unit.targets.test_library import BY_VALUE, IN_PLACE, named, parallel, same_bits
 
 pytestmark = [
     needs_compiler,
@@ -109,7 +109,7 @@ def described() -> dict[str, tuple[Description, Stored | None]]:
     tiled = replace(tiled, versions=(replace(tiled.versions[0], tiles=True),))
     in_file = Stored([64, 128, 192], False, layout({name: WEIGHTS[name] for name in names}, {}), 7)
     kernels = {"serial": parallel(1), "by_value": strata.build(BY_VALUE), "in_place": strata.build(IN_PLACE)}
-    kernels["odd"] = strata.build(network('a*/b/*"\\?\n'), threads=1)
+    kernels["odd"] = strata.build(named('a*/b/*"\\?\n'), threads=1)
     descriptions = {name: describe(name, [k.program.linked]) for name, k in kernels.items() if k.program is not None}
     with compiling_for(machine_for("x86-64")):
         other = strata.build(network(), threads=1, constants=WEIGHTS, schedule="auto")
