@@ -3,8 +3,9 @@
 function.py    functions, their ops in order
 structured.py  linalg.generic and the named ops: one te.compute each
 combiners.py   which combiner the body of a reduction applies
+joint.py       reductions whose outputs depend on each other
 bodies.py      scalar bodies
-affine_reads.py  reads of whole tensors in bodies
+reads.py       reads of whole tensors in bodies
 pointwise.py   arith and math on whole tensors, constants
 tensors.py     slices, shapes, padding and their kin
 detection.py   which functions are at this level

@@ -16,7 +16,7 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combination
 from compiler.dialects.upstream.arith import kind_of
 from compiler.dialects.upstream.linalg.special import IndexOp
-from compiler.lowering.linalg_to_te.affine_reads import ExtractedRead, reads_in
+from compiler.lowering.linalg_to_te.reads import ExtractedRead, reads_in
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.elements import scalar_type
 
@@ -133,9 +133,14 @@ def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue
     return ops[::-1]
 
 
+def is_scalar(op: Operation) -> bool:
+    """Whether an op of arith or math can be in a te body."""
+    return op.name.partition(".")[0] in SCALAR_DIALECTS and not op.regions
+
+
 def check_scalar_op(op: Operation) -> None:
     """Raise LoweringError for an op that cannot be in a body."""
-    if op.name.partition(".")[0] not in SCALAR_DIALECTS or op.regions:
+    if not is_scalar(op):
         raise refusal(op, "is no op on scalars of arith or math, so no te body has it")
 
 

@@ -80,8 +80,17 @@ def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[
     """How a body combines each output, whose arguments are `outputs`. Raises LoweringError at the op otherwise."""
     last = body.last_op
     assert last is not None
-    tainted = _depending(body, outputs)
+    tainted = depending(body, outputs)
     return [_combining(op, value, out, tainted) for value, out in zip(last.operands, outputs, strict=True)]
+
+
+def are_separate(body: Block, outputs: Sequence[SSAValue]) -> bool:
+    """Whether no op of a body, except its last, depends on two outputs, and each is used once."""
+    dependent = [depending(body, [output]) for output in outputs]
+    results = [result for op in body.ops for result in op.results]
+    return all(sum(result in values for values in dependent) <= 1 for result in results) and all(
+        len([*output.uses]) == 1 for output in outputs
+    )
 
 
 def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]) -> OutputUpdate:
@@ -99,7 +108,7 @@ def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSA
     return OutputUpdate(kind_of(combined), yielded.type, added)
 
 
-def _depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
+def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
     """The values of a body that depend on the sources, these included."""
     tainted = set(sources)
     for op in body.ops:

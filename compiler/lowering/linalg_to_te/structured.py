@@ -15,7 +15,8 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 from compiler.dialects.access import AccessAttr, AxisAttr, axis_attribute
 from compiler.dialects.upstream.linalg.named import StructuredNamedOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody
-from compiler.lowering.linalg_to_te.combiners import OutputUpdate, combination_of, combinings
+from compiler.lowering.linalg_to_te.combiners import OutputUpdate, are_separate, combination_of, combinings
+from compiler.lowering.linalg_to_te.joint import JointUpdate, arg_extremum, joint_update
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
 from compiler.types.dtypes import row_of
 
@@ -114,10 +115,14 @@ class _Conversion:
 
     def convert(self, outputs: Sequence[int]) -> None:
         """Append the computes of some outputs, and map the op's results to them."""
-        if any(axis.is_reduce for axis in self.space.axes):
+        if not any(axis.is_reduce for axis in self.space.axes):
+            self._pointwise(outputs)
+            return
+        update = joint_update(self.op.body.block, self._arguments) if len(outputs) == len(self.op.res) else None
+        if update is None or len(outputs) == 1 or are_separate(self.op.body.block, self._arguments):
             self._reduction(outputs)
         else:
-            self._pointwise(outputs)
+            self._joint(update)
 
     def _pointwise(self, outputs: Sequence[int]) -> None:
         last = self.op.body.block.last_op
@@ -156,6 +161,35 @@ class _Conversion:
             for result, part, init, is_plain in zip(new.results, chosen, inits, plain, strict=True)
         ]
         self._map(outputs, results)
+
+    def _joint(self, update: JointUpdate) -> None:
+        """Append the compute of a reduction whose outputs depend on each other, and of an argmax one for its start."""
+        count = len(self.op.res)
+        inputs, inits = self.op.operands[:-count], self.op.operands[-count:]
+        kinds = enumerate(self.op.get_iterator_types())
+        ties = arg_extremum(update, [n for n, kind in kinds if kind == IteratorTypeAttr.reduction()])
+        starts = [self.values.splats.get(self.values.tensor(init, self.op)) for init in inits]
+        identities = [start for start in starts if start is not None] if ties is None else update.identities(ties)
+        if len(identities) != count:
+            raise refusal(self.op, "combines its outputs jointly, from values that are no constants")
+        body, scalars = self._body(inputs, update.added)
+        yields = [body.value(value, scalars) for value in update.added]
+        label = self.values.label(self.op, "" if ties is None else ".partial")
+        new = body.compute(label, yields, update.combination(identities, ties))
+        self.values.add(new, self.op)
+        self._map(range(count), new.results if ties is None else self._from_starts(update, new.results, inits))
+
+    def _from_starts(
+        self, update: JointUpdate, results: Sequence[SSAValue], inits: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """Append the compute that updates the initial values by a reduction's results."""
+        body = ComputeBody(self.values, self.space.spatial, self.op)
+        identity = AffineMap.identity(len(body.axes))
+        starts = [body.read(init, identity) for init in inits]
+        combined = update.copy(starts, [body.read_te(r, AccessAttr(identity)) for r in results], body.add)
+        new = body.compute(self.values.label(self.op), combined)
+        self.values.add(new, self.op)
+        return new.results
 
     def _added(self, body: ComputeBody, part: OutputUpdate, value: SSAValue) -> SSAValue:
         if not part.negated:

@@ -228,3 +228,39 @@ func.func @blocks(%A: tensor<4xf32>) -> tensor<4xf32> {
 ^bb1:
   return %B : tensor<4xf32>
 }
+
+// -----
+
+func.func @joint(%A: tensor<4x8xf32>, %I: tensor<4xf32>, %J: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-error@below {{'linalg.reduce' combines its outputs jointly, from values that are no constants}}
+  %B:2 = linalg.reduce ins(%A, %A : tensor<4x8xf32>, tensor<4x8xf32>) outs(%I, %J : tensor<4xf32>, tensor<4xf32>)
+      dimensions = [1] (%a: f32, %b: f32, %x: f32, %y: f32) {
+    %s = arith.addf %x, %a : f32
+    %p = arith.mulf %y, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %s, %t : f32, f32
+  }
+  return %B#0, %B#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @windows(%A: tensor<4xf32>, %I: tensor<f32>) -> tensor<f32> {
+  // expected-error@below {{'linalg.generic' has window iterators, which are no loops of te}}
+  %B = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["window"]}
+      ins(%A : tensor<4xf32>) outs(%I : tensor<f32>) {
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  } -> tensor<f32>
+  return %B : tensor<f32>
+}
+
+// -----
+
+func.func @beyond(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %i = arith.constant 1 : index
+  // expected-error@below {{'tensor.dim' reads the extent of a dimension that is no constant below the rank}}
+  %d = tensor.dim %A, %i : tensor<4xf32>
+  %B = math.exp %A : tensor<4xf32>
+  return %B : tensor<4xf32>
+}

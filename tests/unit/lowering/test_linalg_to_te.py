@@ -215,6 +215,51 @@ def test_reductions_from_neutral_and_other_initial_values(name: str) -> None:
     np.testing.assert_allclose(reduced(op, element, init, array), expected, rtol=1e-5)
 
 
+GENERIC = (
+    f"linalg.generic {{indexing_maps = [{MAP}, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0)>], "
+    'iterator_types = ["parallel", "reduction"]}'
+)
+EXTREMA = {
+    "ogt, %a, %v": ("%j, %i", lambda a, v: a > v),
+    "oge, %a, %v": ("%j, %i", lambda a, v: a >= v),
+    "olt, %a, %v": ("%j, %i", lambda a, v: a < v),
+    "ole, %v, %a": ("%i, %j", lambda a, v: not v <= a),
+    "ogt, %v, %a": ("%i, %j", lambda a, v: not v > a),
+    "olt, %v, %a": ("%j, %i", lambda a, v: v < a),
+}
+
+
+@pytest.mark.parametrize("start", ["0xFF800000", "0x7F800000", "1.0"])
+@pytest.mark.parametrize("compared", EXTREMA)
+def test_an_extremum_with_its_index_takes_the_one_of_mlirs_loops(compared: str, start: str) -> None:
+    order, takes = EXTREMA[compared]
+    values = order.replace("%j", "%a").replace("%i", "%v")
+    text = f"""func.func @f(%A: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xi32>) {{
+  %s = arith.constant dense<{start}> : tensor<4xf32>
+  %z = arith.constant dense<-7> : tensor<4xi32>
+  %B:2 = {GENERIC} ins(%A : tensor<4x8xf32>) outs(%s, %z : tensor<4xf32>, tensor<4xi32>) {{
+  ^bb0(%a: f32, %v: f32, %i: i32):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i32
+    %c = arith.cmpf {compared} : f32
+    %w = arith.select %c, {values} : f32
+    %n = arith.select %c, {order} : i32
+    linalg.yield %w, %n : f32, i32
+  }} -> (tensor<4xf32>, tensor<4xi32>)
+  return %B#0, %B#1 : tensor<4xf32>, tensor<4xi32>
+}}"""
+    array = RANDOM.integers(-2, 3, (4, 8)).astype(np.float32)
+    array[0] = {"0xFF800000": -np.inf, "0x7F800000": np.inf, "1.0": 1.0}[start]
+    module = parse(text)
+    check_combiners(module)
+    for row, value, index in zip(array, *evaluate(module, [array]), strict=True):
+        best, at = array[0, 0], -7
+        for k, element in enumerate(row):
+            if takes(element, best):
+                best, at = element, k
+        assert (value, index) == (best, at)
+
+
 def test_the_bytes_of_resources_are_constants() -> None:
     elements = np.arange(80, dtype="<f4")
     text = (

@@ -1,0 +1,194 @@
+"""Reductions whose outputs depend on each other, such as an argmax: a combiner region of te.
+
+The region is the part of the body that depends on the outputs. An order of the reduction that te leaves open must not
+matter: of elements that compare equal, an argmax takes the first index, or the last, which the region states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from compiler.dialects import te
+from compiler.dialects.combination import Combination
+from compiler.dialects.combiner import identity
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, kind_of
+from compiler.dialects.upstream.linalg.special import IndexOp
+from compiler.lowering.linalg_to_te.bodies import is_scalar
+from compiler.lowering.linalg_to_te.combiners import depending
+from compiler.lowering.linalg_to_te.values import Literal
+from compiler.types.elements import element_bits
+
+_FLIPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+_NEGATED = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
+
+
+@dataclass(frozen=True)
+class ArgExtremum:
+    """The comparison of an argmax or argmin: the positions of the outputs with the value and with the index.
+
+    is_greatest: an argmax. takes_last: of equal values the last index. takes_if_true: the added value is taken where
+    the comparison holds, not where it fails.
+    """
+
+    compare: CmpfOp | CmpiOp
+    value: int
+    index: int
+    is_greatest: bool
+    takes_last: bool
+    takes_if_true: bool
+
+
+@dataclass(frozen=True)
+class JointUpdate:
+    """The part of a body that depends on the outputs: their arguments, the value added to each, the ops, the yields."""
+
+    outputs: Sequence[SSAValue]
+    added: Sequence[SSAValue]
+    ops: Sequence[Operation]
+    yields: Sequence[SSAValue]
+
+    def copy(
+        self,
+        accumulators: Sequence[SSAValue],
+        values: Sequence[SSAValue],
+        add: Callable[[Operation], SSAValue],
+        ties: ArgExtremum | None = None,
+    ) -> list[SSAValue]:
+        """Append copies of the ops on accumulators and values; return the combined values. With `ties`, equal values
+        are decided by the indices."""
+        scalars = dict(zip((*self.outputs, *self.added), (*accumulators, *values), strict=True))
+        for op in self.ops:
+            if ties is not None and op is ties.compare:
+                scalars[op.results[0]] = _with_ties(ties, accumulators, values, add)
+                continue
+            for operand in op.operands:
+                if operand not in scalars:
+                    assert isinstance(operand.owner, arith.ConstantOp)
+                    scalars[operand] = add(arith.ConstantOp(operand.owner.value))
+            properties = dict(op.properties)
+            if "fastmath" in properties:
+                properties["fastmath"] = arith.FastMathFlagsAttr("none")
+            operands = [scalars[operand] for operand in op.operands]
+            types = [result.type for result in op.results]
+            new = kind_of(op).create(operands=operands, result_types=types, properties=properties)
+            add(new)
+            scalars |= zip(op.results, new.results, strict=True)
+        return [scalars[value] for value in self.yields]
+
+    def combination(self, identities: Sequence[Literal], ties: ArgExtremum | None) -> Combination:
+        """The combination of a te.compute."""
+        block = Block(arg_types=[value.type for value in self.outputs] * 2)
+        half = len(self.outputs)
+
+        def add(op: Operation) -> SSAValue:
+            block.add_op(op)
+            return op.results[0]
+
+        combined = self.copy(block.args[:half], block.args[half:], add, ties)
+        block.add_op(te.YieldOp(*combined))
+        return Combination((), identities, Region(block))
+
+    def identities(self, ties: ArgExtremum) -> list[Literal]:
+        """The identities of an argmax or argmin: the least or greatest value, and an index that loses all ties."""
+        literals: list[Literal] = []
+        for number, output in enumerate(self.outputs):
+            if number == ties.value:
+                literals.append(identity("max" if ties.is_greatest else "min", output.type))
+                continue
+            assert isinstance(output.type, IntegerType | IndexType)
+            greatest = (1 << element_bits(output.type) - 1) - 1
+            literals.append(IntegerAttr(-1 if ties.takes_last else greatest, output.type))
+        return literals
+
+
+def joint_update(body: Block, outputs: Sequence[SSAValue]) -> JointUpdate | None:
+    """The joint update of a body's outputs; None if it is no function of them and one added value for each.
+
+    Ops on the added values alone, such as a test for NaN, are in the update if their results fit no output.
+    """
+    tainted = depending(body, outputs)
+    last = body.last_op
+    assert last is not None
+    if any(value not in tainted for value in last.operands):
+        return None
+    inside = {op for op in body.ops if op is not last and any(result in tainted for result in op.results)}
+    while all(map(is_scalar, inside)):
+        ops = [op for op in body.ops if op in inside]
+        made = {result for op in ops for result in op.results}
+        taken = dict.fromkeys(v for op in ops for v in op.operands if v not in made and v not in outputs)
+        added = [value for value in taken if not isinstance(value.owner, arith.ConstantOp)]
+        matched = _matched(added, outputs)
+        extra = [value for value in added if value not in matched]
+        if not extra:
+            return JointUpdate(outputs, matched, ops, list(last.operands)) if len(matched) == len(outputs) else None
+        owner = extra[-1].owner
+        if not isinstance(owner, Operation) or owner.parent is not body or not is_scalar(owner):
+            return None
+        inside.add(owner)
+    return None
+
+
+def _matched(added: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> list[SSAValue]:
+    """An added value for each output, of its type; fewer if some have none."""
+    matched: list[SSAValue] = []
+    for output in outputs:
+        fitting = [value for value in added if value.type == output.type and value not in matched]
+        matched += fitting[:1]
+    return matched
+
+
+def arg_extremum(update: JointUpdate, reduced: Sequence[int]) -> ArgExtremum | None:
+    """The comparison of an argmax or argmin over the one dimension `reduced`; None for other updates."""
+    compares = [op for op in update.ops if isinstance(op, CmpfOp | CmpiOp)]
+    if len(update.outputs) != 2 or len(compares) != 1 or len(reduced) != 1:
+        return None
+    compare, pairs = compares[0], list(zip(update.added, update.outputs, strict=True))
+    sides = (compare.lhs, compare.rhs)
+    value = next((n for n, pair in enumerate(pairs) if sides in (pair, pair[::-1])), None)
+    if value is None or not _is_index(pairs[1 - value][0], reduced[0]):
+        return None
+    relation, sign = compare.predicate_name[1:], compare.predicate_name[0]
+    select = next((op for op in update.ops if _chooses(op, compare, pairs[1 - value])), None)
+    if select is None or relation not in _FLIPPED or (sign == "u" and isinstance(compare, CmpiOp)):
+        return None
+    takes_if_true = select.operands[1] is pairs[1 - value][0]
+    relation = relation if sides == pairs[value] else _FLIPPED[relation]
+    relation = relation if takes_if_true else _NEGATED[relation]
+    return ArgExtremum(compare, value, 1 - value, relation[0] == "g", relation[1] == "e", takes_if_true)
+
+
+def _chooses(op: Operation, compare: Operation, pair: tuple[SSAValue, SSAValue]) -> bool:
+    """Whether an op selects one of two values by a comparison."""
+    is_select = isinstance(op, SelectOp) and op.cond is compare.results[0]
+    return is_select and tuple(op.operands[1:]) in (pair, pair[::-1])
+
+
+def _is_index(value: SSAValue, dim: int) -> bool:
+    """Whether a value is that of a dimension, perhaps as an integer."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "arith.index_cast":
+        owner = owner.operands[0].owner
+    return isinstance(owner, IndexOp) and owner.dim.value.data == dim
+
+
+def _with_ties(
+    ties: ArgExtremum,
+    accumulators: Sequence[SSAValue],
+    values: Sequence[SSAValue],
+    add: Callable[[Operation], SSAValue],
+) -> SSAValue:
+    """The comparison on values and, where these are equal, on indices."""
+    held, value = accumulators[ties.value], values[ties.value]
+    better = "gt" if ties.is_greatest else "lt"
+    if isinstance(value.type, AnyFloat):
+        wins, equal = (add(CmpfOp(value, held, f"o{word}")) for word in (better, "eq"))
+    else:
+        wins, equal = add(CmpiOp(value, held, f"s{better}")), add(CmpiOp(value, held, "eq"))
+    nearer = add(CmpiOp(values[ties.index], accumulators[ties.index], "sgt" if ties.takes_last else "slt"))
+    takes = add(arith.OrIOp(wins, add(arith.AndIOp(equal, nearer))))
+    return takes if ties.takes_if_true else add(arith.XOrIOp(takes, add(arith.ConstantOp(IntegerAttr(1, 1)))))
