@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from pathlib import Path
@@ -17,6 +18,7 @@ from compiler.support.errors import InputError, LoweringError, ScheduleError
 from compiler.support.spans import of_error
 from strata.passes import parse, parse_passes, run
 from tests import upstream
+from tests.random_scripts import Walker
 from tests.unit.lowering.polybench import NESTS, REFUSED, Nest, expanded
 from tests.unit.lowering.random_nests import SHAPES, random_nest
 
@@ -155,5 +157,25 @@ def test_random_nests(seed: int) -> None:
         return
     strata.interpret.run(module, arrays)
     strata.build(_printed(text, "--lower-affine"), threads=1)(*expected)
+    for actual, right in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(actual, right)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_schedules(seed: int) -> None:
+    """Steps that are accepted on a nest in place, also over time loops and partly written buffers, change no result."""
+    try:
+        module = raised(random_nest(seed))
+        schedule = Schedule(module)
+    except (LoweringError, ScheduleError):
+        return
+    walker = Walker(schedule, random.Random(seed))
+    for _ in range(14):
+        walker.step()
+    generator = np.random.default_rng(seed)
+    arrays = [generator.integers(-5, 6, shape) for shape in SHAPES.values()]
+    expected = [array.copy() for array in arrays]
+    strata.interpret.run(schedule.module, arrays)
+    strata.interpret.run(module, expected)
     for actual, right in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(actual, right)
