@@ -32,7 +32,8 @@ Truth = tuple[tuple[Condition, ...], ...]
 MOST_ALTERNATIVES = 8
 """The number of alternatives above which a condition counts as not affine."""
 
-_CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.TruncIOp)
+_CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
+_UNSIGNED_CASTS = ("arith.index_castui", "arith.extui")
 _DIVISIONS = {
     arith.FloorDivSIOp: AffineBinaryOpKind.FloorDiv,
     arith.CeilDivSIOp: AffineBinaryOpKind.CeilDiv,
@@ -114,9 +115,9 @@ class ValueForms:
 
     def _arithmetic(self, op: Operation, operands: Sequence[Linear]) -> Linear | None:
         kind = type(op)
-        if kind in _CASTS:
+        if op.name in _CASTS:
             return operands[0]
-        if kind is arith.ExtUIOp:
+        if op.name in _UNSIGNED_CASTS:
             return operands[0] if self._is_natural(operands[0]) else None
         if kind is arith.AddiOp:
             return operands[0] + operands[1]

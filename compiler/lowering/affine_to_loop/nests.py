@@ -201,7 +201,7 @@ class Nests(Builder):
         op = value.owner
         if not isinstance(op, affine.LoadOp | memref.LoadOp) or not value.has_one_use():
             return False
-        return op.memref is store.memref and self._loads(value, target) and not clobbered(op, store)
+        return op.memref is store.memref and self._loads(value, target)
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
         """Keep an element in a buffer of rank 0, since a store may change it before its value is used."""

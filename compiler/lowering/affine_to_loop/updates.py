@@ -59,13 +59,13 @@ class UpdateChain:
 
 
 def chain_of(value: SSAValue, is_start: Callable[[SSAValue], bool]) -> UpdateChain | None:
-    """Return the chain of updates that leads from a start to a value; None if there is none, or a value in it has
-    other uses: `(a + x) - y` from the start `a` has the updates `+ x` and `+ (-y)`."""
+    """Return the chain of updates that leads from a start to a value; None if there is none: `(a + x) - y` from the
+    start `a` has the updates `+ x` and `+ (-y)`."""
     if is_start(value):
         return UpdateChain(value)
     op = value.owner
     for before, update in _steps(op) if isinstance(op, Operation) else []:
-        chain = chain_of(before, is_start) if before.has_one_use() else None
+        chain = chain_of(before, is_start)
         if chain is not None and all(update.combiner == earlier.combiner for earlier in chain.updates):
             return UpdateChain(chain.start, (*chain.updates, update))
     return None

@@ -166,7 +166,10 @@ func.func @arithmetic(%A: memref<16xf32>, %x: f32) {
     %half = arith.divsi %third, %c2 : index
     %rest = arith.remsi %third, %c5 : index
     %sum = arith.addi %third, %half : index
-    %index = arith.addi %sum, %rest : index
+    %plain = arith.addi %sum, %rest : index
+    %narrow = arith.index_cast %plain : index to i32
+    %wide = arith.extsi %narrow : i32 to i64
+    %index = arith.index_cast %wide : i64 to index
     %two = arith.cmpi uge, %third, %c2 : index
     scf.if %two {
       memref.store %x, %A[%index] : memref<16xf32>
@@ -251,6 +254,20 @@ func.func @paths(%P: memref<8x8xf32>) {
   return
 }
 
+// CHECK-LABEL: @compound
+func.func @compound(%A: memref<8xf32>, %S: memref<f32>) {
+  // CHECK: loop.block "S" [i = 8 at %i]
+  // CHECK-NEXT: (%s = %S[] : memref<f32>, %a = %A[i] : memref<8xf32>) -> (%S[] : memref<f32>)
+  affine.for %i = 0 to 8 {
+    %s = affine.load %S[] : memref<f32>
+    %a = affine.load %A[%i] : memref<8xf32>
+    %p = arith.mulf %s, %a : f32
+    %t = arith.addf %s, %p : f32
+    affine.store %t, %S[] : memref<f32>
+  }
+  return
+}
+
 // A value that is used after a store to its element is copied first.
 // CHECK-LABEL: @swap
 func.func @swap(%A: memref<8xf32>) {
@@ -267,6 +284,20 @@ func.func @swap(%A: memref<8xf32>) {
     %b = affine.load %A[7 - %i] : memref<8xf32>
     affine.store %b, %A[%i] : memref<8xf32>
     affine.store %a, %A[7 - %i] : memref<8xf32>
+  }
+  return
+}
+
+// A store in a later iteration changes it, too.
+// CHECK-LABEL: @hoisted
+func.func @hoisted(%A: memref<1xf32>, %B: memref<8xf32>, %x: f32) {
+  // CHECK-NEXT: %A_read = loop.alloc "A_read" : memref<f32>
+  // CHECK: loop.block "B" [i = 8 at %i]
+  // CHECK-NEXT: (%a_read = %A_read[] : memref<f32>) -> (%B[i] : memref<8xf32>)
+  %a = affine.load %A[0] : memref<1xf32>
+  affine.for %i = 0 to 8 {
+    affine.store %a, %B[%i] : memref<8xf32>
+    affine.store %x, %A[0] : memref<1xf32>
   }
   return
 }
@@ -301,10 +332,14 @@ func.func @later(%A: memref<8xf32>, %B: memref<8xf32>, %x: f32) {
   // CHECK: %s.1 = loop.alloc "s.1"
   // CHECK: %T.1 = loop.alloc "T.1"
   affine.for %i = 0 to 8 {
+    affine.store %x, %B[%i] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
     affine.if affine_set<(d0) : (d0 - 4 == 0)>(%i) {
     } else {
       %sum = affine.for %j = 0 to 8 iter_args(%s = %x) -> f32 {
-        %a = affine.load %A[%j] : memref<8xf32>
+        %k = affine.apply affine_map<(d0) -> (7 - d0)>(%j)
+        %a = affine.load %A[%k] : memref<8xf32>
         %t = arith.addf %s, %a : f32
         affine.yield %t : f32
       }
@@ -339,6 +374,21 @@ func.func @selects(%A: memref<8xf32>, %B: memref<8xf32>) {
       scf.yield %n : f32
     } else {
       scf.yield %shifted : f32
+    }
+    affine.store %y, %B[%i] : memref<8xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: @otherwise
+func.func @otherwise(%A: memref<8xf32>, %B: memref<8xf32>, %x: f32) {
+  // CHECK: (%a = %A[i - 1] where (i - 1 >= 0) else 0.0 : memref<8xf32>, %x_1 = %x[] where (i == 0) else 0.0 : memref<f32>)
+  affine.for %i = 0 to 8 {
+    %y = affine.if affine_set<(d0) : (d0 == 0)>(%i) -> f32 {
+      affine.yield %x : f32
+    } else {
+      %a = affine.load %A[%i - 1] : memref<8xf32>
+      affine.yield %a : f32
     }
     affine.store %y, %B[%i] : memref<8xf32>
   }
