@@ -299,7 +299,7 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_objcopy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shared library of one version needs the C compiler alone."""
-    monkeypatch.setattr("compiler.targets.cpu.library.export.binary_tool", lambda name: None)
+    monkeypatch.setattr("compiler.targets.cpu.library.export.binary_tool", lambda *names: None)
     kernel = strata.build(matmul(3, 5, 4), threads=1)
     kernel.export(tmp_path / "libmm.so")
     said(lambda: kernel.export(tmp_path / "libmm.a"), "objcopy of binutils, which is not on the PATH")
