@@ -6,6 +6,7 @@ combiners.py   which combiner the body of a reduction applies
 joint.py       reductions whose outputs depend on each other
 bodies.py      scalar bodies
 reads.py       reads of whole tensors in bodies
+gathers.py     reads at an index that data decide
 pointwise.py   arith and math on whole tensors, constants
 tensors.py     slices, shapes, padding and their kin
 detection.py   which functions are at this level

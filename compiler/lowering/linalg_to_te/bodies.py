@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -16,7 +16,8 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combination
 from compiler.dialects.upstream.arith import kind_of
 from compiler.dialects.upstream.linalg.special import IndexOp
-from compiler.lowering.linalg_to_te.reads import ExtractedRead, reads_in
+from compiler.lowering.linalg_to_te.gathers import gather
+from compiler.lowering.linalg_to_te.reads import ExtractedRead, gathers_in, reads_in
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.elements import scalar_type
 
@@ -24,7 +25,10 @@ SCALAR_DIALECTS = ("arith", "math")
 
 
 class ComputeBody:
-    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of."""
+    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of.
+
+    arguments: the operand and the map, over the axes, of each argument of the op's body; it is read at its first use.
+    """
 
     def __init__(self, values: TeValues, axes: Sequence[AxisAttr], source: Operation) -> None:
         self.values = values
@@ -33,7 +37,14 @@ class ComputeBody:
         self.block = Block()
         self.inputs: list[SSAValue] = []
         self.reads: list[AccessAttr] = []
+        self.arguments: dict[SSAValue, tuple[SSAValue, AffineMap]] = {}
         self._literals: dict[Attribute, SSAValue] = {}
+
+    def like(self, axes: Sequence[AxisAttr]) -> ComputeBody:
+        """An empty body over other axes, with the same arguments."""
+        body = ComputeBody(self.values, axes, self.source)
+        body.arguments = self.arguments
+        return body
 
     def read(self, value: SSAValue, map: AffineMap) -> SSAValue:
         """The scalar that a tensor has at a map of the axes; a literal for a known scalar or a splat."""
@@ -68,17 +79,18 @@ class ComputeBody:
     def copy(
         self, block: Block, values: dict[SSAValue, SSAValue], dims: Sequence[AffineExpr], wanted: Sequence[SSAValue]
     ) -> None:
-        """Copy the ops of a body on which the values `wanted` depend.
+        """Copy the ops of a body on which the values `wanted` depend; afterwards `values` has their scalars.
 
-        `values` maps its arguments to scalars, and afterwards the results of its ops. `dims` are the dimensions of
-        linalg.index over the axes. Raises LoweringError.
+        `dims` are the dimensions of linalg.index over the axes. Raises LoweringError.
         """
-        reads = reads_in(block, dims)
-        for op in _needed(block, reads, wanted):
+        reads, gathers = reads_in(block, dims), gathers_in(block, dims)
+        for op in _needed(block, reads | gathers, wanted):
             if op in reads:
                 values[op.results[0]] = self._extracted(reads[op], op)
             elif isinstance(op, IndexOp):
                 values[op.result] = self._index(dims[op.dim.value.data])
+            elif op in gathers:
+                values[op.results[0]] = gather(self, gathers[op], block, dims)
             else:
                 check_scalar_op(op)
                 operands = [self.value(operand, values) for operand in op.operands]
@@ -108,11 +120,11 @@ class ComputeBody:
         self.block.add_op(new)
         return new
 
-    def value(self, value: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
+    def value(self, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
         """The scalar of an operand: of the body, or a scalar defined outside of it."""
-        if value in values:
-            return values[value]
-        return self.read(value, AffineMap(len(self.axes), 0, ()))
+        if value not in values:
+            values[value] = self.read(*self.arguments.get(value, (value, AffineMap(len(self.axes), 0, ()))))
+        return values[value]
 
     def compute(self, label: str, yields: Sequence[SSAValue], combination: Combination | None = None) -> te.ComputeOp:
         """Finish the body, and return its te.compute."""
@@ -124,7 +136,7 @@ class ComputeBody:
 
 
 def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue]) -> list[Operation]:
-    """The ops of a body on which values depend, in order; the operands of reads are not needed."""
+    """The ops of a body on which values depend, in order; the operands of reads and gathers are not needed."""
     values, ops = set(wanted), []
     for op in reversed(list(block.ops)):
         if not values.isdisjoint(op.results):

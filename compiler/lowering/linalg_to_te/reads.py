@@ -47,13 +47,57 @@ def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extrac
     for op in block.ops:
         if not isinstance(op, ExtractOp):
             continue
-        index = [_affine(value, dims) for value in op.indices]
+        index = [affine_index(value, dims) for value in op.indices]
         plain = tuple(expr for expr in index if expr is not None)
         if len(plain) == len(index):
             reads[op] = ExtractedRead(op.tensor, plain)
         elif (guard := _guard(op)) is not None and (read := _guarded(op, guard, dims)) is not None:
             reads[guard] = read
     return reads
+
+
+@dataclass(frozen=True)
+class ExtractedGather:
+    """A tensor read at indices of which data decide some; `otherwise` is the value where such a one is outside."""
+
+    op: ExtractOp
+    index: tuple[SSAValue, ...]
+    otherwise: Literal | None = None
+
+
+def gathers_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, ExtractedGather]:
+    """Map the ops of a body whose result is a gather: a tensor.extract, or the select that guards one by the bounds of
+    each index that data decide. Reads of `reads_in` are among them, which go first."""
+    gathers: dict[Operation, ExtractedGather] = {}
+    for op in block.ops:
+        if not isinstance(op, ExtractOp):
+            continue
+        gathers[op] = ExtractedGather(op, tuple(op.indices))
+        if (guard := _guard(op)) is not None:
+            index = tuple(_unguarded(value, guard) for value in op.indices)
+            sizes = op.tensor.type.get_shape()  # type: ignore[attr-defined]
+            decided = [pair for pair in zip(index, sizes, strict=True) if affine_index(pair[0], dims) is None]
+            bounds = {bound for value, size in decided for bound in ((value, "sge", 0), (value, "slt", size))}
+            if bounds == set(_bounds(guard.cond)):
+                gathers[guard] = ExtractedGather(op, index, _literal(guard.rhs))
+    return gathers
+
+
+def _unguarded(value: SSAValue, guard: SelectOp) -> SSAValue:
+    """An index before it was replaced where the condition of a guard fails."""
+    owner = value.owner
+    return owner.lhs if isinstance(owner, SelectOp) and owner.cond is guard.cond else value
+
+
+def _bounds(value: SSAValue) -> list[tuple[SSAValue, str, int] | None]:
+    """A conjunction as comparisons of values with numbers; None for any other part."""
+    owner = value.owner
+    match owner:
+        case arith.AndIOp():
+            return [bound for operand in owner.operands for bound in _bounds(operand)]
+        case CmpiOp() if isinstance(number := _literal(owner.rhs), IntegerAttr):
+            return [(owner.lhs, owner.predicate_name, number.value.data)]
+    return [None]
 
 
 def _guard(op: ExtractOp) -> SelectOp | None:
@@ -68,9 +112,7 @@ def _guarded(op: ExtractOp, guard: SelectOp, dims: Sequence[AffineExpr]) -> Extr
     constraints = _constraints(guard.cond, dims)
     index: list[AffineExpr | None] = []
     for value in op.indices:
-        chosen = value.owner
-        is_guarded = isinstance(chosen, SelectOp) and chosen.cond is guard.cond
-        index.append(_affine(chosen.lhs if is_guarded else value, dims))  # type: ignore[union-attr]
+        index.append(affine_index(_unguarded(value, guard), dims))
     plain = tuple(expr for expr in index if expr is not None)
     if constraints is None or len(plain) != len(index):
         return None
@@ -83,8 +125,8 @@ def _literal(value: SSAValue) -> Literal | None:
     return owner.value if is_literal else None  # type: ignore[union-attr]
 
 
-def _affine(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
-    """An index as an expression over the axes; None if it is not quasi-affine."""
+def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
+    """An index as an expression over the axes of `dims`; None if it is not quasi-affine."""
     owner = value.owner
     match owner:
         case IndexOp():
@@ -92,7 +134,7 @@ def _affine(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
         case arith.ConstantOp(value=IntegerAttr() as number):
             return AffineConstantExpr(number.value.data)
         case ApplyOp() | arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | arith.FloorDivSIOp():
-            operands = [_affine(operand, dims) for operand in owner.operands]
+            operands = [affine_index(operand, dims) for operand in owner.operands]
             stated = [operand for operand in operands if operand is not None]
             return _applied(owner, stated) if len(stated) == len(operands) else None
     return None
@@ -125,7 +167,7 @@ def _constraints(value: SSAValue, dims: Sequence[AffineExpr]) -> list[AffineCons
             return None if None in sides else [c for side in sides for c in side or ()]
         case CmpiOp() if owner.predicate_name in _KINDS:
             kind, offset = _KINDS[owner.predicate_name]
-            lhs, rhs = (_affine(operand, dims) for operand in owner.operands)
+            lhs, rhs = (affine_index(operand, dims) for operand in owner.operands)
             return None if lhs is None or rhs is None else [AffineConstraintExpr(kind, lhs, rhs + offset)]
         case arith.ConstantOp(value=IntegerAttr() as truth) if truth.value.data:
             return []

@@ -12,6 +12,7 @@ from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
+from compiler.dialects import te
 from compiler.dialects.access import AccessAttr, AxisAttr, axis_attribute
 from compiler.dialects.upstream.linalg.named import StructuredNamedOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody
@@ -134,9 +135,17 @@ class _Conversion:
         if splat is not None:
             self._map(outputs, [self.values.splat(splat, self.op.res[outputs[0]].type, self.op)])
             return
+        gathered = body.inputs[0] if len(body.inputs) == 1 and yields == [*body.block.args] else None
+        if gathered is not None and isinstance(gathered.owner, te.GatherOp) and self._is_whole(body.reads[0]):
+            self._map(outputs, [gathered])
+            return
         new = body.compute(self.values.label(self.op), yields)
         self.values.add(new, self.op)
         self._map(outputs, new.results)
+
+    def _is_whole(self, access: AccessAttr) -> bool:
+        """Whether an access reads each element at its own index, so that a copy of them is no compute."""
+        return access == AccessAttr(AffineMap.identity(len(self.space.axes)))
 
     def _splat(self, body: ComputeBody, yields: Sequence[SSAValue]) -> Literal | None:
         """The literal that a fill yields; None for any other body."""
@@ -214,14 +223,12 @@ class _Conversion:
     def _body(
         self, operands: Sequence[SSAValue], wanted: Sequence[SSAValue]
     ) -> tuple[ComputeBody, dict[SSAValue, SSAValue]]:
-        """Copy what the values `wanted` of the op's body depend on; return it, and the scalar of each value. Operands
-        that it does not use are not read."""
+        """Copy what the values `wanted` of the op's body depend on; return it, and the scalar of each value."""
         body = ComputeBody(self.values, self.space.axes, self.op)
         block = self.op.body.block
-        scalars: dict[SSAValue, SSAValue] = {}
         for operand, argument, map in zip(operands, block.args, self.maps, strict=False):
-            if argument.uses:
-                scalars[argument] = body.read(operand, self.space.rebase(map))
+            body.arguments[argument] = operand, self.space.rebase(map)
+        scalars: dict[SSAValue, SSAValue] = {}
         body.copy(block, scalars, self.space.exprs, wanted)
         return body, scalars
 

@@ -53,7 +53,7 @@ class TeValues:
         """Append a te op made of the op `source`; return its first result, named by its label."""
         op.location = source.location
         self.block.add_op(op)
-        for number, result in enumerate(op.results if isinstance(op, te.ComputeOp) else ()):
+        for number, result in enumerate(op.results if isinstance(op, te.ComputeOp | te.GatherOp) else ()):
             label = op.label.data  # type: ignore[attr-defined]
             result.name_hint = label if len(op.results) == 1 else f"{label}.{number}"
         return op.results[0]

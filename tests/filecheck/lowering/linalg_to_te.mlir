@@ -148,3 +148,39 @@ func.func @extracts(%A: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %B : tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @gathers
+// Where data decide the index it is a gather; of an index that is computed, or used beside, the tensor is computed before.
+func.func @gathers(%T: tensor<9x4xf32>, %I: tensor<5xi32>) -> (tensor<5x4xf32>, tensor<5x4xf32>) {
+  // CHECK-NEXT: %A.gather = te.gather "A.gather" [d0 = 5, d1 = 4]
+  // CHECK-NEXT:   %T[%I[d0], d1] else 0.0 : tensor<9x4xf32>, tensor<5xi32> -> tensor<5x4xf32>
+  %e = tensor.empty() : tensor<5x4xf32>
+  %A = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]} ins(%I : tensor<5xi32>) outs(%e : tensor<5x4xf32>) {
+  ^bb0(%i: i32, %out: f32):
+    %j = arith.index_cast %i : i32 to index
+    %k = linalg.index 1 : index
+    %t = tensor.extract %T[%j, %k] : tensor<9x4xf32>
+    linalg.yield %t : f32
+  } -> tensor<5x4xf32>
+  // CHECK-NEXT: te.compute "B.index" [d0 = 5, d1 = 4]
+  // CHECK:        arith.addi %i, %i : i32
+  // CHECK:      te.gather "B.gather" [d0 = 5, d1 = 4]
+  // CHECK-NEXT:   %T[%B.index[d0, d1], d1] else 0.0
+  // CHECK:      te.compute "B" [d0 = 5, d1 = 4]
+  // CHECK-NEXT:   (%i = %I[d0] : tensor<5xi32>, %b.gather = %B.gather[d0, d1] : tensor<5x4xf32>)
+  %B = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]} ins(%I : tensor<5xi32>) outs(%e : tensor<5x4xf32>) {
+  ^bb0(%i: i32, %out: f32):
+    %s = arith.addi %i, %i : i32
+    %j = arith.index_cast %s : i32 to index
+    %k = linalg.index 1 : index
+    %f = arith.sitofp %i : i32 to f32
+    %t = tensor.extract %T[%j, %k] : tensor<9x4xf32>
+    %r = arith.addf %f, %t : f32
+    linalg.yield %r : f32
+  } -> tensor<5x4xf32>
+  return %A, %B : tensor<5x4xf32>, tensor<5x4xf32>
+}

@@ -96,15 +96,15 @@ func.func @repeated(%A: tensor<4x8xf32>, %I: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @in_body(%A: tensor<4xf32>, %I: tensor<4xi32>) -> tensor<4xf32> {
+func.func @in_body(%A: tensor<4xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
   %B = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
-      ins(%I : tensor<4xi32>) outs(%e : tensor<4xf32>) {
-  ^bb0(%i: i32, %out: f32):
-    %j = arith.index_cast %i : i32 to index
-    // expected-error@below {{'tensor.extract' is no op on scalars of arith or math, so no te body has it}}
-    %a = tensor.extract %A[%j] : tensor<4xf32>
-    linalg.yield %a : f32
+      ins(%A : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    // expected-error@below {{'vector.broadcast' is no op on scalars of arith or math, so no te body has it}}
+    %v = vector.broadcast %a : f32 to vector<1xf32>
+    %b = vector.extract %v[0] : f32 from vector<1xf32>
+    linalg.yield %b : f32
   } -> tensor<4xf32>
   return %B : tensor<4xf32>
 }
