@@ -52,6 +52,7 @@ class VersionCertificate:
 
     cpu, features: LLVM's names. machine: its facts as JSON. program: the te program in groups, as text. main: the
     low-level function that calls the groups, as text; empty for one group. main_object: the SHA-256 of its object file.
+    laws: those of the program and of groups, by name, each with its conditions in words.
     """
 
     cpu: str
@@ -63,6 +64,7 @@ class VersionCertificate:
     groups: list[GroupCertificate]
     main: str = ""
     main_object: str = ""
+    laws: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.alternatives import GROUP_LAWS, PROGRAM_LAWS
 from compiler.certificate.text import GroupCertificate, VersionCertificate, digest_of
 from compiler.driver.units.compile import CompileJob, loops_of
 from compiler.driver.units.unit import Scheduled, Unit
@@ -50,10 +52,21 @@ def version_text(
     policy: str,
     threads: int,
     main: Mapping[str, str] | None = None,
+    laws: Sequence[str] = (),
 ) -> str:
-    """The certificate of a program for this machine, as JSON. main: its fields `main` and `main_object`."""
+    """The certificate of a program for this machine, as JSON. main: its fields `main` and `main_object`. laws: those of
+    the whole program."""
     machine = host()
+    used = dict.fromkeys((*laws, *(group.law for group in groups if group.law)))
     version = VersionCertificate(
-        machine.cpu, machine.features, machine_facts(machine), policy, threads, program, list(groups), **(main or {})
+        machine.cpu, machine.features, machine_facts(machine), policy, threads, program, list(groups)
     )
-    return json.dumps(asdict(version))
+    return json.dumps({**asdict(version), **(main or {}), "laws": {name: _conditions(name) for name in used}})
+
+
+def _conditions(law: str) -> str:
+    """The conditions of a law in words: its documentation without the sketches of IR; empty for an unknown law."""
+    laws = {known.name: known for known in (*PROGRAM_LAWS, *GROUP_LAWS)}
+    forms = laws[law].forms if law in laws else None
+    paragraphs = (inspect.getdoc(getattr(forms, "func", forms)) or "").split("\n\n") if forms else []
+    return " ".join(" ".join(text.split()) for text in paragraphs if not text.startswith(" "))

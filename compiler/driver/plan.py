@@ -36,7 +36,8 @@ class BuildPlan:
     sources: the schedules of groups, by name; groups without one are compiled as written. hashes: the known canonical
     hashes of groups, by name. group: the facts of the one function, but for its seconds; without them the kernel lists
     no groups. tree: the scheduled loops of the one function, with its arguments; None compiles it as written.
-    canonical: the form whose loops `tree` are, under the program's names.
+    canonical: the form whose loops `tree` are, under the program's names. laws: those that changed the program as a
+    whole, by name.
 
     >>> A = te.placeholder((4,), name="A")
     >>> strata.driver.BuildPlan(te.function("f", [A], A).module).sources
@@ -49,6 +50,7 @@ class BuildPlan:
     group: GroupFacts | None = None
     tree: Program | None = None
     canonical: CanonicalForm | None = None
+    laws: tuple[str, ...] = ()
 
 
 def group_recipe(
@@ -66,7 +68,7 @@ def group_recipe(
 
     @cache
     def program() -> Assembled:
-        return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes)
+        return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes, plan.laws)
 
     inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
     return Recipe(

@@ -100,12 +100,13 @@ def assembled(
     constants: Sequence[str] = (),
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
+    laws: Sequence[str] = (),
 ) -> Assembled:
     """Compile a te module whose function calls others, each different call once, by a team of processes.
 
     sources: the schedules of functions by name; missing ones are as written. constants: the names of the constant
-    inputs. hashes: the known canonical hashes of functions by name. Raises InputError if a called function calls others
-    itself, and what the compilation raises.
+    inputs. hashes: the known canonical hashes of functions by name. laws: those of the whole program. Raises
+    InputError if a called function calls others itself, and what the compilation raises.
     """
     require(module, "te", "build")
     function = find_function(module, name)
@@ -136,7 +137,7 @@ def assembled(
         rows = zip(planned.units.jobs, planned.compiled, planned.units.callees, linked.groups, strict=True)
         groups = [group_certificate(job, unit, sources.get(name, WRITTEN), facts) for job, unit, name, facts in rows]
         main_fields = {"main": str(low), "main_object": digest_of(main_code.code)}
-        return version_text(te, groups, settings.policy, settings.threads, main_fields)
+        return version_text(te, groups, settings.policy, settings.threads, main_fields, laws)
 
     return Assembled(linked, program_texts(te, main, planned.units.jobs) | {"certificate": certificate})
 

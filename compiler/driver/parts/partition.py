@@ -163,7 +163,7 @@ class Partition:
         """The plan of the program's module under the schedules `sources`, by the names of parts; missing ones are as
         written. Raises ScheduleError for a script that does not apply."""
         if self.grouped is not None:
-            return BuildPlan(self.grouped.module, sources, self.grouped.hashes)
+            return BuildPlan(self.grouped.module, sources, self.grouped.hashes, laws=self.laws)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
             return plan_as_written(module)

@@ -156,6 +156,17 @@ print(status, [m for m in sys.modules if m.startswith(tuple("compiler." + room f
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
+def test_laws_have_their_conditions(tmp_path: Path) -> None:
+    x, w = te.placeholder((1, 64, 28, 28), name="X"), te.placeholder((64, 64, 3, 3), name="W")
+    f = te.function("f", [x, w], te.nn.relu(te.nn.conv2d(x, w, padding=1, name="Y")))
+    weights = {"W": np.random.default_rng(0).random((64, 64, 3, 3), np.float32)}
+    strata.export(f, tmp_path / "net.o", threads=1, constants=weights, schedule="auto", error=1e-3)
+    (version,) = certificate_of(tmp_path / "net.o").versions
+    laws = {group.law for group in version.groups if group.law}
+    assert laws == set(version.laws) and laws <= {"winograd-2x2", "winograd-4x4"} and laws
+    assert all("no intermediate result overflows" in words for words in version.laws.values())
+
+
 def test_it_is_json_with_limits(library: Path) -> None:
     facts = json.loads(library.with_name("net.certificate.json").read_text())
     assert facts["strata_certificate"] == 1 and len(facts["not_proved"]) == 3
