@@ -5,8 +5,8 @@ structured.py  linalg.generic and the named ops: one te.compute each
 combiners.py   which combiner the body of a reduction applies
 joint.py       reductions whose outputs depend on each other
 bodies.py      scalar bodies
+copies.py      copies of scalar bodies, with gathers
 reads.py       reads of whole tensors in bodies
-gathers.py     reads at an index that data decide
 pointwise.py   arith and math on whole tensors, constants
 tensors.py     slices, shapes, padding and their kin
 detection.py   which functions are at this level

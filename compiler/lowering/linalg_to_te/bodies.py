@@ -1,23 +1,20 @@
-"""Scalar bodies: the body of a te.compute under construction, made of copies of other bodies."""
+"""Scalar bodies: the body of a te.compute under construction."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineMap
 
 from compiler.dialects import te
 from compiler.dialects.access import AccessAttr, AxisAttr
 from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combination
 from compiler.dialects.upstream.arith import kind_of
-from compiler.dialects.upstream.linalg.special import IndexOp
-from compiler.lowering.linalg_to_te.gathers import gather
-from compiler.lowering.linalg_to_te.reads import ExtractedRead, gathers_in, reads_in
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.elements import scalar_type
 
@@ -76,40 +73,6 @@ class ComputeBody:
         self.block.add_op(op)
         return op.results[0]
 
-    def copy(
-        self, block: Block, values: dict[SSAValue, SSAValue], dims: Sequence[AffineExpr], wanted: Sequence[SSAValue]
-    ) -> None:
-        """Copy the ops of a body on which the values `wanted` depend; afterwards `values` has their scalars.
-
-        `dims` are the dimensions of linalg.index over the axes. Raises LoweringError.
-        """
-        reads, gathers = reads_in(block, dims), gathers_in(block, dims)
-        for op in _needed(block, reads | gathers, wanted):
-            if op in reads:
-                values[op.results[0]] = self._extracted(reads[op], op)
-            elif isinstance(op, IndexOp):
-                values[op.result] = self._index(dims[op.dim.value.data])
-            elif op in gathers:
-                values[op.results[0]] = gather(self, gathers[op], block, dims)
-            else:
-                check_scalar_op(op)
-                operands = [self.value(operand, values) for operand in op.operands]
-                values |= zip(op.results, self.copied(op, operands).results, strict=True)
-
-    def _index(self, expr: AffineExpr) -> SSAValue:
-        """The value of an axis; 0 for a dimension of extent 1 that has none."""
-        if isinstance(expr, AffineDimExpr):
-            return self.add(te.IndexOp(self.axes[expr.position].label))
-        return self.literal(IntegerAttr(0, IndexType()))
-
-    def _extracted(self, read: ExtractedRead, op: Operation) -> SSAValue:
-        """The scalar of a tensor.extract in the body."""
-        map = AffineMap(len(self.axes), 0, read.index)
-        tensor = self.values.tensor(read.source, op)
-        if not read.constraints:
-            return self.read_te(tensor, AccessAttr(map))
-        return self.read_te(tensor, AccessAttr(map, AffineSet(len(self.axes), 0, read.constraints), read.otherwise))
-
     def copied(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
         """Append an op of the same kind on scalars; the policy of a build replaces its fastmath flags."""
         properties = dict(op.properties)
@@ -133,16 +96,6 @@ class ComputeBody:
         types = [TensorType(value.type, shape) for value in yields]
         region = Region(self.block)
         return te.ComputeOp(label, self.axes, self.inputs, self.reads, types, region, combination)
-
-
-def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue]) -> list[Operation]:
-    """The ops of a body on which values depend, in order; the operands of reads and gathers are not needed."""
-    values, ops = set(wanted), []
-    for op in reversed(list(block.ops)):
-        if not values.isdisjoint(op.results):
-            ops.append(op)
-            values.update(() if op in reads else op.operands)
-    return ops[::-1]
 
 
 def is_scalar(op: Operation) -> bool:

@@ -17,6 +17,7 @@ from compiler.dialects.access import AccessAttr, AxisAttr, axis_attribute
 from compiler.dialects.upstream.linalg.named import StructuredNamedOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody
 from compiler.lowering.linalg_to_te.combiners import OutputUpdate, are_separate, combination_of, combinings
+from compiler.lowering.linalg_to_te.copies import copy_body
 from compiler.lowering.linalg_to_te.joint import JointUpdate, arg_extremum, joint_update
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
 from compiler.types.dtypes import row_of
@@ -229,7 +230,7 @@ class _Conversion:
         for operand, argument, map in zip(operands, block.args, self.maps, strict=False):
             body.arguments[argument] = operand, self.space.rebase(map)
         scalars: dict[SSAValue, SSAValue] = {}
-        body.copy(block, scalars, self.space.exprs, wanted)
+        copy_body(body, block, scalars, self.space.exprs, wanted)
         return body, scalars
 
     def _map(self, outputs: Sequence[int], results: Sequence[SSAValue]) -> None:

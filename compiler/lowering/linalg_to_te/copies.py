@@ -1,27 +1,76 @@
-"""Reads of whole tensors inside of bodies at an index that data decide: a te.gather before the compute."""
+"""Copies of scalar bodies: their ops, reads of whole tensors, and a te.gather where data decide the index of one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSymExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
 from compiler.dialects import te
 from compiler.dialects.access import AccessAttr, axis_attribute
 from compiler.dialects.gather import Gathered
 from compiler.dialects.upstream.casts import IndexCastOp
-from compiler.lowering.linalg_to_te.reads import ExtractedGather, affine_index
+from compiler.dialects.upstream.linalg.special import IndexOp
+from compiler.lowering.linalg_to_te.bodies import ComputeBody, check_scalar_op
+from compiler.lowering.linalg_to_te.reads import ExtractedGather, ExtractedRead, affine_index, gathers_in, reads_in
 from compiler.lowering.linalg_to_te.values import Literal, refusal
 
-if TYPE_CHECKING:
-    from compiler.lowering.linalg_to_te.bodies import ComputeBody
+
+def copy_body(
+    body: ComputeBody,
+    block: Block,
+    values: dict[SSAValue, SSAValue],
+    dims: Sequence[AffineExpr],
+    wanted: Sequence[SSAValue],
+) -> None:
+    """Copy the ops of the block of another body on which the values `wanted` depend; afterwards `values` has their scalars.
+
+    `dims` are the dimensions of linalg.index over the axes. Raises LoweringError.
+    """
+    reads, gathers = reads_in(block, dims), gathers_in(block, dims)
+    for op in _needed(block, reads | gathers, wanted):
+        if op in reads:
+            values[op.results[0]] = _extracted(body, reads[op], op)
+        elif isinstance(op, IndexOp):
+            values[op.result] = _index(body, dims[op.dim.value.data])
+        elif op in gathers:
+            values[op.results[0]] = _gather(body, gathers[op], block, dims)
+        else:
+            check_scalar_op(op)
+            operands = [body.value(operand, values) for operand in op.operands]
+            values |= zip(op.results, body.copied(op, operands).results, strict=True)
 
 
-def gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequence[AffineExpr]) -> SSAValue:
+def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue]) -> list[Operation]:
+    """The ops of a body on which values depend, in order; the operands of reads and gathers are not needed."""
+    values, ops = set(wanted), []
+    for op in reversed(list(block.ops)):
+        if not values.isdisjoint(op.results):
+            ops.append(op)
+            values.update(() if op in reads else op.operands)
+    return ops[::-1]
+
+
+def _index(body: ComputeBody, expr: AffineExpr) -> SSAValue:
+    """The value of an axis; 0 for a dimension of extent 1 that has none."""
+    if isinstance(expr, AffineDimExpr):
+        return body.add(te.IndexOp(body.axes[expr.position].label))
+    return body.literal(IntegerAttr(0, IndexType()))
+
+
+def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValue:
+    """The scalar of a tensor.extract in the body."""
+    map = AffineMap(len(body.axes), 0, read.index)
+    tensor = body.values.tensor(read.source, op)
+    if not read.constraints:
+        return body.read_te(tensor, AccessAttr(map))
+    return body.read_te(tensor, AccessAttr(map, AffineSet(len(body.axes), 0, read.constraints), read.otherwise))
+
+
+def _gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequence[AffineExpr]) -> SSAValue:
     """Append the te.gather of a tensor.extract over all axes of a body; return it as a scalar of the body.
 
     An index that is no expression of the axes is read from an integer tensor: that of the body, or one computed before.
@@ -70,7 +119,7 @@ def _index_tensor(
     axes = [axis_attribute(axis.label, axis.size) for axis in body.axes]
     inner = body.like(axes)
     scalars: dict[SSAValue, SSAValue] = {}
-    inner.copy(block, scalars, dims, [source])
+    copy_body(inner, block, scalars, dims, [source])
     index = inner.value(source, scalars)
     if isinstance(index.type, IndexType):
         index = inner.add(IndexCastOp(index, i64))
