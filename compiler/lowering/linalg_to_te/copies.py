@@ -26,7 +26,7 @@ def copy_body(
     dims: Sequence[AffineExpr],
     wanted: Sequence[SSAValue],
 ) -> None:
-    """Copy the ops of the block of another body on which the values `wanted` depend; afterwards `values` has their scalars.
+    """Copy the ops of `block` on which the values `wanted` depend; afterwards `values` has their scalars.
 
     `dims` are the dimensions of linalg.index over the axes. Raises LoweringError.
     """
@@ -89,7 +89,7 @@ def _gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequen
     axes = [axis_attribute(axis.label, axis.size) for axis in body.axes]
     assert isinstance(table.type, TensorType)
     element = table.type.get_element_type()
-    otherwise = read.otherwise or _zero(element)
+    otherwise = _zero(element) if read.otherwise is None else read.otherwise
     map = AffineMap(len(axes), len(indices), tuple(exprs))
     gathered = Gathered(map, otherwise, table, [tensor for tensor, _ in indices], [access for _, access in indices])
     type = TensorType(element, [axis.size for axis in axes])

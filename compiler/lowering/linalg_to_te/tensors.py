@@ -116,7 +116,7 @@ def _pad(op: Operation, values: TeValues) -> None:
     assert isinstance(op, tensor.PadOp)
     low, high = numbers(op, "static_low"), numbers(op, "static_high")
     yielded = op.region.block.last_op.operands[0]  # type: ignore[union-attr]
-    value = values.literals.get(yielded) or _literal_of(yielded.owner)
+    value = values.literals[yielded] if yielded in values.literals else _literal_of(yielded.owner)
     if value is None:
         raise refusal(op, "pads with a value that is no constant")
     number = value.value.data

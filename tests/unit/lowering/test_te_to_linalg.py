@@ -15,6 +15,10 @@ from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import run
 from compiler.pipeline.source import parse
 from tests import random_programs, upstream
+from tests.agreement import bound, error
+from tests.operator_runs import sample
+from tests.operators import OPERATORS
+from tests.sample import some
 from tests.upstream import MLIR_OPT, Case, Failure
 
 BUFFERS = "bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map"
@@ -98,3 +102,15 @@ def test_random_programs_are_read_back(kind: str) -> None:
         back = evaluate(parse(linalg(function)), [signless(array) for array in arrays])
         for value, expected in zip(back, evaluate(function.module, arrays), strict=True):
             np.testing.assert_array_equal(value, signless(np.asarray(expected)), err_msg=str(function))
+
+
+@pytest.mark.parametrize("name", some(OPERATORS, 16))
+def test_operators_compute_the_same_in_mlir(name: str) -> None:
+    dtypes = OPERATORS[name].dtypes
+    dtype = "f32" if "f32" in dtypes else dtypes[0]
+    chosen = sample(OPERATORS[name], dtype, 100)
+    (actual,) = upstream.run([case(chosen.function, [signless(array) for array in chosen.arrays])])
+    assert not isinstance(actual, Failure), actual
+    for value, reference in zip(actual, chosen.reference, strict=True):
+        stated = value.view(reference.dtype) if reference.dtype.kind == "u" else value
+        assert error(stated, reference) <= bound(dtype, stated)
