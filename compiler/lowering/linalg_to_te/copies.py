@@ -16,7 +16,7 @@ from compiler.dialects.upstream.casts import IndexCastOp
 from compiler.dialects.upstream.linalg.special import IndexOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody, check_scalar_op
 from compiler.lowering.linalg_to_te.reads import ExtractedGather, ExtractedRead, affine_index, gathers_in, reads_in
-from compiler.lowering.linalg_to_te.values import Literal, refusal
+from compiler.lowering.linalg_to_te.values import Literal
 
 
 def copy_body(
@@ -114,8 +114,6 @@ def _index_tensor(
         tensor = body.values.tensors.get(operand)
         if tensor is not None and tensor not in body.values.splats:
             return tensor, AccessAttr(map)
-    if isinstance(source.owner, Block) and source not in body.arguments:
-        raise refusal(op, "reads at an index that depends on an output")
     axes = [axis_attribute(axis.label, axis.size) for axis in body.axes]
     inner = body.like(axes)
     scalars: dict[SSAValue, SSAValue] = {}

@@ -84,15 +84,13 @@ def _space(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: Aff
 
 
 def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap]) -> list[int]:
-    """The extent of each dimension of the iteration space: the size of an operand's dimension that it indexes."""
+    """The extent of each dimension of the iteration space: the size of an operand's dimension that it indexes alone,
+    which verified maps have."""
     extents: dict[int, int] = {}
     for operand, map in zip(op.operands, maps, strict=True):
         for expr, size in zip(map.results, static_shape(operand, op), strict=True):
             if isinstance(expr, AffineDimExpr):
                 extents.setdefault(expr.position, size)
-    missing = [f"d{dim}" for dim in range(maps[0].num_dims) if dim not in extents]
-    if missing:
-        raise refusal(op, f"has no operand whose dimension is {', '.join(missing)} alone, which would be its extent")
     return [extents[dim] for dim in range(maps[0].num_dims)]
 
 

@@ -16,10 +16,10 @@ func.func @dynamic(%A: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-func.func @buffers(%A: memref<4xf32>, %B: memref<4xf32>, %T: tensor<4xf32>) -> tensor<4xf32> {
-  %C = math.exp %T : tensor<4xf32>
-  // expected-error@-2 {{convert-linalg-to-te: 'func.func' is on buffers (memref<4xf32>): convert programs on tensors, before bufferisation}}
-  return %C : tensor<4xf32>
+// expected-error@below {{convert-linalg-to-te: 'func.func' is on buffers (memref<4xf32>): convert programs on tensors, before bufferisation}}
+func.func @buffers(%A: memref<4xf32>, %B: memref<4xf32>) {
+  linalg.exp ins(%A : memref<4xf32>) outs(%B : memref<4xf32>)
+  return
 }
 
 // -----
@@ -263,4 +263,30 @@ func.func @beyond(%A: tensor<4xf32>) -> tensor<4xf32> {
   %d = tensor.dim %A, %i : tensor<4xf32>
   %B = math.exp %A : tensor<4xf32>
   return %B : tensor<4xf32>
+}
+
+// -----
+
+func.func @number(%A: tensor<4xf32>) -> (tensor<4xf32>, f32) {
+  %B = math.exp %A : tensor<4xf32>
+  %c = arith.constant 1.0 : f32
+  // expected-error@below {{'func.return' uses a value of type f32 that is no tensor}}
+  return %B, %c : tensor<4xf32>, f32
+}
+
+// -----
+
+func.func @narrow(%A: tensor<4xi4>) -> tensor<4xi4> {
+  // expected-error@below {{'arith.constant' has no te form: a constant has elements of type i4, which is no dtype}}
+  %c = arith.constant dense<1> : tensor<4xi4>
+  %B = arith.addi %A, %c : tensor<4xi4>
+  return %B : tensor<4xi4>
+}
+
+// -----
+
+func.func @many(%A: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error@below {{'arith.mulsi_extended' has 2 results on tensors}}
+  %B, %C = "arith.mulsi_extended"(%A, %A) : (tensor<4xi32>, tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)
+  return %B : tensor<4xi32>
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ShapedType, StringAttr, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, MemRefType, ShapedType, StringAttr, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Region, SSAValue
@@ -18,7 +18,7 @@ from compiler.dialects.upstream.linalg.syntax import parse_parts, parse_results,
 
 def element_of(value: SSAValue) -> Attribute:
     """The element type of a tensor or buffer; a scalar's own type."""
-    return value.type.get_element_type() if isinstance(value.type, TensorType) else value.type
+    return value.type.get_element_type() if isinstance(value.type, TensorType | MemRefType) else value.type
 
 
 def rank_of(value: SSAValue) -> int:
