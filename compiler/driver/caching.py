@@ -17,12 +17,11 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries
 from compiler.driver.inputs import Signature, checked_arrays, merged_constants, renamed_constants
-from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.recipe import Recipe, Texts, text_of
 from compiler.driver.units.unit import BuildSettings
 from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.kernel import LevelText
 from compiler.targets.cpu.linked import Linked
 from compiler.targets.cpu.programs import load_linked
 from compiler.types.machines import host
@@ -154,11 +153,6 @@ def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
         return text_of(texts().preparation[level])
 
     return Texts({n: partial(main, n) for n in cached.levels}, {n: partial(before, n) for n in cached.levels_before})
-
-
-def text_of(text: LevelText) -> str:
-    """A text of a level, made now if it is made on demand."""
-    return text if isinstance(text, str) else text()
 
 
 def _elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from compiler.certificate.text import Certificate, VersionCertificate, version
 from compiler.driver.building import compile_program
-from compiler.driver.caching import CompiledProgram, text_of
+from compiler.driver.caching import CompiledProgram
+from compiler.driver.recipe import text_of
 from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.cpu.library.description import combined_weights, describe

@@ -15,9 +15,8 @@ from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function
 from compiler.driver.evidence import nest_certificate, version_text
 from compiler.driver.inputs import Signature, merged_constants, renamed_constants, signature_of
-from compiler.driver.main.texts import te_text
 from compiler.driver.plan import BuildPlan
-from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.recipe import Recipe, Texts, text_of
 from compiler.driver.units.compile import code_of, compiled
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Unit
 from compiler.graph.main import constant_slots
@@ -75,16 +74,7 @@ def nest_recipe(
     if level_of(module) == "low" and not has_none:
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if has_none and _is_compiled_whole(module, name):
-        level, whole = level_of(module), cache(partial(_of_module, module, name, settings))
-
-        def compiled_whole() -> Linked:
-            return linked_unit(whole(), group=plan.group, threads=settings.threads)
-
-        def whole_evidence() -> str:
-            group = nest_certificate("", str(module), whole(), WRITTEN, plan.group)
-            return version_text("", [group], settings.policy, settings.threads)
-
-        return Recipe(None, {}, compiled_whole, lambda: Texts(_texts(level, module.clone, settings, whole_evidence)))
+        return _whole_recipe(plan, name, settings)
     te: dict[str, LevelText] = {}
     if level_of(module) == "te":
         te = {"te": partial(str, module if has_none else without_elements(module))}
@@ -103,15 +93,17 @@ def nest_recipe(
     names, constant_names = _names(program), tuple(arrays)
     unit = cache(partial(compiled, parts, names, settings.policy, settings.threads))
 
+    te_source, source = te.get("te") if has_none else None, next(iter(plan.sources.values()), WRITTEN)
+    facts, form = plan.group, plan.canonical
+    positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
+    loops = replace(program, constants=(), values=())
+
     def evidence() -> str:
-        text, loops = te_text(module) if te else "", str(ModuleOp([write(program)]))
-        source = next(iter(plan.sources.values()), WRITTEN)
-        positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
-        group = nest_certificate(text, loops, unit(), source, plan.group, positions)
-        if plan.canonical is not None:
-            form = plan.canonical
-            proved = str(ModuleOp([write(replace(form.loops, constants=(), values=()))]))
-            group = replace(group, te=str(form.module), loops=proved, emitted=loops)
+        text, emitted = "" if te_source is None else text_of(te_source), str(ModuleOp([write(loops)]))
+        group = nest_certificate(text, emitted, unit(), source, facts, positions)
+        if form is not None:
+            proved = str(ModuleOp([write(form.loops)]))
+            group = replace(group, te=str(form.module), loops=proved, emitted=emitted)
         return version_text(text, [group], settings.policy, settings.threads)
 
     def texts() -> Texts:
@@ -123,6 +115,21 @@ def nest_recipe(
         return linked_unit(unit(), signature, constant_names, plan.group, settings.threads)
 
     return Recipe(signature, stated_constants, linked, texts)
+
+
+def _whole_recipe(plan: BuildPlan, name: str | None, settings: BuildSettings) -> Recipe:
+    """The recipe of a plan's module that is compiled without a split into preparation and call."""
+    module = plan.module
+    level, whole = level_of(module), cache(partial(_of_module, module, name, settings))
+
+    def compiled_whole() -> Linked:
+        return linked_unit(whole(), group=plan.group, threads=settings.threads)
+
+    def whole_evidence() -> str:
+        group = nest_certificate("", str(module), whole(), WRITTEN, plan.group)
+        return version_text("", [group], settings.policy, settings.threads)
+
+    return Recipe(None, {}, compiled_whole, lambda: Texts(_texts(level, module.clone, settings, whole_evidence)))
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:

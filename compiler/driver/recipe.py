@@ -34,3 +34,8 @@ class Recipe:
     compiled: Callable[[], Linked]
     texts: Callable[[], Texts]
     allocate: Allocate = arena
+
+
+def text_of(text: LevelText) -> str:
+    """A text of a level, made now if it is made on demand."""
+    return text if isinstance(text, str) else text()

@@ -172,8 +172,16 @@ class Partition:
             return replace(plan_as_written(module), group=group)
         scheduled = source.tree or Schedule(single.group.tree).apply(parse(source.script, "the script")).program
         tree = single.with_user_names(single.with_program_signature(scheduled))
-        form = CanonicalForm(single.group.module, scheduled)
+        form = CanonicalForm(_without_constants(single.group.module), replace(scheduled, constants=(), values=()))
         return BuildPlan(module, {single.group.name: source}, group=group, tree=tree, canonical=form)
+
+
+def _without_constants(module: ModuleOp) -> ModuleOp:
+    """Copy a module of one function, whose constants become ordinary inputs: the copy has none of their elements."""
+    copy = module.clone()
+    for name in ("constants", "constant_values"):
+        find_function(copy).attributes.pop(name, None)
+    return copy
 
 
 @dataclass(frozen=True, eq=False)

@@ -273,7 +273,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "a_script_that_is_none": ([EXAMPLE, "--script", EXAMPLE], "a script is one transform.named_sequence"),
     "no_such_function": ([EXAMPLE, "--function", "other"], "other"),
     "not_mlir": (["{garbage}"], "{garbage}:1:1: error: Operation hello"),
-    "a_low_file_under_a_script": (["{low}", "--script", SCRIPT], "there is none (there are C_init, C)"),
+    "a_low_file_under_a_script": (["{low}", "--script", SCRIPT], "there is none (there are C)"),
 }
 
 
