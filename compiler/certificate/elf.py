@@ -21,9 +21,28 @@ class _Section(NamedTuple):
     size: int
 
 
+_ARCHIVE = b"!<arch>\n"
+"""The first bytes of a static library."""
+
+
+def _first_object(archive: bytes) -> bytes:
+    """The first ELF file of an archive, whose members follow headers of 60 bytes with the size as text; empty without
+    one."""
+    start = len(_ARCHIVE)
+    while size := archive[start + 48 : start + 58].strip():
+        member = archive[start + 60 : start + 60 + int(size)] if size.isdigit() else b""
+        if member.startswith(b"\x7fELF") or not member:
+            return member
+        start += 60 + len(member) + len(member) % 2
+    return b""
+
+
 def sections(payload: bytes, source: str) -> dict[str, bytes]:
-    """The contents of the sections that a program loads, by name; those of one name one after the other. Raises
-    InputError for a file that is not ELF of 64 bits and little-endian."""
+    """The contents of the sections that a program loads, by name; those of one name one after the other. Of an archive
+    they are those of its first object file. Raises InputError for a file that is not ELF of 64 bits and
+    little-endian."""
+    if payload.startswith(_ARCHIVE):
+        payload = _first_object(payload)
     if payload[:6] != b"\x7fELF\x02\x01":
         raise InputError(f"{source} is not an ELF file of 64 bits")
     try:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
@@ -132,11 +132,8 @@ def build(
     chosen = target_named(target)
     if chosen.in_units:
         return compile_program(x, threads, policy, name, constants, schedule, error).load()
-    way, _ = schedule_mode(schedule), checked_error(error)
-    x, constants = program_and_constants(x, constants)
-    arrays = None if constants is None else dict(checked_mapping(constants))
-    if isinstance(way, NamedSequenceOp):
-        x, name, way = _scripted(verified_module(x, policy, name), way), None, WRITTEN
+    checked_error(error)
+    x, name, way, arrays = _stated(x, policy, name, constants, schedule)
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
     verified = verified_module(module, policy, name)
@@ -158,16 +155,34 @@ def compile_program(
 ) -> CompiledProgram:
     """Compile a program for the CPU as `build` does, with its arguments and errors, and do not load it."""
     check_words("cpu", policy, name, "sm_80")
-    way, error = schedule_mode(schedule), checked_error(error)
-    x, constants = program_and_constants(x, constants)
-    arrays = None if constants is None else dict(checked_mapping(constants))
-    if isinstance(way, NamedSequenceOp):
-        x, name, way = _scripted(verified_module(x, policy, name), way), None, WRITTEN
+    error = checked_error(error)
+    x, name, way, arrays = _stated(x, policy, name, constants, schedule)
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
         return kernels.compile_as_written(x, threads, policy, name, arrays)
     if name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, arrays, way, error)
     return _for_cpu(verified_module(module, policy, name), threads, policy, arrays, way, error)
+
+
+class _Stated(NamedTuple):
+    """The arguments of a build: the program, under its script if one is stated, the name of its function, the mode of
+    its schedule, and the arrays of its constants."""
+
+    program: object
+    name: str | None
+    way: ScheduleMode
+    constants: dict[str, object] | None
+
+
+def _stated(
+    x: object, policy: str, name: str | None, constants: Mapping[str, object] | None, schedule: object
+) -> _Stated:
+    way = schedule_mode(schedule)
+    x, constants = program_and_constants(x, constants)
+    arrays = None if constants is None else dict(checked_mapping(constants))
+    if isinstance(way, NamedSequenceOp):
+        return _Stated(_scripted(verified_module(x, policy, name), way), None, WRITTEN, arrays)
+    return _Stated(x, name, way, arrays)
 
 
 def checked_error(error: object) -> float | None:

@@ -11,11 +11,13 @@ from compiler.certificate.text import GroupCertificate, VersionCertificate, dige
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.modules import parsed
 from compiler.driver.main.assemble import MAIN_LEVEL
+from compiler.driver.nests import build_unit
 from compiler.driver.units.compile import CompileJob, compile_unit, compiled
 from compiler.driver.units.unit import UnitKey
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.split_constants import split_program
 from compiler.pipeline.certified import Finding, beside
+from compiler.pipeline.source import level_of
 from compiler.program.read import read
 from compiler.support import files
 from compiler.targets.cpu.compile import object_code
@@ -48,9 +50,11 @@ def _findings(version: VersionCertificate) -> Iterator[Finding]:
 
 def _objects_of(group: GroupCertificate, version: VersionCertificate) -> list[str]:
     """The SHA-256 of the object files of a group's loops, compiled anew."""
-    program = read(
-        find_function(parsed(universe.context(), group.emitted or group.loops, f"@{group.name} of the certificate"))
-    )
+    module = parsed(universe.context(), group.emitted or group.loops, f"@{group.name} of the certificate")
+    if level_of(module) != "loop":
+        codes = build_unit(module, version.threads, version.policy, group.name).codes
+        return [digest_of(code.object.code) for code in codes]
+    program = read(find_function(module))
     if not version.main:
         names = [buffer.name for buffer in program.arguments]
         constants = [names[position] for position in group.constants]

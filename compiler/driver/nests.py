@@ -70,7 +70,8 @@ def nest_recipe(
     Raises InputError for constants at the low level, and for constants that are no inputs, that are written, or that
     the program states itself."""
     module = plan.module
-    has_none = constants is None and not has_constants(find_function(module, name))
+    states_elements = has_constants(find_function(module, name))
+    has_none = constants is None and not states_elements
     if level_of(module) == "low" and not has_none:
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if has_none and _is_compiled_whole(module, name):
@@ -93,7 +94,7 @@ def nest_recipe(
     names, constant_names = _names(program), tuple(arrays)
     unit = cache(partial(compiled, parts, names, settings.policy, settings.threads))
 
-    te_source, source = te.get("te") if has_none else None, next(iter(plan.sources.values()), WRITTEN)
+    te_source, source = None if states_elements else te.get("te"), next(iter(plan.sources.values()), WRITTEN)
     facts, form = plan.group, plan.canonical
     positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
     loops = replace(program, constants=(), values=())

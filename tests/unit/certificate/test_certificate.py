@@ -69,8 +69,26 @@ def test_a_kernel_of_one_nest(tmp_path: Path) -> None:
     kernel.export(tmp_path / "libf.so")
     assert findings(tmp_path / "libf.so") == []
     assert all(finding.holds for finding in emitted_again(tmp_path / "libf.so"))
-    kernel.export(tmp_path / "f.o")
+    for name in ("f.o", "f.a"):
+        kernel.export(tmp_path / name)
+        assert findings(tmp_path / name) == []
+
+
+def test_written_loops_with_weights_are_proved(tmp_path: Path) -> None:
+    x, w = te.placeholder((N, N), name="x"), te.placeholder((N, N), name="w")
+    f = te.function("f", [x, w], te.nn.matmul(x, w, name="y"))
+    strata.export(f, tmp_path / "f.o", threads=1, constants={"w": np.ones((N, N), np.float32)}, schedule="written")
     assert findings(tmp_path / "f.o") == []
+    assert all(finding.holds for finding in emitted_again(tmp_path / "f.o"))
+
+
+def test_a_low_program_is_undecided_and_emitted_again(tmp_path: Path) -> None:
+    a = te.placeholder((N,), name="A")
+    low = strata.build(te.function("f", [a], te.nn.exp(a, name="B")), threads=1).text("low")
+    strata.export(low, tmp_path / "f.o", threads=1)
+    (line,) = findings(tmp_path / "f.o")
+    assert "undecided" in line
+    assert all(finding.holds for finding in emitted_again(tmp_path / "f.o"))
 
 
 def test_a_wrong_schedule_is_refuted(library: Path) -> None:
@@ -129,6 +147,8 @@ def test_texts_that_are_no_certificate(text: str, words: str) -> None:
 def test_files_that_are_no_elf(library: Path) -> None:
     with pytest.raises(InputError, match="is not an ELF file"):
         sections(b"", "it")
+    with pytest.raises(InputError, match="is not an ELF file"):
+        sections(b"!<arch>\n" + b"x" * 60, "it")
     with pytest.raises(InputError, match="is a damaged ELF file"):
         sections(library.read_bytes()[:100], "it")
 

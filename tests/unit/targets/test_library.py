@@ -15,8 +15,14 @@ import numpy as np
 import pytest
 
 import strata
+from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.targets import compilers
+from compiler.targets.arguments import Argument
+from compiler.targets.cpu.kernel import Interface
+from compiler.targets.cpu.library.description import describe
 from compiler.targets.cpu.library.statuses import STATUSES
+from compiler.targets.cpu.linked import Linked
+from compiler.types.machines import host
 from strata import te
 from strata.errors import InputError, TargetError
 from tests.low import with_constants
@@ -312,3 +318,10 @@ def test_messages(tmp_path: Path) -> None:
     library = CLibrary(tmp_path / "libmm.so")
     messages = [library.call("message", ctypes.c_char_p, n).decode() for n in range(-1, len(STATUSES) + 1)]
     assert messages == ["unknown status", *(status.message for status in STATUSES), "unknown status"]
+
+
+def test_an_output_that_is_described_as_an_input_is() -> None:
+    argument = Argument("x", (4,), np.dtype(np.float32))
+    interface = Interface("f", (argument, argument), 1, Workspace(0, 0), None)
+    description = describe("net", [Linked(interface, host(), (), "contract", 1, False)])
+    assert (len(description.inputs), len(description.outputs)) == (1, 1)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +159,8 @@ def combined_weights(
     for linked, arrays in programs:
         names = dict[str, str]()
         for name in weights_of(linked):
-            known = combined.get(name)
-            is_other = known is not None and not _equal(known, arrays[name])
+            earlier = combined.get(name)
+            is_other = earlier is not None and not _equal(earlier, arrays[name])
             names[name] = f"{name} for {linked.machine.cpu}" if is_other else name
             combined[names[name]] = arrays[name]
         renamed.append(_with_names(linked, names))
@@ -236,9 +237,9 @@ def _interface(linked: Linked) -> tuple[Arguments, Arguments]:
     """The inputs and the outputs of a program."""
     arguments = [a for n, a in enumerate(linked.interface.arguments) if n not in dict(linked.fixed)]
     count = len(arguments) - linked.interface.outputs
-    inputs = [a for a in arguments[:count] if linked.interface.outputs or a.by_value]
-    outputs = [a for a in arguments if a not in inputs]
-    return tuple(inputs), tuple(outputs)
+    is_input = [a.by_value or (n < count and bool(linked.interface.outputs)) for n, a in enumerate(arguments)]
+    inputs = tuple(compress(arguments, is_input))
+    return inputs, tuple(a for a, as_input in zip(arguments, is_input, strict=True) if not as_input)
 
 
 def weights_of(linked: Linked) -> dict[str, Argument]:

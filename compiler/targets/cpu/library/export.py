@@ -74,15 +74,15 @@ def export_program(
         names = {path.suffix: path.name} if path.suffix else {s: f"lib{description.name}{s}" for s in (".so", ".a")}
         libraries = [_library(description, work, suffix, name) for suffix, name in names.items()]
         made += [*libraries, *([] if path.suffix else [work / f"{description.name}.c"])]
-        if certificate is not None and libraries[0].suffix != ".a":
+        if certificate is not None:
             made.append(_certified(certificate, libraries[0], work))
         return [_moved(file, folder / file.name) for file in made]
 
 
 def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
     """Write a certificate with the hashes of a library's sections."""
-    found = sections(library.read_bytes(), library.name)
-    hashed = {name: digest_of(content) for name, content in found.items()}
+    contents = sections(library.read_bytes(), library.name)
+    hashed = {name: digest_of(content) for name, content in contents.items()}
     path = work / f"{certificate.library}{SUFFIX}"
     path.write_text(replace(certificate, sections=hashed).text())
     return path
@@ -111,15 +111,9 @@ def _write_objects(version: CodeVersion, number: int, work: Path) -> None:
     if version.prefix:
         symbols = {name for code in version.objects for name in code.defined}
         options = [f"--redefine-sym={name}={version.prefix}{name}" for name in sorted(symbols)]
+        tool = _binary_tool("objcopy", "a library of several versions", version.machine.architecture)
         for path in paths:
-            run(
-                [
-                    _binary_tool("objcopy", "a library of several versions", version.machine.architecture),
-                    *options,
-                    path.name,
-                ],
-                work,
-            )
+            run([tool, *options, path.name], work)
 
 
 def _binary_tool(name: str, subject: str, architecture: str) -> str:

@@ -51,8 +51,8 @@ class SharedLibrary(Unpicklable):
 
     def address(self, name: str) -> int:
         """The address of the native function of the version for this processor; `name` is not used."""
-        found: int = self.function("function", ctypes.c_void_p)()
-        return found
+        native_address: int = self.function("function", ctypes.c_void_p)()
+        return native_address
 
     def check(self, status: int) -> None:
         """Raise TargetError for a status other than 0."""
