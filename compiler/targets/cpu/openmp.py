@@ -124,12 +124,13 @@ def loaded_runtimes() -> list[str]:
 
 
 def _scikit_learn_copies() -> list[str]:
-    """Return the paths of libgomp in scikit-learn's wheel; scikit-learn is not imported."""
+    """Return the paths of libgomp in scikit-learn's wheel, without links, as in the maps of a process; scikit-learn is
+    not imported."""
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
         return []
     folder = Path(spec.origin).parents[1] / "scikit_learn.libs"
-    return sorted(str(path) for path in folder.glob("libgomp-*.so*"))
+    return sorted(str(path.resolve()) for path in folder.glob("libgomp-*.so*"))
 
 
 @contextmanager
