@@ -29,7 +29,7 @@ from tests.low import with_constants
 from tests.operators.catalogue import numpy_dtype
 from tests.programs import matmul
 from tests.unit.targets.calls import said
-from tests.unit.targets.libraries import INPUTS, WEIGHTS, Array, CLibrary, needs_compiler, network, normal
+from tests.unit.targets.libraries import INPUTS, WEIGHTS, Array, CLibrary, needs_compiler, network, normal, tool
 
 pytestmark = needs_compiler
 
@@ -155,7 +155,23 @@ def test_any_name_of_a_function(name: str, tmp_path: Path) -> None:
 
 
 def test_any_names_of_inputs(tmp_path: Path) -> None:
-    names = ('a"b', "a b", "größe", "int", "x*/y", "/*", "a\nb", "@name@", "@PREFIX@", "\\", "??/", "%s", "{}")
+    texts = (
+        "größe",
+        "int",
+        "errno",
+        "x*/y",
+        "/*",
+        "a\nb",
+        "a\0\rb",
+        "@name@",
+        "@PREFIX@",
+        "\\",
+        "??/",
+        "%s",
+        "{}",
+        "w" * 999,
+    )
+    names = ('a"b', "a b", *texts)
     tensors = [te.placeholder((2,), name=name) for name in names]
     total = tensors[0]
     for tensor in tensors[1:]:
@@ -174,6 +190,21 @@ def test_any_name_of_a_library(file: str, tmp_path: Path) -> None:
     kernel = strata.build(matmul(3, 5, 4), threads=1)
     kernel.export(tmp_path / file)
     assert same_bits(strata.load(tmp_path / file), kernel, [normal(3, 4), normal(4, 5)])
+
+
+HEADERS = ("unistd", "sys/mman", "sys/socket", "netdb", "elf", "errno", "sysexits", "sys/timex", "limits", "math")
+
+
+@pytest.mark.parametrize("name", ["f", "map", "NULL", "errno"])
+def test_a_name_beside_headers_of_the_system(name: str, tmp_path: Path) -> None:
+    """With F_OK of unistd.h, MAP_FILE of sys/mman.h: no macro of the header is one of theirs."""
+    strata.export(matmul(3, 5, 4), tmp_path / f"lib{name}.so", threads=1)
+    text = "".join(f"#include <{header}.h>\n" for header in HEADERS) + f'#include "{name}.h"\n'
+    (tmp_path / "use.c").write_text(f"{text}int used(void) {{ return {name}_prepare(0, 0, 0); }}\n")
+    (tmp_path / "use.cc").write_text(f'{text}#include "{name}.hpp"\n{name}_library::Workspace *used();\n')
+    compilers.run_compiler(["-Werror", "-Wall", "-c", "use.c"], tmp_path)
+    subprocess.run([tool("g++"), "-Werror", "-Wall", "-c", "use.cc"], check=True, cwd=tmp_path)
+    assert strata.load(tmp_path / f"lib{name}.so").name == "product"
 
 
 def test_a_stated_name(tmp_path: Path) -> None:
@@ -277,6 +308,7 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (lambda: kernel.export(tmp_path / "lib.so"), "'' gives no name of C functions"),
         (lambda: kernel.export(tmp_path / "net.so", name="***"), "'***' gives no name of C functions"),
+        (lambda: kernel.export(tmp_path / "argp_program.so"), "'argp_program_version' is a name of the C library"),
         (lambda: kernel.export(tmp_path / "file" / "net.so"), "file/net.h cannot be written"),
         (lambda: kernel.export(tmp_path / "file"), "file/file.h cannot be written"),
         (lambda: strata.export(f, tmp_path / "x.so", cpus=()), "cpus is ()"),

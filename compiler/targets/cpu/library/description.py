@@ -27,6 +27,12 @@ FORMAT = 1
 """The number of the format of the JSON text."""
 LONGEST_NAME = 100
 """The most letters of a library's name."""
+SYSTEM_PREFIXES = (
+    "F R W X AF AT DT E EAI EX KEY MAP MM NLMSG NR NT ODK PF PT RTA RTNH RX SHT STT T TIME UTMP UTMPX WTMP WTMPX Z"
+)
+"""The words whose macros system headers have, such as F_OK of unistd.h or MAP_FILE of sys/mman.h."""
+SYSTEM_FUNCTIONS = ("argp_program", "gnu_get_libc")
+"""The prefixes that give names of glibc, such as gnu_get_libc_version."""
 HEADER_BYTES = 64
 """The bytes before the constants, with which `NAME_run` recognises constants of its own version."""
 
@@ -98,8 +104,9 @@ class Description:
 
     @cached_property
     def prefix(self) -> str:
-        """The prefix of its macros."""
-        return self.name.upper()
+        """The prefix of its macros: its name in capitals, with LIBRARY behind one that system headers use."""
+        name = self.name.upper()
+        return f"{name}_LIBRARY" if name in SYSTEM_PREFIXES.split() else name
 
     @property
     def architecture(self) -> str:
@@ -135,13 +142,15 @@ def alignment(argument: Argument) -> int:
 
 
 def identifier(text: str) -> str:
-    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII, and for one
-    that is longer than LONGEST_NAME."""
+    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII, for one that
+    is longer than LONGEST_NAME, and for one of SYSTEM_FUNCTIONS."""
     name = re.sub(r"[^0-9A-Za-z_]", "_", text)
     if len(name) > LONGEST_NAME:
         raise InputError(f"a name of C functions has at most {LONGEST_NAME} letters, not {len(name)}")
     if not name.strip("_"):
-        raise InputError(f"'{text}' gives no name of C functions: state name=")
+        raise InputError(f"'{text}' gives no name of C functions: state name= (--library)")
+    if name in SYSTEM_FUNCTIONS:
+        raise InputError(f"'{name}_version' is a name of the C library: state another name= (--library)")
     return f"_{name}" if name[0].isdigit() else name
 
 
