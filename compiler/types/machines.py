@@ -60,6 +60,11 @@ class Machine:
         """The number of 32-bit elements of a vector."""
         return self.vector_bits // 32
 
+    @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether an fma takes one lane of a register for all of its lanes: then scalars are loaded as vectors."""
+        return self.architecture == "aarch64"
+
     def place(self, threads: int) -> str:
         """The threads of a program on this machine as text: `4 threads`."""
         return counted(threads, "thread")

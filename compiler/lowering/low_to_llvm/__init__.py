@@ -11,7 +11,7 @@ control.py     func, scf            arithmetic.py  arith
 parallel.py    scf.parallel       team.py        the threads of a region and their processors
 memrefs.py     memref               mathematics.py math
 vectors.py     vector           conversions.py conversions to and from floats
-intrinsics.py  intr
+intrinsics.py  intr             lane_loads.py  scalars side by side, as lanes of one vector
 marks.py       for `strata explain`: the loop of each instruction, the time of each loop
 tensor.py      unit: intrinsics of tensorized nests
 
@@ -32,6 +32,7 @@ from compiler.lowering.low_to_llvm.control import CONTROL, loop_metadata
 from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
 from compiler.lowering.low_to_llvm.function import Handlers
 from compiler.lowering.low_to_llvm.intrinsics import intrinsics
+from compiler.lowering.low_to_llvm.lane_loads import lane_loads
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memrefs import MEMORY, emit_global
 from compiler.lowering.low_to_llvm.parallel import PARALLEL
@@ -54,6 +55,7 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
     `aligned`, to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type
     without a native form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
     handlers = {**handlers, **intrinsics(machine), **stores(machine)}
+    handlers = {**handlers, **lane_loads(machine, handlers)}
     texts: list[str] = []
     externals: set[str] = set()
     check_features(module, machine)

@@ -27,15 +27,28 @@ class Address:
 
 def element_address(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
     """Emit the address of an op's access to a buffer; an `alignment` attribute of the op is trusted."""
+    address = form_address(f, buffer, access_form(f, buffer, indices))
+    return Address(address.pointer, max(_alignment_attribute(op), address.alignment))
+
+
+def access_form(f: FunctionEmitter, buffer: SSAValue, indices: Sequence[SSAValue]) -> Linear:
+    """Return the offset of an element in its buffer, in elements, as a linear form."""
+    return _weighted_sum(f, indices, _layout_of(f, buffer).strides)
+
+
+def form_address(f: FunctionEmitter, buffer: SSAValue, form: Linear) -> Address:
+    """Emit the address of the element at offset `form` of a buffer."""
+    layout = _layout_of(f, buffer)
+    pointer = _address(f, buffer, form, layout)
+    factors = [factor * layout.size for factor in divisors(f, form)]
+    return Address(pointer, gcd(_buffer_alignment(f, buffer), form.constant * layout.size, *factors))
+
+
+def _layout_of(f: FunctionEmitter, buffer: SSAValue) -> BufferLayout:
     layout = f.layouts.get(buffer)
     if layout is None:
         layout = f.layouts[buffer] = _layout(buffer.type)
-    form = _weighted_sum(f, indices, layout.strides)
-    pointer = _address(f, buffer, form, layout)
-    factors = [factor * layout.size for factor in divisors(f, form)]
-    return Address(
-        pointer, max(_alignment_attribute(op), gcd(_buffer_alignment(f, buffer), form.constant * layout.size, *factors))
-    )
+    return layout
 
 
 def _layout(type: Attribute) -> BufferLayout:

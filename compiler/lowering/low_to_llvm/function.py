@@ -33,12 +33,23 @@ class BufferLayout:
     strides: Sequence[int]
 
 
+@dataclass(frozen=True)
+class Lane:
+    """An element of a vector: the vector's register, LLVM type and number of lanes, and the element's number."""
+
+    vector: str
+    type: str
+    count: int
+    number: int
+
+
 class FunctionEmitter:
     """The emitter of one function. `names` maps SSA values to registers or, for constants, literals.
 
     lines: the instructions so far; allocas: those that precede them. alloca_bytes: the bytes of stack buffers.
     alignments: known alignments of buffers, in bytes. externals: declarations, and functions that a module has once.
-    outlined: the texts of functions that run parts of this one. label: the current basic block.
+    outlined: the texts of functions that run parts of this one. label: the current basic block. lanes: the scalars that
+    are elements of vectors, without registers of their own; scanned: the loads that were looked at for them.
     """
 
     def __init__(self, function: FuncOp, handlers: Handlers) -> None:
@@ -57,6 +68,8 @@ class FunctionEmitter:
         self.ranges: dict[int, Range | None] = {}
         self.divisors: dict[int, int] = {}
         """Ranges and divisors of loop indices, by their numbers in forms."""
+        self.lanes: dict[SSAValue, Lane] = {}
+        self.scanned: set[Operation] = set()
         self.takes_threads: dict[str, bool] = {}
         """Whether a callee takes the thread count, by name."""
         self._scopes: list[dict[object, str]] = [{}]
