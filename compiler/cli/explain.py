@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 from fractions import Fraction
 from math import prod
 from secrets import randbits
@@ -19,7 +20,9 @@ from compiler.cli.run import random_inputs
 from compiler.cli.values import natural, positive, scale
 from compiler.support.errors import InputError
 from compiler.support.text import counted
+from compiler.types.machines import host, missing_features
 from compiler.types.policies import POLICIES
+from compiler.types.selection import compiling_for, machine_for
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -42,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     schedules.add_argument("--scheduled", action="store_true", help="a workload as bench measures it, on one thread")
     schedule_argument(schedules)
     error_argument(parser)
+    add("--cpu", metavar="NAME", help="the code for that processor; one that cannot run here has no times")
     add("--function", help="which of several functions")
     add("--group", metavar="NAME", help="that group of a whole program; without it the groups are listed")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
@@ -62,6 +66,11 @@ def run(options: argparse.Namespace) -> int:
     """Print the code and the cost of a program or of its group `--group`; of a program with groups, without `--group`,
     print the work of each. Return 0. Raises InputError for a program that does not verify."""
     workload = program.workload(options.program, options.scale)
+    with nullcontext() if options.cpu is None else compiling_for(machine_for(options.cpu)):
+        return _run(options, workload)
+
+
+def _run(options: argparse.Namespace, workload: Workload | None) -> int:
     try:
         selected = _program(options, workload)
         program_of_groups = _whole(selected, options)
@@ -83,7 +92,7 @@ def _explain(selected: object, workload: Workload | None, options: argparse.Name
     from compiler.explain.explanation import explain, loop_numbered
 
     built = builds(selected, options.policy, options.function, options.schedule, options.threads)
-    static = options.static or options.loop is not None
+    static = options.static or options.loop is not None or bool(missing_features(host()))
     explanation = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:
         loop_numbered(explanation, options.loop)

@@ -11,7 +11,7 @@ from compiler.explain.builds import Builds
 from compiler.explain.nests import LoopNest, paths, preorder
 from compiler.lowering.low_to_llvm.signature import symbol
 from compiler.support.errors import TargetError
-from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
+from compiler.targets.cpu.assembly import SYNTAXES, AssemblyFunction, MachineLoop, parse_assembly
 from compiler.targets.cpu.instructions import InstructionCounts
 from compiler.targets.cpu.throughput import Estimate, estimate
 from compiler.types.machines import Machine, host
@@ -57,15 +57,14 @@ class MachineCode:
 
 def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
     """Analyse the machine code of a kernel's function and of those split from it; `loop_nests` are its source loops.
-    Raises TargetError for assembly other than x86."""
+    Raises TargetError for the assembly of an architecture that has no parser."""
     machine = host()
-    assembly = b.assembly
-    if not is_x86(assembly):
-        raise TargetError(f"the assembly of {machine.cpu} is not that of x86, which is all that can be explained")
+    if machine.architecture not in SYNTAXES:
+        raise TargetError(f"the assembly of {machine.architecture} cannot be explained: only {' and '.join(SYNTAXES)}")
     paths_by_number, main_symbol = paths(loop_nests), symbol(b.kernel.name)
     codes: list[LoopCode] = []
     outside: Counter[int] = Counter()
-    for function in parse_assembly(assembly):
+    for function in parse_assembly(b.assembly, machine.architecture):
         if function.name != main_symbol and not function.name.startswith(f"{main_symbol}."):
             continue
         for loop in function.innermost:
@@ -76,11 +75,6 @@ def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
         Outside(paths_by_number[n][-1] if n in paths_by_number else None, count) for n, count in outside.most_common()
     ]
     return MachineCode(tuple(codes), tuple(outside_counts))
-
-
-def is_x86(assembly: str) -> bool:
-    """Return whether assembly is that of x86, by the names of registers and `retq`."""
-    return any(name in assembly for name in ("%rsp", "%rdi", "%rsi", "%rax", "%xmm", "retq"))
 
 
 def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
@@ -98,7 +92,7 @@ def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
 def _code(
     number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[LoopNest, ...], machine: Machine
 ) -> LoopCode:
-    counted, estimated = function.count_instructions(loop), estimate(loop.instructions)
+    counted, estimated = function.count_instructions(loop), estimate(loop.instructions, machine.architecture)
     inside = {n.number: n for n in preorder(path[-1].inner)} if path else {}
     present = {i.loop for i in loop.instructions}
     return LoopCode(

@@ -34,7 +34,7 @@ class Explanation:
 
 def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: PeakProbe | None = None) -> Explanation:
     """Analyse the code of a program. With `draw`, which creates inputs, also time `calls` calls, unless there are no
-    loops; `probe` measures the machine's peak beside each call. Raises TargetError for assembly other than x86."""
+    loops; `probe` measures the machine's peak beside each call. Raises TargetError for another architecture."""
     loop_nests = nests(b.module, b.function, b.program)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)

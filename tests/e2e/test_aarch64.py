@@ -16,6 +16,8 @@ from tests import under_qemu
 from tests.e2e.test_operator_texts import case, dtypes, wrong_results
 from tests.operators import OPERATORS
 from tests.sample import some
+from tools.innermost import PROGRAMS as PRINTED
+from tools.innermost import busiest, innermost
 
 N = 24
 
@@ -103,17 +105,17 @@ def test_constants_are_prepared_under_qemu() -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_innermost_loop_of_a_product_is_fmla_by_element() -> None:
+@pytest.mark.parametrize(
+    ("name", "fma"), [("product f32 256", 0.6), ("convolution 1x1 64@28", 0.75), ("convolution 3x3 64@28", 0.7)]
+)
+def test_innermost_loops_leave_the_stack_alone_and_fill_the_units(name: str, fma: float) -> None:
     with compiling_for(MACHINES["neoverse-n1"]):
-        kernel = strata.build(_product("f32", 96, 96, 96), threads=1, schedule="auto")
-        lines = [line.split("\t") for line in kernel.text("asm").splitlines()]
-    labels = [n for n, line in enumerate(lines) if line[0].startswith(".LBB")]
-    loops = [lines[first:last] for first, last in zip(labels, [*labels[1:], None], strict=True)]
-    bodies = [[line[1] for line in loop if len(line) > 1] for loop in loops]
-    bodies = [body[: body.index("b.ne") + 1] for body in bodies if "b.ne" in body]
-    words = max(bodies, key=lambda body: body.count("fmla"))
-    assert words.count("fmla") >= 16 and sum(word.startswith("st") for word in words) == 0
-    assert words.count("fmla") / len(words) > 0.6
+        codes = innermost(PRINTED[name]())
+    assert [(code.label, code.census.stack_loads, code.census.stack_stores) for code in codes] == [
+        (code.label, 0, 0) for code in codes
+    ]
+    tile = busiest(codes)
+    assert tile.census.fma / tile.census.instructions > fma and tile.percent == 100
 
 
 @pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)

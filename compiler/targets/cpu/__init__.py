@@ -16,7 +16,8 @@ single_lanes.py masked stores of one lane as scalar stores
 presence.py    timing that detects preemption, and repeats disturbed samples
 ceilings.py    probes of the machine's arithmetic and memory rates
 assembly.py    assembly text to functions, basic blocks and innermost loops
-instructions.py kinds and operands of instructions; their counts
+instructions.py kinds and operands of instructions of x86; their counts
+aarch64_instructions.py the same of AArch64
 throughput.py  cycles of a loop iteration
 """
 

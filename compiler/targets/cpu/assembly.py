@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from compiler.targets.cpu.aarch64_instructions import parse_aarch64
 from compiler.targets.cpu.instructions import Instruction, InstructionCounts, count_instructions, parse_instruction
 
 _LABEL = re.compile(r'("[^"]+"|[^\s":]+):')
-_BLOCK = re.compile(r"(?:\.L(BB\d+_\d+):|# %bb\.\d+:)")
+_BLOCK = re.compile(r"(?:\.L(BB\d+_\d+):|(?:#|//) %bb\.\d+:)")
 _INNER = re.compile(r"This Inner Loop Header: Depth=(\d+)")
 _MEMBER = re.compile(r"in Loop: Header=(BB\d+_\d+) Depth=\d+")
 _LOCATION = re.compile(r"\.loc\s+\d+\s+(\d+)")
@@ -51,7 +52,7 @@ class MachineLoop:
         """Its instructions in the order of the text, without unconditional jumps out of it."""
         names = {f".L{block.name}" for block in self.blocks}
         instructions = (i for block in self.blocks for i in block.instructions)
-        return [i for i in instructions if not i.mnemonic.startswith("jmp") or i.target in names or i.target is None]
+        return [i for i in instructions if not i.is_jump or i.target in names or i.target is None]
 
     @property
     def owner(self) -> int:
@@ -104,9 +105,10 @@ class AssemblyFunction:
 
     @cached_property
     def _frame(self) -> tuple[str, ...]:
-        """The registers that address the stack: rbp too if it is a frame pointer."""
-        has_frame_pointer = any(str(i) == "movq %rsp, %rbp" for i in self._instructions)
-        return ("%rsp", "%rbp") if has_frame_pointer else ("%rsp",)
+        """The registers that address the stack: rbp or x29 too if it is a frame pointer."""
+        pointers = {"movq %rsp, %rbp": "%rbp", "mov x29, sp": "x29", "add x29, sp": "x29"}
+        starts = (",".join(str(i).split(",")[:2]) for i in self._instructions)
+        return ("%rsp", "sp", *{pointers[start] for start in starts if start in pointers})
 
     def _callee(self, call: Instruction) -> str:
         """Return the callee of a call; a register is resolved to the address that the last instruction before the call
@@ -125,18 +127,35 @@ def _is_address(instruction: Instruction) -> bool:
     return instruction.mnemonic.startswith("mov") and bool(re.match(r"\$[A-Za-z_.]", instruction.operands[0]))
 
 
-def parse_assembly(text: str) -> list[AssemblyFunction]:
-    """Parse AT&T assembly with LLVM's comments into functions; directives other than locations are dropped."""
-    return [AssemblyFunction(name, tuple(_blocks(lines))) for name, lines in _functions(text)]
+@dataclass(frozen=True)
+class AssemblySyntax:
+    """The syntax of an architecture: what begins a comment, and the parser of an instruction in a loop."""
+
+    comment: str
+    parse: Callable[[str, int], Instruction]
+
+    def bare(self, line: str) -> str:
+        """Return a line without its comment."""
+        return re.sub(rf"\s{self.comment}.*", "", line)
 
 
-def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
+SYNTAXES = {"x86_64": AssemblySyntax("#", parse_instruction), "aarch64": AssemblySyntax("//", parse_aarch64)}
+"""Map each architecture whose assembly can be parsed to its syntax: AT&T's for x86."""
+
+
+def parse_assembly(text: str, architecture: str = "x86_64") -> list[AssemblyFunction]:
+    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped."""
+    syntax = SYNTAXES[architecture]
+    return [AssemblyFunction(name, tuple(_blocks(lines, syntax))) for name, lines in _functions(text, syntax)]
+
+
+def _functions(text: str, syntax: AssemblySyntax) -> Iterator[tuple[str, list[str]]]:
     names = {
         _unquoted(name) for name in re.findall(r'^\s*\.type\s+("[^"]+"|[^\s,"]+),\s*@function', text, re.MULTILINE)
     }
     name, lines = "", list[str]()
     for raw in text.splitlines():
-        label = _LABEL.fullmatch(re.sub(r"\s#.*", "", raw).strip())
+        label = _LABEL.fullmatch(syntax.bare(raw).strip())
         if label is not None and _unquoted(label[1]) in names:
             name, lines = _unquoted(label[1]), []
         elif name and label is not None and label[1].startswith(".Lfunc_end"):
@@ -150,7 +169,7 @@ def _unquoted(name: str) -> str:
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[BasicBlock]:
+def _blocks(lines: Sequence[str], syntax: AssemblySyntax) -> Iterator[BasicBlock]:
     loop = 0
     starts = [n for n, line in enumerate(lines) if _BLOCK.match(line)]
     for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
@@ -159,9 +178,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[BasicBlock]:
             location = _LOCATION.match(line)
             if location is not None:
                 loop = int(location[1])
-            elif line and line[0] not in ".#" and _LABEL.fullmatch(line) is None:
-                instructions.append(parse_instruction(re.sub(r"\s#.*", "", line), loop))
-        head = "\n".join(line for line in lines[start:end] if "#" in line)
+            elif line and line[0] not in ".#/" and _LABEL.fullmatch(line) is None:
+                instructions.append(syntax.parse(syntax.bare(line), loop))
+        head = "\n".join(line for line in lines[start:end] if syntax.comment in line)
         named, inner, member = _BLOCK.match(lines[start]) if lines else None, _INNER.search(head), _MEMBER.search(head)
         name = (named[1] if named else None) or ""
         header = name if inner or "This Loop Header" in head else member[1] if member else ""

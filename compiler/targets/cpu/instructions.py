@@ -95,6 +95,21 @@ class Instruction:
         return 1 if scalar else self.bits // self.float_bits
 
     @property
+    def registers(self) -> str:
+        """The name of its widest vector registers, zmm, ymm or xmm; "" without them."""
+        return f"{'xyz'[self.bits // 256]}mm" if self.bits else ""
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether its floating-point arithmetic is on scalars."""
+        return self.lanes == 1 and self.mnemonic[-2] == "s"
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether it is an unconditional jump."""
+        return self.mnemonic.startswith("jmp")
+
+    @property
     def flops(self) -> int:
         """Floating-point operations: additions, multiplications, divisions, roots, minima and maxima; an fma is two."""
         return self.lanes * (2 if "fma" in self.kinds else 1)
@@ -193,7 +208,7 @@ class InstructionCounts:
     loads, stores: of memory, including memory operands of arithmetic, broadcasts, gathers and scatters.
     stack_loads, stack_stores: those on the stack, such as spills.
     branches: jumps other than the back edge. calls: the callees, in order.
-    width: zmm, ymm, xmm or scalar, by most floating-point operations; without any the widest register, or "".
+    width: zmm, ymm, xmm, q, d or scalar, by most floating-point operations; without any the widest register, or "".
     float_bits: the bits of an element in most floating-point operations, 0 without any.
     """
 
@@ -257,15 +272,15 @@ def count_instructions(
 
 def on_stack(instruction: Instruction, frame: Sequence[str]) -> bool:
     """Return whether an instruction's memory operand is addressed by a register of the stack frame."""
-    return instruction.memory is not None and any(f"({name}" in instruction.memory for name in frame)
+    memory = instruction.memory or ""
+    return any(f"{bracket}{name}" in memory for name in frame for bracket in "([")
 
 
 def _width(instructions: Sequence[Instruction]) -> str:
     flops: Counter[str] = Counter()
     for i in instructions:
         if i.flops:
-            flops["scalar" if i.lanes == 1 and i.mnemonic[-2] == "s" else f"{'xyz'[i.bits // 256]}mm"] += i.flops
+            flops["scalar" if i.is_scalar else i.registers] += i.flops
     if flops:
         return max(flops, key=flops.__getitem__)
-    widest = max((i.bits for i in instructions), default=0)
-    return f"{'xyz'[widest // 256]}mm" if widest else ""
+    return max(instructions, key=lambda i: i.bits).registers if instructions else ""

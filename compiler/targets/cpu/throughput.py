@@ -17,6 +17,13 @@ from compiler.types.machines import Machine
 CAPACITY = {"front end": 6.0, "fma": 2.0, "vector": 2.0, "load": 2.0, "store": 1.0, "shuffle": 1.0, "scalar": 4.0}
 """Instructions that each resource takes in a cycle: a large core with two 512-bit units, as Intel's since Ice Lake."""
 
+CAPACITIES = {
+    "x86_64": CAPACITY,
+    "aarch64": {**CAPACITY, "front end": 4.0, "vector": 2 * 2 / 3, "shuffle": 2.0, "scalar": 3.0},
+}
+"""Map each architecture to its resources; AArch64 is Neoverse N1, whose two vector units have 128 bits; below 512 bits
+an instruction takes 2/3. Source: Arm's Neoverse N1 Software Optimization Guide."""
+
 _DIVISION = {"ss": 3.0, "sd": 4.0, "ps": 3.0, "pd": 4.0}
 """Cycles of the divider for a 128-bit division or root; twice the width takes twice as long."""
 
@@ -42,12 +49,13 @@ class Estimate:
         return 100 * flops / (self.cycles * 4 * (machine.vector_bits // float_bits))
 
 
-def estimate(instructions: Sequence[Instruction]) -> Estimate:
+def estimate(instructions: Sequence[Instruction], architecture: str = "x86_64") -> Estimate:
     """Estimate the cycles of an iteration: the larger of the busiest resource and the recurrence."""
+    capacity = CAPACITIES[architecture]
     needs: Counter[str] = Counter()
     for instruction in instructions:
         needs.update(_needs(instruction))
-    pressure = {name: needs[name] / CAPACITY[name] for name in CAPACITY}
+    pressure = {name: needs[name] / capacity[name] for name in capacity}
     pressure |= {"divider": needs["divider"], "branch": float(sum("branch" in i.kinds for i in instructions))}
     pressure["latency"] = _recurrence(instructions)
     limit = max(pressure, key=pressure.__getitem__)

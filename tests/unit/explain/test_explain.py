@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from compiler.__main__ import main
 from compiler.bench.schedules import SCRIPTS
 from compiler.explain import text
 from compiler.explain.builds import Builds, builds
-from compiler.explain.code import group_copies, is_x86, machine_code
+from compiler.explain.code import group_copies, machine_code
 from compiler.explain.data import as_data
 from compiler.explain.explanation import Explanation, explain
 from compiler.explain.nests import LoopNest, nests, paths, preorder
@@ -25,12 +26,15 @@ from compiler.explain.profile import choose_loops
 from compiler.explain.temporaries import temporaries
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
+from compiler.support.errors import TargetError
 from compiler.targets.cpu.assembly import parse_assembly
-from compiler.types.machines import host
+from compiler.types.machines import MACHINES, host
+from compiler.types.selection import compiling_for
 from tests.low import with_constants
 from tests.programs import applied, matmul
 from tests.said import Strata, refusal
 from tests.unit.targets.test_kernel import MATMUL
+from tools.innermost import PROGRAMS, busiest, innermost
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = str(ROOT / "examples" / "mm_exp_mm.mlir")
@@ -174,8 +178,18 @@ def test_what_is_outside_the_innermost_loops() -> None:
     assert text.outside(e).startswith("outside of them: ") and " of " in text.outside(e)
 
 
-def test_code_that_is_not_of_x86() -> None:
-    assert not is_x86("fmla v0.4s, v1.4s, v2.4s\nret")
+def test_code_of_an_architecture_without_a_parser() -> None:
+    with compiling_for(replace(MACHINES["neoverse-n1"], architecture="riscv64")), pytest.raises(TargetError) as raised:
+        machine_code(gebp(), ())
+    assert str(raised.value) == "the assembly of riscv64 cannot be explained: only x86_64 and aarch64"
+
+
+def test_loops_of_another_architecture() -> None:
+    with compiling_for(MACHINES["neoverse-n1"]):
+        codes = innermost(PROGRAMS["product f32 256"]())
+    tile = busiest(codes)
+    assert tile.path[-1].name.startswith("k") and tile.path[-1].blocks == ("C",) and tile.census.width == "q"
+    assert tile.census.flops == 8 * tile.census.fma and tile.estimate.limit == "fma" and tile.percent == 100
 
 
 def test_the_profile_adds_up() -> None:
