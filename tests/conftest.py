@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -44,6 +45,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for name in DOORS:
             if find_spec(name) is None:
                 pytest.skip(f"{name} is not installed")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _runnable() -> Iterator[None]:
+    """Kernels for another architecture, by STRATA_MACHINE, run under qemu."""
+    from tests import qemu_calls
+
+    with qemu_calls.installed() if os.environ.get("STRATA_MACHINE") and qemu_calls.is_needed() else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

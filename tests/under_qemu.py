@@ -21,6 +21,8 @@ CPU = "neoverse-n1"
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 ROOT = Path("/usr/aarch64-linux-gnu")
 REASON = "qemu-aarch64 or a C compiler for AArch64 is missing (Debian: qemu-user, gcc-aarch64-linux-gnu)"
+CPU_MODELS = {name: name for name in ("cortex-a72", "neoverse-n1")}
+"""qemu's model of a processor, by LLVM's name; of others `max`, which has all features."""
 Array = np.ndarray[Any, Any]
 
 RUNNER = r"""

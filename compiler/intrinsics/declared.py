@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from compiler.intrinsics.model import BF16, F32, I8, I32, U8, Intrinsic, NestAxis, NestOperand
@@ -39,6 +42,33 @@ def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
         exact=False,
     )
 
+
+_SIGNS = {U8: ("u", "arith.extui"), I8: ("s", "arith.extsi")}
+
+
+def _dot_neon(shared: IntegerType, own: IntegerType, feature: str) -> Intrinsic:
+    """Declare sdot, udot or usdot: each of 4 i32 accumulators adds four products of bytes, without saturation."""
+    (first, widened), (second, own_widened) = _SIGNS[shared], _SIGNS[own]
+    mnemonic = f"{first if shared == own else first + second}dot"
+    return Intrinsic(
+        name=f"dot.i32.{'iu'[shared == U8]}8{'iu'[own == U8]}8x4.neon",
+        axes=(NestAxis("j", 4), NestAxis("k", 4)),
+        reads=(NestOperand(shared, (("k", 1),), widened), NestOperand(own, (("j", 4), ("k", 1)), own_widened)),
+        target=NestOperand(I32, (("j", 1),)),
+        features=((feature,),),
+        mnemonic=mnemonic,
+        llvm=f"llvm.aarch64.neon.{mnemonic}.v4i32.v16i8",
+        product="arith.muli",
+        combiner="add",
+    )
+
+
+_BFDOT = replace(
+    _dot_bf16(128, "dot.f32.bf16x2.neon", (("bf16",),)),
+    mnemonic="bfdot",
+    llvm="llvm.aarch64.neon.bfdot.v4f32.v8bf16",
+)
+"""Each of 4 f32 accumulators adds two products of bf16, rounded to odd; denormals are zero."""
 
 _ROWS, _COLUMNS = NestAxis("i", 16), NestAxis("j", 16)
 _TILE = NestOperand(F32, (("i", 16), ("j", 1)), fragment="tile")
@@ -87,7 +117,12 @@ INTRINSICS: dict[str, Intrinsic] = {
         _dot_bf16(512, "dot.f32.bf16x2", (("avx512bf16",),)),
         _dot_bf16(256, "dot.f32.bf16x2.256", _BF16_NARROW),
         _dot_bf16(128, "dot.f32.bf16x2.128", _BF16_NARROW),
+        _dot_neon(I8, I8, "dotprod"),
+        _dot_neon(U8, U8, "dotprod"),
+        _dot_neon(U8, I8, "i8mm"),
+        _BFDOT,
         _interleave("interleave.i8x4", I8, 4),
+        _interleave("interleave.u8x4", U8, 4),
         _interleave("interleave.bf16x2", BF16, 2),
         _TILE_BF16,
         _tile_move("tile.zero.f32", (), _TILE, "tilezero"),
@@ -97,7 +132,8 @@ INTRINSICS: dict[str, Intrinsic] = {
     )
 }
 """Every declared intrinsic, by name. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2;
-for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
+of those of NEON: Arm Architecture Reference Manual for A-profile, chapter C7; for warps NVIDIA's PTX ISA, "Warp-level
+matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.intrinsics import find
+from xdsl.ir import Attribute
+
+from compiler.intrinsics import INTRINSICS, find
+from compiler.intrinsics.model import BF16
 from compiler.recipes.register_tile import register_tile
 from compiler.recipes.steps import (
     cut,
@@ -60,7 +63,7 @@ def quantised_gebp(
     s.unroll(v)
     s.tensorize(j, intrinsic)
     s.vectorize(s.get_loops(pack_a)[-1])
-    _interleaved(s, pack_b)
+    _interleaved(s, pack_b, declared.reads[1].element)
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
@@ -81,11 +84,11 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
         _vectors(s, copy, lanes)
 
 
-def _interleaved(s: Schedule, pack: Handle) -> None:
+def _interleaved(s: Schedule, pack: Handle, element: Attribute) -> None:
     """Replace the packing of groups of k by an interleave intrinsic; with padding, vectorize it group by group."""
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
-    name = {4: "interleave.i8x4", 2: "interleave.bf16x2"}[s.extent(group)]
+    name = next(i.name for i in INTRINSICS.values() if i.form == "interleave" and i.target.element == element)
     if any(access.where for access in node_of(s, pack).reads) or s.extent(columns) % lanes:
         s.vectorize(group)
     else:
@@ -151,7 +154,7 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
     s.tensorize(ii, "tile.f32.bf16")
     _vectors(s, out, 16)
     s.vectorize(s.get_loops(pack_a)[-1])
-    _interleaved(s, pack_b)
+    _interleaved(s, pack_b, BF16)
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:

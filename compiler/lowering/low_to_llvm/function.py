@@ -35,12 +35,22 @@ class BufferLayout:
 
 @dataclass(frozen=True)
 class Lane:
-    """An element of a vector: the vector's register, LLVM type and number of lanes, and the element's number."""
+    """An element of a vector: the vector's register, LLVM's type of an element, their count, and its number."""
 
     vector: str
-    type: str
+    element: str
     count: int
     number: int
+
+    @property
+    def type(self) -> str:
+        """LLVM's type of the vector."""
+        return f"<{self.count} x {self.element}>"
+
+    def splat(self, count: int) -> str:
+        """Return the instruction that broadcasts it to `count` lanes."""
+        positions = ", ".join([f"i32 {self.number}"] * count)
+        return f"shufflevector {self.type} {self.vector}, {self.type} poison, <{count} x i32> <{positions}>"
 
 
 class FunctionEmitter:

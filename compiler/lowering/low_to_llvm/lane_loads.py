@@ -1,4 +1,6 @@
-"""Scalars that lie side by side and are only broadcast, loaded as one vector: for machines that multiply by a lane.
+"""Scalars side by side that are only broadcast, loaded as one vector: for machines that multiply by a lane.
+
+So are the words of bytes that dot products share.
 
 Such a machine has no multiplication by an operand in memory: each scalar takes a register of its own, and a register
 tile of 24 accumulators spills. LLVM joins loads of scalars only where lanes are used, not where they are broadcast.
@@ -14,6 +16,7 @@ from xdsl.dialects.builtin import BFloat16Type, MemRefType, UnrealizedConversion
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Atom, Linear
+from compiler.dialects.tile_intrinsics import DotOp
 from compiler.dialects.upstream import casts
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.lowering.low_to_llvm.address import access_form, form_address
@@ -22,16 +25,23 @@ from compiler.lowering.low_to_llvm.types import byte_size, is_truth, lanes, llvm
 from compiler.types.machines import Machine
 
 _EXTENSIONS: dict[type[Operation], str] = {casts.ExtFOp: "fpext", casts.ExtSIOp: "sext", casts.ExtUIOp: "zext"}
-_READERS = ("arith.", "intr.", "math.", "vector.", "memref.load")
+_READERS = ("arith.", "intr.", "math.", "vector.", "memref.load", "unit.dot", "unit.load")
+_GROUP = 1
+"""The position of a dot product's group among its operands."""
 _WRITERS = (memref.StoreOp, vector.StoreOp, vector.MaskedStoreOp, ScatterOp)
 
 
 @dataclass(frozen=True)
-class _ScalarLoad:
-    """A load of a scalar from a buffer, at the offset `form` in elements."""
+class _LaneLoad:
+    """A load of a scalar, or of a group of a dot product, from a buffer at the offset `form` in elements."""
 
-    op: memref.LoadOp
+    op: memref.LoadOp | vector.LoadOp
     form: Linear
+
+    @property
+    def value(self) -> SSAValue:
+        """What is loaded."""
+        return self.op.results[0]
 
 
 def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
@@ -44,59 +54,74 @@ def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
     if not machine.multiplies_by_lane:
         return {}
 
-    def load(f: FunctionEmitter, op: memref.LoadOp) -> None:
-        if op not in f.scanned:
+    def load(f: FunctionEmitter, op: memref.LoadOp | vector.LoadOp) -> None:
+        if op not in f.scanned and _lane_of(op) is not None:
             _load_vectors(f, op, machine.vector_bits)
-        if op.res not in f.lanes:
-            handlers[memref.LoadOp](f, op)
+        if op.results[0] not in f.lanes:
+            handlers[type(op)](f, op)
 
     def broadcast(f: FunctionEmitter, op: vector.BroadcastOp) -> None:
         lane = f.lanes.get(op.source)
         if lane is None:
             handlers[vector.BroadcastOp](f, op)
             return
-        positions = ", ".join([f"i32 {lane.number}"] * lanes(op.vector.type))
-        f.set(
-            op.vector,
-            f"shufflevector {lane.type} {lane.vector}, {lane.type} poison, <{lanes(op.vector.type)} x i32> "
-            f"<{positions}>",
-        )
+        f.set(op.vector, lane.splat(lanes(op.vector.type)))
 
     def extend(f: FunctionEmitter, op: Operation) -> None:
         lane = f.lanes.get(op.operands[0])
         if lane is None:
             handlers[type(op)](f, op)
             return
-        wide = f"<{lane.count} x {llvm_type(op.results[0].type)}>"
+        element = llvm_type(op.results[0].type)
+        wide = f"<{lane.count} x {element}>"
         extended = f.once((lane.vector, wide, type(op)), f"{_EXTENSIONS[type(op)]} {lane.type} {lane.vector} to {wide}")
-        f.lanes[op.results[0]] = Lane(extended, wide, lane.count, lane.number)
+        f.lanes[op.results[0]] = Lane(extended, element, lane.count, lane.number)
 
-    return {memref.LoadOp: load, vector.BroadcastOp: broadcast, **dict.fromkeys(_EXTENSIONS, extend)}
+    extensions = dict.fromkeys(_EXTENSIONS, extend)
+    return {memref.LoadOp: load, vector.LoadOp: load, vector.BroadcastOp: broadcast, **extensions}
 
 
-def _load_vectors(f: FunctionEmitter, first: memref.LoadOp, vector_bits: int) -> None:
+def _load_vectors(f: FunctionEmitter, first: Operation, vector_bits: int) -> None:
     """Emit vectors for the loads from `first` to the next op that may write what they read, where they lie side by
     side; note their lanes, and all of these loads as scanned."""
-    groups: dict[tuple[SSAValue, tuple[tuple[Atom, int], ...], int], list[_ScalarLoad]] = {}
-    for op in _until_written(first):
+    groups: dict[tuple[SSAValue, tuple[tuple[Atom, int], ...], _LaneType], list[_LaneLoad]] = {}
+    for op, lane in _until_written(first):
         f.scanned.add(op)
-        bits = _broadcast_bits(op.res)
-        form = access_form(f, op.memref, op.indices)
-        if bits and all(f.forms.values[atom] in f.names for atom, _ in form.terms if isinstance(atom, int)):
-            groups.setdefault((op.memref, form.terms, bits), []).append(_ScalarLoad(op, form))
-    for (_, _, bits), loads in groups.items():
+        buffer, *indices = op.operands
+        form = access_form(f, buffer, indices)
+        if all(f.forms.values[atom] in f.names for atom, _ in form.terms if isinstance(atom, int)):
+            groups.setdefault((buffer, form.terms, lane), []).append(_LaneLoad(op, form))
+    for (buffer, terms, lane), loads in groups.items():
         constants = sorted({load.form.constant for load in loads})
-        for start, count in _runs(constants, vector_bits // bits):
-            _load_run(f, [x for x in loads if 0 <= x.form.constant - start < count], start, count)
+        for start, count in _runs(constants, vector_bits // lane.bits, lane.elements):
+            address = form_address(f, buffer, Linear(terms, start))
+            loaded = f.temporary(f"load <{count} x {lane.llvm}>, ptr {address.pointer}, align {address.alignment}")
+            for load in loads:
+                number, between = divmod(load.form.constant - start, lane.elements)
+                if 0 <= number < count and not between:
+                    f.lanes[load.value] = Lane(loaded, lane.llvm, count, number)
 
 
-def _load_run(f: FunctionEmitter, loads: Sequence[_ScalarLoad], start: int, count: int) -> None:
-    first = loads[0]
-    type = f"<{count} x {llvm_type(first.op.res.type)}>"
-    address = form_address(f, first.op.memref, Linear(first.form.terms, start))
-    loaded = f.temporary(f"load {type}, ptr {address.pointer}, align {address.alignment}")
-    for load in loads:
-        f.lanes[load.op.res] = Lane(loaded, type, count, load.form.constant - start)
+@dataclass(frozen=True)
+class _LaneType:
+    """The type of a lane in LLVM, the bits of the widest lanes that it is extended to, and its elements in memory."""
+
+    llvm: str
+    bits: int
+    elements: int = 1
+
+
+def _lane_of(op: Operation) -> _LaneType | None:
+    """Return the lane that a load can be: of a scalar that is only broadcast, or of a word that dot products share."""
+    if isinstance(op, memref.LoadOp):
+        bits = _broadcast_bits(op.res)
+        return _LaneType(llvm_type(op.res.type), bits) if bits else None
+    if not isinstance(op, vector.LoadOp):
+        return None
+    users = [(use.operation, use.index) for use in op.result.uses]
+    if not all(isinstance(user, DotOp) and n == _GROUP and user.parent is op.parent for user, n in users):
+        return None
+    return _LaneType("i32", 32, lanes(op.result.type))
 
 
 def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
@@ -121,16 +146,18 @@ def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
     return widest
 
 
-def _until_written(first: memref.LoadOp) -> Iterator[memref.LoadOp]:
-    """Yield the scalar loads from `first` on in its block, to an op with regions or of another kind; behind a store
-    those of its buffer are left out."""
+def _until_written(first: Operation) -> Iterator[tuple[memref.LoadOp | vector.LoadOp, _LaneType]]:
+    """Yield the loads that can be lanes from `first` on in its block, to an op with regions or of another kind; behind
+    a store those of its buffer are left out."""
     written: set[SSAValue] = set()
     op: Operation | None = first
     while op is not None and not op.regions and (op.name.startswith(_READERS) or isinstance(op, _WRITERS)):
         if isinstance(op, _WRITERS):
             written.update(_viewed(operand) for operand in op.operands if isinstance(operand.type, MemRefType))
-        elif isinstance(op, memref.LoadOp) and _viewed(op.memref) not in written:
-            yield op
+        elif isinstance(op, memref.LoadOp | vector.LoadOp) and _viewed(op.operands[0]) not in written:
+            lane = _lane_of(op)
+            if lane is not None:
+                yield op, lane
         op = op.next_op
 
 
@@ -141,13 +168,13 @@ def _viewed(buffer: SSAValue) -> SSAValue:
     return buffer
 
 
-def _runs(constants: Sequence[int], width: int) -> Iterator[tuple[int, int]]:
-    """Yield the first offset and the count of vectors that together have all of the elements that lie side by side:
-    4 and 2 of [0, 1, 2, 3, 4, 5], with a width of 4."""
+def _runs(constants: Sequence[int], width: int, step: int) -> Iterator[tuple[int, int]]:
+    """Yield the first offset and the count of vectors that together have all of the lanes that lie side by side, `step`
+    elements each: 4 and 2 of [0, 1, 2, 3, 4, 5], with a width of 4."""
     present, position = set(constants), 0
     while position < len(constants):
         start, count = constants[position], width
-        while count > 1 and not all(start + n in present for n in range(count)):
+        while count > 1 and not all(start + n * step in present for n in range(count)):
             count //= 2
         if count > 1:
             yield start, count

@@ -48,20 +48,21 @@ def _dot(f: FunctionEmitter, op: DotOp) -> None:
     count, accumulator_type = lanes(op.sums.type), llvm_type(op.sums.type)
     element = "i8" if llvm_type(op.group.type).endswith("i8>") else "bfloat"
     operand = f"<{count * lanes(op.group.type)} x {element}>"
-    shared, per_lane = (
-        _group_splat(f, op.group, count, operand),
-        f.temporary(f"bitcast {f.typed(op.groups)} to {operand}"),
-    )
+    factors = [_group_splat(f, op.group, count, operand)]
+    factors.append(f.temporary(f"bitcast {f.typed(op.groups)} to {operand}"))
+    if op.group in f.lanes and intrinsic.reads[0].element == intrinsic.reads[1].element:
+        factors.reverse()  # LLVM takes the second factor by its lane, and either order is right
     f.declare(accumulator_type, intrinsic.llvm, [accumulator_type, operand, operand])
-    f.set(
-        op.result,
-        f"call {accumulator_type} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {per_lane})",
-    )
+    arguments = ", ".join([f.typed(op.sums), *(f"{operand} {factor}" for factor in factors)])
+    f.set(op.result, f"call {accumulator_type} @{intrinsic.llvm}({arguments})")
 
 
 def _group_splat(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> str:
     """Emit a splat of a 32-bit group to `count` lanes, as a vector of type `operand`. Each use has a separate splat:
     LLVM folds it into the instruction."""
+    if group in f.lanes:
+        lane = f.lanes[group]
+        return f.temporary(f"bitcast <{count} x {lane.element}> {f.temporary(lane.splat(count))} to {operand}")
     word = f.once((group, "word"), f"bitcast {f.typed(group)} to i32")
     type = f"<{count} x i32>"
     first = f.temporary(f"insertelement {type} poison, i32 {word}, i64 0")

@@ -70,6 +70,22 @@ def test_a_store_to_the_buffer_and_other_uses_end_a_run() -> None:
     assert loads(body([0, 1], between={1: use})) == ["float", "float"]
 
 
+def test_words_that_dot_products_share_are_lanes() -> None:
+    kind = "dot.i32.i8i8x4.neon"
+    lines = [
+        f"""%g{n} = vector.load %S[%c{4 * n}] : memref<16xi8>, vector<4xi8>
+        %y{n} = unit.dot "{kind}" %a, %g{n}, %b : vector<4xi32>, vector<4xi8>, vector<16xi8> -> vector<4xi32>
+        vector.store %y{n}, %out[%c{n}, %c0] : memref<2x4xi32>, vector<4xi32>"""
+        for n in (0, 1)
+    ]
+    head = "func.func @f(%A: memref<4xi32>, %S: memref<16xi8>, %out: memref<2x4xi32>) attributes {outputs = 1 : i64} {"
+    first = "%a = vector.load %A[%c0] : memref<4xi32>, vector<4xi32>\n"
+    first += "%b = vector.load %S[%c0] : memref<16xi8>, vector<16xi8>"
+    llvm = emit(parse("\n".join([head, first, *lines, "func.return", "}"])), NEON)
+    assert re.findall(r"load ([^,]+), ptr", llvm) == ["<4 x i32>", "<16 x i8>", "<2 x i32>"]
+    assert re.findall(r"poison, <4 x i32> <(i32 \d)", llvm) == ["i32 0", "i32 1"]
+
+
 def test_scalars_that_an_inner_region_broadcasts_stay_scalars() -> None:
     """The body of a parallel loop is another function, which takes the scalars."""
     text = (

@@ -22,20 +22,22 @@ from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.types.machines import Machine, detect_machine, host
+from compiler.types.machines import MACHINES, Machine, detect_machine, host
 from strata.passes import parse, parse_passes, run
 from tests.emulated_tiles import emulated
 from tests.sample import pairs
 from tests.scheduled import check, lacks
 
 DTYPES = {"i32": ("u8", "i8", "i32"), "f32": ("bf16", "bf16", "f32")}
-DOTS = [name for name in INTRINSICS if name.startswith("dot.")]
+SIGNS = {"i8i8": ("i8", "i8", "i32"), "u8u8": ("u8", "u8", "i32")}
+NEON = [name for name in INTRINSICS if name.startswith("dot.") and name.endswith(".neon")]
+DOTS = [name for name in INTRINSICS if name.startswith("dot.") and name not in NEON]
 SHAPES = [(16, 16, 64), (13, 11, 37), (1, 1, 1), (7, 33, 16), (3, 30, 100), (40, 5, 20), (6, 64, 130)]
 
 
 def matmul(kind: str, m: int, k: int, n: int) -> te.Function:
-    """C = A B, u8 by i8 in i32, or bf16 by bf16 in f32."""
-    left, right, wide = DTYPES[kind]
+    """C = A B, bf16 by bf16 in f32, or bytes in i32: u8 by i8, or those of `SIGNS`."""
+    left, right, wide = {**DTYPES, **SIGNS}[kind]
     a, b = te.placeholder((m, k), left, name="A"), te.placeholder((k, n), right, name="B")
     return te.function("mm", [a, b], [te.nn.matmul(a, b, dtype=wide, name="C")])
 
@@ -96,6 +98,23 @@ def test_every_width(name: str, kc: int) -> None:
     present(name)
     kind = name.split(".")[1]
     check(matmul(kind, 9, 40, 50), gebp(name, kc))
+
+
+def kind_of(name: str) -> str:
+    """The kind of matmul that a dot product computes."""
+    _, wide, operands, *_ = name.split(".")
+    return next((kind for kind in SIGNS if operands.startswith(kind)), wide)
+
+
+@pytest.mark.parametrize("name", NEON)
+def test_dot_products_of_neon(name: str) -> None:
+    """Interpreted and proved; tests/e2e/test_aarch64.py runs them."""
+    assert check(matmul(kind_of(name), 9, 40, 50), gebp(name, 16), native=False).verify()
+    module = low(scheduled(matmul(kind_of(name), 9, 40, 50), gebp(name)))
+    needed = INTRINSICS[name].features[0][0]
+    with pytest.raises(LoweringError, match=f"needs {needed} of the processor, which 'cortex-a72' lacks"):
+        emit(module, MACHINES["cortex-a72"])
+    assert f"@{INTRINSICS[name].llvm}(" in emit(module, MACHINES["neoverse-v2"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
