@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, CASES of each, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin coverage docs fuzz lint types lines clean
+.PHONY: demo test test-all test-avx2 test-oclgrind test-doors test-oldest test-wheel test-plugin coverage docs fuzz lint types lines clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,10 @@ coverage: .venv/ready
 # The end-to-end tests with code for a machine that has AVX2 and a small L2: see docs/machines.md.
 test-avx2: .venv/ready
 	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e
+
+# The CUDA text of all operators on oclgrind: see docs/gpu.md.
+test-oclgrind: .venv/ready
+	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/oclgrind
 
 # The tests that need torch, ONNX or dask, which are installed for them.
 test-doors: .venv/doors
