@@ -1,6 +1,7 @@
 """linalg -> te: programs on tensors of MLIR's linalg, tensor, arith and math as te functions.
 
 function.py    functions, their ops in order
+calls.py       calls, which are inlined
 structured.py  linalg.generic and the named ops: one te.compute each
 combiners.py   which combiner the body of a reduction applies
 joint.py       reductions whose outputs depend on each other
@@ -8,7 +9,10 @@ bodies.py      scalar bodies
 copies.py      copies of scalar bodies, with gathers
 reads.py       reads of whole tensors in bodies
 pointwise.py   arith and math on whole tensors, constants
-tensors.py     slices, shapes, padding and their kin
+tensors.py     the dialect tensor: shapes, elements, softmax
+slices.py      slices and padding
+packing.py     pack and unpack
+inlined.py     computes made by te's own operators
 detection.py   which functions are at this level
 values.py      the state of a conversion, refusals
 """
@@ -22,6 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions
+from compiler.lowering.linalg_to_te.calls import inline_calls
 from compiler.lowering.linalg_to_te.detection import is_linalg
 
 
@@ -42,6 +47,8 @@ class ConvertLinalgToTePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from compiler.lowering.linalg_to_te.function import convert_function  # loads te.nn
 
+        if any(map(is_linalg, functions(op))):
+            inline_calls(op)
         for function in functions(op):
             if is_linalg(function):
                 convert_function(function)

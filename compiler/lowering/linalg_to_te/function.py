@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.builtin import FunctionType, TensorType
+from xdsl.dialects.cf import AssertOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from compiler.lowering.linalg_to_te.bodies import SCALAR_DIALECTS
 from compiler.lowering.linalg_to_te.pointwise import convert_constant, convert_pointwise
 from compiler.lowering.linalg_to_te.structured import convert_structured
 from compiler.lowering.linalg_to_te.tensors import HANDLERS
-from compiler.lowering.linalg_to_te.values import PASS, TeValues, check_types, refusal
+from compiler.lowering.linalg_to_te.values import PASS, TeValues, check_types, refusal, static_shape
 from compiler.program.names import Names, spelled
 from compiler.support.errors import LoweringError
+from compiler.types.dtypes import row_of
 
 
 def convert_function(function: FuncOp) -> None:
@@ -25,11 +27,7 @@ def convert_function(function: FuncOp) -> None:
         raise LoweringError(f"{PASS}: @{name} has {len(function.body.blocks)} blocks, expected one").at(function)
     body = function.body.block
     check_types(function, body.args)
-    for number, argument in enumerate(body.args):
-        if not isinstance(argument.type, TensorType):
-            reason = f"argument {number} of @{name} is of type {argument.type}: te functions take tensors"
-            raise LoweringError(f"{PASS}: {reason}, such as tensor<f32>").at(function)
-    block = Block(arg_types=[argument.type for argument in body.args])
+    block = Block(arg_types=[_argument_type(function, number) for number in range(len(body.args))])
     values = TeValues(block, Names(separator="_"))
     for number, (old, new) in enumerate(zip(body.args, block.args, strict=True)):
         new.name_hint = values.labels.fresh(spelled(old.name_hint or f"arg{number}"))
@@ -39,11 +37,26 @@ def convert_function(function: FuncOp) -> None:
     _remove_unused(block)
     function.detach_region(function.body)
     function.add_region(Region(block))
+    assert block.last_op is not None
+    function.function_type = FunctionType.from_lists(block.arg_types, block.last_op.operand_types)
+
+
+def _argument_type(function: FuncOp, number: int) -> Attribute:
+    """The type of a te function's argument; a scalar becomes a tensor of rank 0. Raises LoweringError."""
+    argument = function.body.block.args[number]
+    if isinstance(argument.type, TensorType):
+        static_shape(argument, function)
+    elif row_of(argument.type) is None:
+        reason = f"argument {number} of @{function.sym_name.data} is of type {argument.type}"
+        raise LoweringError(f"{PASS}: {reason}: te functions take tensors and numbers").at(function)
+    return argument.type if isinstance(argument.type, TensorType) else TensorType(argument.type, [])
 
 
 def _convert(op: Operation, values: TeValues) -> None:
     if isinstance(op, ReturnOp):
         values.block.add_op(ReturnOp(*(values.tensor(value, op) for value in op.operands)))
+        return
+    if isinstance(op, AssertOp):  # a te program checks nothing as it runs
         return
     check_types(op, [*op.operands, *op.results])
     if isinstance(op, arith.ConstantOp):
@@ -56,8 +69,6 @@ def _convert(op: Operation, values: TeValues) -> None:
         values.tensors |= zip(op.results, new.results, strict=True)
     elif (handler := HANDLERS.get(type(op))) is not None:
         handler(op, values)
-    elif isinstance(op, CallOp):
-        raise refusal(op, "calls a function: inline it first, such as by mlir-opt --inline")
     elif op.name.partition(".")[0] in SCALAR_DIALECTS:
         convert_pointwise(op, values)
     else:

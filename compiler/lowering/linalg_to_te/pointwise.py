@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.exceptions import VerifyException
@@ -13,8 +21,11 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.dialects import te
 from compiler.dialects.access import axis_attribute
 from compiler.dialects.dense import DenseAttr, from_upstream
+from compiler.dialects.numbers import constant
+from compiler.dialects.upstream.affine import MaxOp
+from compiler.interpret.scalar import function
 from compiler.lowering.linalg_to_te.bodies import ComputeBody, check_scalar_op
-from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
+from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 
 
 def pointwise(
@@ -33,12 +44,37 @@ def pointwise(
 
 
 def convert_pointwise(op: Operation, values: TeValues) -> None:
-    """Append the compute of an op of arith or math. Raises LoweringError for other ops."""
+    """Append the compute of an op of arith or math; fold one of known integers. Raises LoweringError for other ops."""
     check_scalar_op(op)
     if len(op.results) != 1:
         raise refusal(op, f"has {len(op.results)} results on tensors")
-    shape = static_shape(op.results[0], op)
+    if _is_folded(op, values):
+        return
+    shape = next((values.shape(v, op) for v in op.operands if isinstance(v.type, TensorType)), ())
     pointwise(op, values, op.operands, shape, lambda body, operands: body.copied(op, operands).results[0])
+
+
+def _is_folded(op: Operation, values: TeValues) -> bool:
+    """Whether an op is one of known integers; its result is one then, such as an extent."""
+    operands = [values.literals.get(operand) for operand in op.operands]
+    numbers = [constant(number) for number in operands if isinstance(number, IntegerAttr)]
+    type = op.results[0].type
+    if len(numbers) != len(operands) or not isinstance(type, IntegerType | IndexType):
+        return False
+    values.literals[op.results[0]] = IntegerAttr(int(function(op)(*numbers)), type)
+    return True
+
+
+def fold_affine(op: Operation, values: TeValues) -> None:
+    """Store the number of an affine.apply, min or max of known numbers. Raises LoweringError for other operands."""
+    literals = [values.literals.get(operand) for operand in op.operands]
+    map = op.properties["map"]
+    assert isinstance(map, AffineMapAttr)
+    numbers = [number.value.data for number in literals if isinstance(number, IntegerAttr)]
+    if len(numbers) != len(literals):
+        raise refusal(op, "has an operand that is known at run time only: shapes are static")
+    results = map.data.eval(numbers[: map.data.num_dims], numbers[map.data.num_dims :])
+    values.literals[op.results[0]] = IntegerAttr(max(results) if isinstance(op, MaxOp) else min(results), IndexType())
 
 
 def convert_constant(op: arith.ConstantOp, values: TeValues) -> None:

@@ -19,7 +19,7 @@ from compiler.lowering.linalg_to_te.bodies import ComputeBody
 from compiler.lowering.linalg_to_te.combiners import OutputUpdate, are_separate, combination_of, combinings
 from compiler.lowering.linalg_to_te.copies import copy_body
 from compiler.lowering.linalg_to_te.joint import JointUpdate, arg_extremum, joint_update
-from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
+from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.dtypes import row_of
 
 
@@ -51,12 +51,14 @@ def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
     for n, map in enumerate(maps[len(maps) - count :]):
         by_map.setdefault(map, []).append(n)
     for map, outputs in by_map.items():
-        _Conversion(op, values, maps, _space(op, maps, map)).convert(outputs)
+        _Conversion(op, values, maps, _space(op, maps, map, values)).convert(outputs)
 
 
-def _space(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap) -> IterationSpace:
+def _space(
+    op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap, values: TeValues
+) -> IterationSpace:
     """The axes for an output's map. Raises LoweringError unless it permutes the parallel dimensions."""
-    extents, names = _extents(op, maps), _names(op, maps[0].num_dims)
+    extents, names = _extents(op, maps, values), _names(op, maps[0].num_dims)
     reduction = [kind == IteratorTypeAttr.reduction() for kind in op.get_iterator_types()]
     if any(kind == IteratorTypeAttr.window() for kind in op.get_iterator_types()):
         raise refusal(op, "has window iterators, which are no loops of te")
@@ -66,7 +68,7 @@ def _space(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: Aff
         if isinstance(expr, AffineDimExpr) and expr.position not in exprs and not reduction[expr.position]:
             exprs[expr.position] = AffineDimExpr(position)
             axes.append(axis_attribute(names[expr.position], extents[expr.position]))
-        elif expr == AffineConstantExpr(0) and static_shape(op.res[0], op)[position] == 1:
+        elif expr == AffineConstantExpr(0) and values.shape(op.operands[maps.index(output)], op)[position] == 1:
             axes.append(axis_attribute(f"u{position}", 1))
         else:
             raise refusal(op, f"writes its output at {output}: te writes each element once, at its index")
@@ -83,14 +85,14 @@ def _space(op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: Aff
     return IterationSpace(axes, [exprs[dim] for dim in range(len(extents))])
 
 
-def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap]) -> list[int]:
+def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap], values: TeValues) -> list[int]:
     """The extent of each dimension of the iteration space: the size of an operand's dimension that it indexes alone,
-    which verified maps have."""
+    which verified maps have. Raises LoweringError for sizes that differ, which types with `?` may hide."""
     extents: dict[int, int] = {}
     for operand, map in zip(op.operands, maps, strict=True):
-        for expr, size in zip(map.results, static_shape(operand, op), strict=True):
-            if isinstance(expr, AffineDimExpr):
-                extents.setdefault(expr.position, size)
+        for expr, size in zip(map.results, values.shape(operand, op), strict=True):
+            if isinstance(expr, AffineDimExpr) and extents.setdefault(expr.position, size) != size:
+                raise refusal(op, f"has the extents {extents[expr.position]} and {size} for d{expr.position}")
     return [extents[dim] for dim in range(maps[0].num_dims)]
 
 
@@ -132,7 +134,7 @@ class _Conversion:
         yields = [body.value(value, scalars) for value in wanted]
         splat = self._splat(body, yields)
         if splat is not None:
-            self._map(outputs, [self.values.splat(splat, self.op.res[outputs[0]].type, self.op)])
+            self._map(outputs, [self.values.splat(splat, [axis.size for axis in self.space.axes], self.op)])
             return
         gathered = body.inputs[0] if len(body.inputs) == 1 and yields == [*body.block.args] else None
         if gathered is not None and isinstance(gathered.owner, te.GatherOp) and self._is_whole(body.reads[0]):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import affine, tensor
+from xdsl.dialects.bufferization import AllocTensorOp
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
+    DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
-    StringAttr,
     TensorType,
 )
 from xdsl.ir import Operation, SSAValue
@@ -18,87 +20,60 @@ from xdsl.ir import Operation, SSAValue
 from compiler import te
 from compiler.dialects import te as dialect
 from compiler.dialects.dense import from_upstream
+from compiler.dialects.upstream.affine import MaxOp
+from compiler.dialects.upstream.linalg.packing import PackOp, UnpackOp
 from compiler.dialects.upstream.linalg.special import SoftmaxOp
-from compiler.lowering.linalg_to_te.pointwise import pointwise
-from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal, static_shape
-from compiler.program.names import Names, spellings
-from compiler.support.errors import TeError
+from compiler.lowering.linalg_to_te.inlined import build, numbers
+from compiler.lowering.linalg_to_te.packing import convert_pack, convert_unpack
+from compiler.lowering.linalg_to_te.pointwise import fold_affine, pointwise
+from compiler.lowering.linalg_to_te.slices import convert_extract_slice, convert_insert_slice, convert_pad
+from compiler.lowering.linalg_to_te.values import TeValues, refusal, static_shape
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 from compiler.types.dtypes import row_of
 
-DYNAMIC = -(1 << 63)
-"""The number that stands for an operand in a static list."""
 Handler = Callable[[Operation, TeValues], None]
 
 
-def _placeholder(value: SSAValue, name: str, op: Operation) -> Tensor:
-    """A te tensor in place of a value. Raises LoweringError for elements of no dtype."""
-    assert isinstance(value.type, TensorType)
-    row = row_of(value.type.get_element_type())
-    if row is None:
-        raise refusal(op, f"is on elements of type {value.type.get_element_type()}, which is no dtype")
-    return te.placeholder(static_shape(value, op), row.name, name)
-
-
-def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element: Callable[..., Tensor]) -> None:
-    """Append the ops of a te tensor of operands; it is the result of `op`. Raises LoweringError for a TeError."""
-    inputs = [values.tensor(operand, op) for operand in operands]
-    try:
-        names = spellings([value.name_hint or "x" for value in inputs])
-        leaves = [_placeholder(*pair, op) for pair in zip(operands, map(Names().fresh, names), strict=True)]
-        function = te.function("f", leaves, element(*leaves))
-    except TeError as error:
-        raise refusal(op, f"has no te form: {error}") from error
-    values.tensors[op.results[0]] = inline(op, values, inputs, function.module.body.block.first_op)
-
-
-def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function: Operation | None) -> SSAValue:
-    """Move the ops of a te function of one result to the function under construction; return the result."""
-    assert function is not None
-    block = function.regions[0].block
-    for argument, value in zip(block.args, inputs, strict=True):
-        argument.name_hint = None
-        argument.replace_all_uses_with(value)
-    last = block.last_op
-    assert last is not None
-    for inner in [*block.ops][:-1]:
-        inner.detach()
-        if isinstance(inner, dialect.ComputeOp):
-            suffix = "" if inner is last.operands[0].owner else f".{inner.label.data}"
-            inner.properties["label"] = StringAttr(values.label(op, suffix))
-        values.add(inner, op)
-    return last.operands[0]
-
-
-def numbers(op: Operation, name: str) -> list[int]:
-    """A static list of an op. Raises LoweringError if an entry is an operand."""
-    listed = op.properties[name]
-    assert isinstance(listed, DenseArrayBase)
-    found = [int(number) for number in listed.get_values()]
-    if DYNAMIC in found:
-        raise refusal(op, f"has a value known at run time only in its {name.removeprefix('static_')}")
-    return found
-
-
 def _empty(op: Operation, values: TeValues) -> None:
-    static_shape(op.results[0], op)
-    values.empty.add(op.results[0])
+    (result,) = op.results
+    assert isinstance(op, tensor.EmptyOp | AllocTensorOp) and isinstance(result.type, TensorType)
+    values.empty[result] = tuple(numbers(op, values, result.type.get_shape(), op.dynamic_sizes))
 
 
 def _cast(op: Operation, values: TeValues) -> None:
-    if op.operands[0].type != op.results[0].type:
-        raise refusal(op, f"converts {op.operands[0].type} to {op.results[0].type}: shapes are static")
-    values.tensors[op.results[0]] = values.tensor(op.operands[0], op)
+    (source,), (result,) = op.operands, op.results
+    shape = values.shape(source, op)
+    if not isinstance(result.type, TensorType):
+        raise refusal(op, f"converts a tensor of shape {shape} to {result.type}, which has no rank")
+    if any(size not in (DYNAMIC_INDEX, known) for size, known in zip(result.type.get_shape(), shape, strict=True)):
+        raise refusal(op, f"converts a tensor of shape {shape} to {result.type}")
+    if source in values.empty:
+        values.empty[result] = shape
+    else:
+        values.tensors[result] = values.tensor(source, op)
 
 
 def _reshape(op: Operation, values: TeValues) -> None:
-    if op.operands[0] in values.empty:
-        values.empty.add(op.results[0])
-        return
-    shape = static_shape(op.results[0], op)
-    build(op, values, op.operands[:1], lambda x: te.nn.reshape(x, shape))
+    source, result = op.operands[0], op.results[0]
+    shape = _reshaped(op, values, values.shape(source, op))
+    if source in values.empty:
+        values.empty[result] = shape
+    else:
+        build(op, values, [source], lambda x: te.nn.reshape(x, shape))
+
+
+def _reshaped(op: Operation, values: TeValues, source: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a reshape's result: that of its type, or what the op's operands and its source state."""
+    match op:
+        case tensor.CollapseShapeOp():
+            groups = [[int(dim.value.data) for dim in group] for group in op.reassociation]
+            return tuple(prod(source[dim] for dim in group) for group in groups)
+        case tensor.ExpandShapeOp():
+            listed = [int(n) for n in op.static_output_shape.get_values()]
+            return tuple(numbers(op, values, listed, op.dynamic_output_shape))
+    return static_shape(op.results[0], op)
 
 
 def _concat(op: Operation, values: TeValues) -> None:
@@ -112,110 +87,12 @@ def _softmax(op: Operation, values: TeValues) -> None:
     build(op, values, [op.input], lambda x: te.nn.softmax(x, op.dimension.value.data))
 
 
-def _pad(op: Operation, values: TeValues) -> None:
-    assert isinstance(op, tensor.PadOp)
-    low, high = numbers(op, "static_low"), numbers(op, "static_high")
-    yielded = op.region.block.last_op.operands[0]  # type: ignore[union-attr]
-    value = values.literals[yielded] if yielded in values.literals else _literal_of(yielded.owner)
-    if value is None:
-        raise refusal(op, "pads with a value that is no constant")
-    number = value.value.data
-    build(op, values, [op.source], lambda x: te.nn.pad(x, list(zip(low, high, strict=True)), number))
-
-
-def _literal_of(owner: object) -> Literal | None:
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, Literal):
-        return owner.value
-    return None
-
-
-def _kept(op: Operation, sizes: Sequence[int], shape: Sequence[int]) -> list[int | None]:
-    """The dimension in a reduced shape of each dimension of a slice; None for a dropped one of size 1. Raises
-    LoweringError if the shapes do not fit."""
-    kept: list[int | None] = []
-    position = 0
-    for n, size in enumerate(sizes):
-        rest = len(sizes) - n
-        fits = position < len(shape) and shape[position] == size
-        if fits and (size != 1 or rest == len(shape) - position or _fits(sizes[n + 1 :], shape[position + 1 :])):
-            kept.append(position)
-            position += 1
-        elif size == 1:
-            kept.append(None)
-        else:
-            break
-    if len(kept) != len(sizes) or position != len(shape):
-        raise refusal(op, f"has sizes {list(sizes)} for a tensor of shape {tuple(shape)}")
-    return kept
-
-
-def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a shape is that of sizes, some of size 1 dropped."""
-    if not shape:
-        return all(size == 1 for size in sizes)
-    if not sizes:
-        return False
-    return (sizes[0] == shape[0] and _fits(sizes[1:], shape[1:])) or (sizes[0] == 1 and _fits(sizes[1:], shape))
-
-
-def _slice(op: Operation) -> tuple[list[int], list[int], list[int]]:
-    """The offsets, sizes and strides of a slice."""
-    offsets, sizes, strides = (numbers(op, f"static_{name}") for name in ("offsets", "sizes", "strides"))
-    return offsets, sizes, strides
-
-
-def _extract_slice(op: Operation, values: TeValues) -> None:
-    offsets, sizes, strides = _slice(op)
-    shape = static_shape(op.results[0], op)
-    if op.operands[0] in values.empty:
-        values.empty.add(op.results[0])
-        return
-    kept = _kept(op, sizes, shape)
-
-    def element(x: Tensor) -> Tensor:
-        def read(*i: Index) -> Expr:
-            steps = [0 if dim is None else i[dim] * strides[n] for n, dim in enumerate(kept)]
-            return x[tuple(offset + step for offset, step in zip(offsets, steps, strict=True))]
-
-        return te.compute(shape, read)
-
-    build(op, values, op.operands[:1], element)
-
-
-def _insert_slice(op: Operation, values: TeValues) -> None:
-    offsets, sizes, strides = _slice(op)
-    shape = static_shape(op.results[0], op)
-    kept = _kept(op, sizes, static_shape(op.operands[0], op))
-    slices = list(zip(offsets, sizes, strides, strict=True))
-
-    def element(source: Tensor, *dest: Tensor) -> Tensor:
-        def read(*i: Index) -> Expr:
-            conditions = []
-            for index, (offset, size, stride), extent in zip(i, slices, shape, strict=True):
-                conditions += [index >= offset] if offset else []
-                conditions += [index < offset + (size - 1) * stride + 1] if offset + size * stride != extent else []
-                conditions += [te.equal((index - offset) % stride, 0)] if stride != 1 else []
-            moved = [index - offset if offset else index for index, (offset, _, _) in zip(i, slices, strict=True)]
-            steps = [m if stride == 1 else m // stride for m, (_, _, stride) in zip(moved, slices, strict=True)]
-            value = source[tuple(step for step, dim in zip(steps, kept, strict=True) if dim is not None)]
-            if not conditions:
-                return value
-            inside = te.all_of(*conditions)
-            return te.select(inside, te.select(inside, value, 0), dest[0][i] if dest else 0)
-
-        return te.compute(shape, read)
-
-    is_covering = list(sizes) == list(shape)
-    if op.operands[1] in values.empty and not is_covering:
-        raise refusal(op, "inserts into a tensor.empty, whose other elements are undefined")
-    build(op, values, op.operands[: 1 if is_covering else 2], element)
-
-
 def _splat(op: Operation, values: TeValues) -> None:
-    (scalar,), type = op.operands, op.results[0].type
-    shape = static_shape(op.results[0], op)
+    scalar, type = op.operands[0], op.results[0].type
+    assert isinstance(type, TensorType)
+    shape = numbers(op, values, type.get_shape(), op.operands[1:])
     if scalar in values.literals and row_of(scalar.type) is not None:
-        values.tensors[op.results[0]] = values.splat(values.literals[scalar], type, op)
+        values.tensors[op.results[0]] = values.splat(values.literals[scalar], shape, op)
         return
     broadcast(op, values, scalar, shape)
 
@@ -227,14 +104,22 @@ def broadcast(op: Operation, values: TeValues, scalar: SSAValue, shape: Sequence
 
 def _from_elements(op: Operation, values: TeValues) -> None:
     shape = static_shape(op.results[0], op)
-    literals = [values.literals.get(operand) for operand in op.operands]
+    literals = [values.literals[operand] for operand in op.operands if operand in values.literals]
     if len(op.operands) == 1:
         _splat(op, values)
-    elif all(literal is not None for literal in literals):
-        found = [literal.value.data for literal in literals if literal is not None]
-        _constant(op, values, found)
+    elif len(literals) == len(op.operands):
+        _constant(op, values, [literal.value.data for literal in literals])
     else:
-        raise refusal(op, f"makes a tensor of shape {shape} of scalars that are no constants")
+        build(op, values, op.operands, lambda *elements: te.compute(shape, partial(_element, elements, shape)))
+
+
+def _element(elements: Sequence[Tensor], shape: Sequence[int], *i: Index) -> Expr:
+    """The element at an index of a tensor of a shape whose elements are tensors of rank 0, in row-major order."""
+    position = sum((index * prod(shape[dim + 1 :]) for dim, index in enumerate(i)), start=0 * i[0])
+    value: Expr = elements[-1][()]
+    for number, element in reversed(list(enumerate(elements[:-1]))):
+        value = te.select(te.equal(position, number), element[()], value)
+    return value
 
 
 def _constant(op: Operation, values: TeValues, elements: Sequence[float]) -> None:
@@ -245,10 +130,7 @@ def _constant(op: Operation, values: TeValues, elements: Sequence[float]) -> Non
 
 
 def _extract(op: Operation, values: TeValues) -> None:
-    indices = [values.literals.get(index) for index in op.operands[1:]]
-    if not all(isinstance(index, IntegerAttr) for index in indices):
-        raise refusal(op, "reads at an index that is no constant: te gathers whole tensors")
-    at = [index.value.data for index in indices if isinstance(index, IntegerAttr)]
+    at = _constant_index(op, values, op.operands[1:])
     source = values.tensor(op.operands[0], op)
     if source in values.splats:
         values.literals[op.results[0]] = values.splats[source]
@@ -257,12 +139,40 @@ def _extract(op: Operation, values: TeValues) -> None:
 
 
 def _insert(op: Operation, values: TeValues) -> None:
-    raise refusal(op, "writes one element: insert a slice of it, or compute the tensor by linalg.generic")
+    at, shape = _constant_index(op, values, op.operands[2:]), values.shape(op.operands[1], op)
+
+    def element(scalar: Tensor, *dest: Tensor) -> Tensor:
+        def read(*i: Index) -> Expr:
+            if not i:
+                return scalar[()]
+            is_inserted = te.all_of(*(te.equal(index, number) for index, number in zip(i, at, strict=True)))
+            return te.select(is_inserted, scalar[()], dest[0][i] if dest else 0)
+
+        return te.compute(shape, read)
+
+    is_whole = not shape or op.operands[1] in values.empty  # undefined elements may be 0
+    build(op, values, op.operands[: 1 if is_whole else 2], element)
+
+
+def _constant_index(op: Operation, values: TeValues, indices: Sequence[SSAValue]) -> list[int]:
+    """The numbers of an index. Raises LoweringError for one that is not known."""
+    numbers = [values.literals.get(index) for index in indices]
+    if not all(isinstance(number, IntegerAttr) for number in numbers):
+        raise refusal(op, "is at an index that is no constant: use tensor.extract in a linalg.generic")
+    return [number.value.data for number in numbers if isinstance(number, IntegerAttr)]
+
+
+def _alloc(op: Operation, values: TeValues) -> None:
+    assert isinstance(op, AllocTensorOp)
+    if op.copy is not None:
+        values.tensors[op.tensor] = values.tensor(op.copy, op)
+    else:
+        _empty(op, values)
 
 
 def _dim(op: Operation, values: TeValues) -> None:
     dim = values.literals.get(op.operands[1])
-    shape = static_shape(op.operands[0], op)
+    shape = values.shape(op.operands[0], op)
     if not isinstance(dim, IntegerAttr) or not 0 <= dim.value.data < len(shape):
         raise refusal(op, "reads the extent of a dimension that is no constant below the rank")
     values.literals[op.results[0]] = IntegerAttr(shape[dim.value.data], IndexType())
@@ -275,14 +185,18 @@ HANDLERS: dict[type[Operation], Handler] = {
     tensor.ExpandShapeOp: _reshape,
     tensor.ReshapeOp: _reshape,
     tensor.ConcatOp: _concat,
-    tensor.PadOp: _pad,
-    tensor.ExtractSliceOp: _extract_slice,
-    tensor.InsertSliceOp: _insert_slice,
+    tensor.PadOp: convert_pad,
+    tensor.ExtractSliceOp: convert_extract_slice,
+    tensor.InsertSliceOp: convert_insert_slice,
     tensor.SplatOp: _splat,
     tensor.FromElementsOp: _from_elements,
     tensor.ExtractOp: _extract,
     tensor.InsertOp: _insert,
     tensor.DimOp: _dim,
+    PackOp: convert_pack,
+    UnpackOp: convert_unpack,
+    AllocTensorOp: _alloc,
     SoftmaxOp: _softmax,
+    **dict.fromkeys((affine.ApplyOp, affine.MinOp, MaxOp), fold_affine),
 }
 """Map each op to the function that appends its te form. Raises LoweringError for one without a form."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects import te
@@ -14,6 +15,7 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.dense import from_upstream
 from compiler.program.names import Names, spelled
 from compiler.support.errors import LoweringError
+from compiler.types.dtypes import row_of
 
 PASS = "convert-linalg-to-te"
 Literal = FloatAttr | IntegerAttr
@@ -31,7 +33,7 @@ class TeValues:
     tensors: the te value of each tensor, and of each scalar that is computed, which is a tensor of rank 0.
     literals: the number of each scalar that is known.
     splats: the number that all elements of a te value are equal to.
-    empty: the tensors without elements of their own, such as that of tensor.empty.
+    empty: the tensors without elements of their own, such as that of tensor.empty, and their shapes.
     """
 
     block: Block
@@ -39,15 +41,23 @@ class TeValues:
     tensors: dict[SSAValue, SSAValue] = field(default_factory=dict)
     literals: dict[SSAValue, Literal] = field(default_factory=dict)
     splats: dict[SSAValue, Literal] = field(default_factory=dict)
-    empty: set[SSAValue] = field(default_factory=set)
+    empty: dict[SSAValue, tuple[int, ...]] = field(default_factory=dict)
 
     def tensor(self, value: SSAValue, user: Operation) -> SSAValue:
-        """The te value of a tensor that `user` reads. Raises LoweringError if it has no elements yet."""
+        """The te value of a tensor that `user` reads, of rank 0 for a scalar. Raises LoweringError if it has none."""
         if value in self.empty:
             raise refusal(user, "reads the elements of a tensor.empty, which are undefined")
+        if value in self.literals and row_of(value.type) is not None:
+            return self.splat(self.literals[value], (), user)
         if value not in self.tensors:
             raise refusal(user, f"uses a value of type {value.type} that is no tensor and no known number")
         return self.tensors[value]
+
+    def shape(self, value: SSAValue, op: Operation) -> tuple[int, ...]:
+        """The shape of a tensor at an op, also if its type leaves it open; () for a scalar. Raises LoweringError."""
+        if value in self.empty:
+            return self.empty[value]
+        return static_shape(self.tensors.get(value, value), op)
 
     def add(self, op: Operation, source: Operation) -> SSAValue:
         """Append a te op made of the op `source`; return its first result, named by its label."""
@@ -58,9 +68,9 @@ class TeValues:
             result.name_hint = label if len(op.results) == 1 else f"{label}.{number}"
         return op.results[0]
 
-    def splat(self, value: Literal, type: Attribute, source: Operation) -> SSAValue:
-        """Append the constant of a tensor type whose elements are all `value`."""
-        assert isinstance(type, TensorType)
+    def splat(self, value: Literal, shape: Sequence[int], source: Operation) -> SSAValue:
+        """Append the constant of a shape whose elements are all `value`."""
+        type: TensorType[Any] = TensorType(value.type, shape)
         elements = DenseIntOrFPElementsAttr.from_list(type, [value.value.data])
         tensor = self.add(te.ConstantOp(from_upstream(elements)), source)
         self.splats[tensor] = value
@@ -84,8 +94,7 @@ def static_shape(value: SSAValue, op: Operation) -> tuple[int, ...]:
 
 
 def check_types(op: Operation, values: Sequence[SSAValue]) -> None:
-    """Raise LoweringError unless all values of an op are scalars or tensors of static shape."""
+    """Raise LoweringError for values of an op that are buffers."""
     for value in values:
         if "memref" in str(value.type):
             raise refusal(op, f"is on buffers ({value.type}): convert programs on tensors, before bufferisation")
-        static_shape(value, op)

@@ -54,3 +54,13 @@ func.func @bodies(%A: tensor<4x8xf32>, %D: tensor<4xf32>) {
   } -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
+
+// CHECK-LABEL: func.func @packed
+func.func @packed(%A: tensor<7x4xf32>, %B: tensor<2x2x4x2xf32>, %p: f32, %n: index) {
+  // CHECK-NEXT: linalg.pack %A padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [4, 2] into %B : tensor<7x4xf32> -> tensor<2x2x4x2xf32>
+  %0 = linalg.pack %A padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [4, 2]
+      into %B : tensor<7x4xf32> -> tensor<2x2x4x2xf32>
+  // CHECK-NEXT: linalg.unpack %B inner_dims_pos = [0, 1] inner_tiles = [%n, 2] into %A : tensor<2x2x4x2xf32> -> tensor<7x4xf32>
+  %1 = linalg.unpack %B inner_dims_pos = [0, 1] inner_tiles = [%n, 2] into %A : tensor<2x2x4x2xf32> -> tensor<7x4xf32>
+  return
+}

@@ -1,8 +1,16 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
 func.func @packed(%A: tensor<4x8xf32>, %B: tensor<2x2x2x4xf32>) {
-  // expected-error@below {{linalg.pack is not read: a packed layout is a choice of a schedule here, not of a program}}
-  %0 = linalg.pack %A inner_dims_pos = [0, 1] inner_tiles = [2, 4] into %B : tensor<4x8xf32> -> tensor<2x2x2x4xf32>
+  // expected-error@below {{linalg.pack has 2 tiles for dimensions [0, 0] in the order [0, 1]}}
+  %0 = linalg.pack %A inner_dims_pos = [0, 0] inner_tiles = [2, 4] into %B : tensor<4x8xf32> -> tensor<2x2x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @unpacked(%A: tensor<4x8xf32>, %B: tensor<2x2x2x4xf32>) {
+  // expected-error@below {{linalg.unpack has 2 tiles and makes a rank of 4 of 2}}
+  %0 = linalg.unpack %A inner_dims_pos = [0, 1] inner_tiles = [2, 4] into %B : tensor<4x8xf32> -> tensor<2x2x2x4xf32>
   return
 }
 

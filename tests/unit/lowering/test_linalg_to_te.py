@@ -288,7 +288,7 @@ def test_every_door_takes_linalg(tmp_path: Path) -> None:
 
 
 def test_a_refusal_has_the_op() -> None:
-    text = TEXT.replace("return", "%1 = tensor.cast %0 : tensor<4xf32> to tensor<?xf32>\n  return")
+    text = TEXT.replace("return", "%1 = tensor.cast %0 : tensor<4xf32> to tensor<*xf32>\n  return")
     with pytest.raises(LoweringError) as refusal:
         parse(text)
     assert "tensor.cast" in str(refusal.value.op)

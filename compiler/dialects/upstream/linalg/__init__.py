@@ -7,6 +7,7 @@ attributes.py  attributes that are a word
 generic.py     linalg.generic
 named.py       the ops of the tables
 special.py     transpose, broadcast, reduce, map, softmax
+packing.py     pack and unpack
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xdsl.ir import Dialect, Operation
 from compiler.dialects.upstream.linalg.attributes import ElementwiseKindAttr, TypeFunctionAttr
 from compiler.dialects.upstream.linalg.generic import GenericOp
 from compiler.dialects.upstream.linalg.named import NAMED, ContractOp, ElementwiseOp, FillOp
+from compiler.dialects.upstream.linalg.packing import PackOp, UnpackOp
 from compiler.dialects.upstream.linalg.special import (
     FORMLESS_OPS,
     BroadcastOp,
@@ -29,6 +31,6 @@ from compiler.dialects.upstream.linalg.special import (
 )
 
 _OPERATIONS: list[type[Operation]] = [GenericOp, YieldOp, IndexOp, ElementwiseOp, FillOp, ContractOp, *NAMED]
-_OPERATIONS += [TransposeOp, BroadcastOp, ReduceOp, MapOp, SoftmaxOp, *FORMLESS_OPS]
+_OPERATIONS += [TransposeOp, BroadcastOp, ReduceOp, MapOp, SoftmaxOp, PackOp, UnpackOp, *FORMLESS_OPS]
 
 LINALG = Dialect("linalg", _OPERATIONS, [IteratorTypeAttr, TypeFunctionAttr, ElementwiseKindAttr])

@@ -290,11 +290,8 @@ class FormlessOp(IRDLOperation):
         raise VerifyException(f"{self.name} is not read: {FORMLESS[self.name]}")
 
 
-_LAYOUT = "a packed layout is a choice of a schedule here, not of a program"
 _WINOGRAD = "give the convolution itself; Winograd's form of it is one of Strata's own laws"
 FORMLESS = {
-    "linalg.pack": _LAYOUT,
-    "linalg.unpack": _LAYOUT,
     "linalg.fill_rng_2d": "te has no random numbers",
     **{f"linalg.winograd_{part}_transform": _WINOGRAD for part in ("filter", "input", "output")},
 }

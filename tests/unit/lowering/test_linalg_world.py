@@ -1,0 +1,171 @@
+"""linalg -> te: programs as torch-mlir, IREE and MLIR's own tests write them, against numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler.dialects.functions import functions
+from compiler.interpret.te import evaluate
+from compiler.pipeline.source import parse
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(0)
+A, B = (RANDOM.uniform(-2, 2, (7, 4)).astype(np.float32) for _ in range(2))
+X = np.float32(3.5)
+
+
+def packed() -> Array:
+    """A in tiles of 4 x 2, the outer dimensions in the other order."""
+    padded = np.pad(A, [(0, 1), (0, 0)], constant_values=X)
+    return padded.reshape(2, 4, 2, 2).transpose(2, 0, 1, 3)
+
+
+def inserted(at: tuple[int, int]) -> Array:
+    expected = A.copy()
+    expected[at] = X
+    return expected
+
+
+CASES: dict[str, tuple[str, Array]] = {
+    "a shape that a cast leaves open": (
+        "%c = tensor.cast %A : tensor<7x4xf32> to tensor<?x4xf32>\n"
+        "%0 = linalg.add ins(%c, %B : tensor<?x4xf32>, tensor<7x4xf32>) outs(%A : tensor<7x4xf32>) -> tensor<7x4xf32>",
+        A + B,
+    ),
+    "extents in index arithmetic": (
+        "%one = arith.constant 1 : index\n%two = arith.constant 2 : index\n"
+        "%c = tensor.cast %A : tensor<7x4xf32> to tensor<?x?xf32>\n"
+        "%n = tensor.dim %c, %one : tensor<?x?xf32>\n%h = arith.divui %n, %two : index\n"
+        "%m = affine.min affine_map<(d0)[s0] -> (d0 + s0, 100)>(%h)[%one]\n"
+        "%s = tensor.extract_slice %c[%h, 0] [%m, %n] [1, 1] : tensor<?x?xf32> to tensor<?x?xf32>\n"
+        "%e = tensor.empty(%m, %n) : tensor<?x?xf32>\n"
+        "%r = linalg.exp ins(%s : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>\n"
+        "%0 = tensor.cast %r : tensor<?x?xf32> to tensor<3x4xf32>",
+        np.exp(A[2:5]),
+    ),
+    "an open shape collapsed, expanded and padded": (
+        "%z = arith.constant 0.0 : f32\n%two = arith.constant 2 : index\n"
+        "%c = tensor.cast %A : tensor<7x4xf32> to tensor<?x4xf32>\n"
+        "%l = tensor.collapse_shape %c [[0, 1]] : tensor<?x4xf32> into tensor<?xf32>\n"
+        "%y = tensor.expand_shape %l [[0, 1]] output_shape [%two, 14] : tensor<?xf32> into tensor<?x14xf32>\n"
+        "%0 = tensor.pad %y low[0, %two] high[1, 0] {\n^bb0(%i: index, %j: index):\n  tensor.yield %z : f32\n"
+        "} : tensor<?x14xf32> to tensor<?x?xf32>",
+        np.pad(A.reshape(2, 14), [(0, 1), (2, 0)]),
+    ),
+    "a rank-reducing slice of an open shape": (
+        "%one = arith.constant 1 : index\n%four = arith.constant 4 : index\n"
+        "%0 = tensor.extract_slice %A[%one, 0] [1, %four] [1, 1] : tensor<7x4xf32> to tensor<?xf32>",
+        A[1],
+    ),
+    "a slice into an open shape": (
+        "%two = arith.constant 2 : index\n%c = tensor.cast %B : tensor<7x4xf32> to tensor<?x?xf32>\n"
+        "%s = tensor.extract_slice %A[0, 0] [2, 4] [1, 1] : tensor<7x4xf32> to tensor<2x4xf32>\n"
+        "%0 = tensor.insert_slice %s into %c[%two, 0] [%two, 4] [1, 1] : tensor<2x4xf32> into tensor<?x?xf32>",
+        np.concatenate([B[:2], A[:2], B[4:]]),
+    ),
+    "halves into an empty tensor": (
+        "%e = tensor.empty() : tensor<14x4xf32>\n"
+        "%h = tensor.insert_slice %A into %e[7, 0] [7, 4] [1, 1] : tensor<7x4xf32> into tensor<14x4xf32>\n"
+        "%0 = tensor.insert_slice %B into %h[0, 0] [7, 4] [1, 1] : tensor<7x4xf32> into tensor<14x4xf32>",
+        np.concatenate([B, A]),
+    ),
+    "a scalar argument": (
+        "%s = tensor.splat %x : tensor<7x4xf32>\n%0 = arith.mulf %A, %s : tensor<7x4xf32>",
+        A * X,
+    ),
+    "padding by an argument": (
+        "%0 = tensor.pad %A low[1, 0] high[0, 2] {\n^bb0(%i: index, %j: index):\n  tensor.yield %x : f32\n"
+        "} : tensor<7x4xf32> to tensor<8x6xf32>",
+        np.pad(A, [(1, 0), (0, 2)], constant_values=X),
+    ),
+    "no padding by an argument": (
+        "%0 = tensor.pad %A low[0, 0] high[0, 0] {\n^bb0(%i: index, %j: index):\n  tensor.yield %x : f32\n"
+        "} : tensor<7x4xf32> to tensor<7x4xf32>",
+        A,
+    ),
+    "an element inserted": (
+        "%i = arith.constant 5 : index\n%j = arith.constant 1 : index\n"
+        "%0 = tensor.insert %x into %A[%i, %j] : tensor<7x4xf32>",
+        inserted((5, 1)),
+    ),
+    "an element inserted into rank 0": (
+        "%e = tensor.empty() : tensor<f32>\n%0 = tensor.insert %x into %e[] : tensor<f32>",
+        np.array(X),
+    ),
+    "elements that are computed": (
+        "%i = arith.constant 3 : index\n%a = tensor.extract %A[%i, %i] : tensor<7x4xf32>\n"
+        "%c = arith.constant 9.0 : f32\n%0 = tensor.from_elements %a, %x, %c, %a : tensor<2x2xf32>",
+        np.array([[A[3, 3], X], [9, A[3, 3]]], np.float32),
+    ),
+    "a tensor allocated": (
+        "%e = bufferization.alloc_tensor() : tensor<7x4xf32>\n"
+        "%0 = linalg.copy ins(%A : tensor<7x4xf32>) outs(%e : tensor<7x4xf32>) -> tensor<7x4xf32>",
+        A,
+    ),
+    "an assertion": (
+        '%t = arith.constant true\ncf.assert %t, "holds"\n%0 = arith.negf %A : tensor<7x4xf32>',
+        -A,
+    ),
+    "a packed tensor": (
+        "%e = tensor.empty() : tensor<2x2x4x2xf32>\n"
+        "%0 = linalg.pack %A padding_value(%x : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1]"
+        " inner_tiles = [4, 2] into %e : tensor<7x4xf32> -> tensor<2x2x4x2xf32>",
+        packed(),
+    ),
+    "one dimension packed": (
+        "%e = tensor.empty() : tensor<7x2x2xf32>\n"
+        "%0 = linalg.pack %A inner_dims_pos = [1] inner_tiles = [2] into %e : tensor<7x4xf32> -> tensor<7x2x2xf32>",
+        A.reshape(7, 2, 2),
+    ),
+    "a packed tensor unpacked": (
+        "%e = tensor.empty() : tensor<2x2x4x2xf32>\n%n = arith.constant 4 : index\n"
+        "%p = linalg.pack %A padding_value(%x : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1]"
+        " inner_tiles = [%n, 2] into %e : tensor<7x4xf32> -> tensor<2x2x4x2xf32>\n"
+        "%d = tensor.empty() : tensor<7x4xf32>\n"
+        "%0 = linalg.unpack %p outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [%n, 2]"
+        " into %d : tensor<2x2x4x2xf32> -> tensor<7x4xf32>",
+        A,
+    ),
+}
+"""Map each case to a body whose value is %0, and that value."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_programs_as_others_write_them(name: str) -> None:
+    body, expected = CASES[name]
+    type = body.split()[-1]
+    text = (
+        f"func.func @f(%A: tensor<7x4xf32>, %B: tensor<7x4xf32>, %x: f32) -> {type} {{\n{body}\nreturn %0 : {type}\n}}"
+    )
+    (value,) = evaluate(parse(text), [A, B, np.array(X)])
+    assert value.dtype == expected.dtype and value.shape == expected.shape
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+
+
+CALLER = """func.func private @scaled(%A: tensor<7x4xf32>, %n: index, %x: f32) -> tensor<?x4xf32> {
+  %s = tensor.extract_slice %A[0, 0] [%n, 4] [1, 1] : tensor<7x4xf32> to tensor<?x4xf32>
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %r = linalg.mul ins(%s, %s : tensor<?x4xf32>, tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}
+func.func @main(%A: tensor<7x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, f32) {
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %x = arith.constant 2.5 : f32
+  %a = call @scaled(%A, %two, %x) : (tensor<7x4xf32>, index, f32) -> tensor<?x4xf32>
+  %b = call @scaled(%A, %three, %x) : (tensor<7x4xf32>, index, f32) -> tensor<?x4xf32>
+  return %a, %b, %x : tensor<?x4xf32>, tensor<?x4xf32>, f32
+}"""
+
+
+def test_calls_are_inlined_and_private_callees_removed() -> None:
+    module = parse(CALLER)
+    (function,) = functions(module)
+    assert function.sym_name.data == "main"
+    two, three, number = evaluate(module, [A])
+    np.testing.assert_array_equal(two, A[:2] ** 2)
+    np.testing.assert_array_equal(three, A[:3] ** 2)
+    assert number == 2.5
