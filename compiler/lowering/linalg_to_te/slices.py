@@ -20,6 +20,7 @@ from compiler.te.tensor import Tensor
 
 
 def convert_pad(op: Operation, values: TeValues) -> None:
+    """Append the compute of a tensor.pad by a number or a scalar. Raises LoweringError for any other value."""
     assert isinstance(op, tensor.PadOp)
     low, high = static_list(op, values, "low"), static_list(op, values, "high")
     yielded = op.region.block.last_op.operands[0]  # type: ignore[union-attr]
@@ -86,6 +87,7 @@ def _slice(op: Operation, values: TeValues) -> tuple[list[int], list[int], list[
 
 
 def convert_extract_slice(op: Operation, values: TeValues) -> None:
+    """Append the compute of a tensor.extract_slice. Raises LoweringError for sizes that do not fit its type."""
     offsets, sizes, strides = _slice(op, values)
     kept = _kept(op, sizes, _sliced(op, sizes))
     shape = tuple(size for size, dim in zip(sizes, kept, strict=True) if dim is not None)
@@ -114,6 +116,8 @@ def _sliced(op: Operation, sizes: Sequence[int]) -> list[int]:
 
 
 def convert_insert_slice(op: Operation, values: TeValues) -> None:
+    """Append the compute of a tensor.insert_slice; the undefined elements of a tensor.empty become 0. Raises
+    LoweringError for sizes that do not fit the source."""
     offsets, sizes, strides = _slice(op, values)
     shape = values.shape(op.operands[1], op)
     kept = _kept(op, sizes, values.shape(op.operands[0], op))
