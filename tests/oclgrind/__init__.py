@@ -76,8 +76,8 @@ def run_all(kernel: CudaKernel, runs: Sequence[Sequence[Array]], text: str | Non
     text = kernel.text if text is None else text
     translation = translated(text, kernel.launches)
     count = len(kernel.arguments) - kernel.outputs
-    results = [(a.shape, np.dtype(a.dtype)) for a in kernel.arguments[count:]]
-    unset = [*results, *((t.shape, np.dtype(dtype_of(t.element))) for t in kernel.source.temporaries)]
+    outputs = [(a.shape, np.dtype(a.dtype)) for a in kernel.arguments[count:]]
+    unset = [*outputs, *((t.shape, np.dtype(dtype_of(t.element))) for t in kernel.source.temporaries)]
     sizes = [prod(shape) * dtype.itemsize for shape, dtype in unset]
     buffers = [[*_buffers(kernel, inputs, sizes), _scratch_bytes(translation)] for inputs in runs]
     first, scratch = len(buffers[0]) - 1 - len(unset), len(buffers[0]) - 1
@@ -87,7 +87,7 @@ def run_all(kernel: CudaKernel, runs: Sequence[Sequence[Array]], text: str | Non
     ]
     contents, reports = _answer({"source": translation.source, "launches": launches, "runs": buffers})
     return [
-        Run([np.frombuffer(each[first + n], d).reshape(s) for n, (s, d) in enumerate(results)], faults(report, text))
+        Run([np.frombuffer(each[first + n], d).reshape(s) for n, (s, d) in enumerate(outputs)], faults(report, text))
         for each, report in zip(contents, reports, strict=True)
     ]
 

@@ -73,8 +73,8 @@ class Device:
         for position, each in enumerate(buffers):
             self.check(self.cl.clSetKernelArg(kernel, c_uint(position), c_size_t(sizeof(c_void_p)), byref(each)))
         local = (c_size_t * 3)(*block)
-        whole = (c_size_t * 3)(*(g * b for g, b in zip(grid, block, strict=True)))
-        self.check(self.cl.clEnqueueNDRangeKernel(self.queue, kernel, 3, None, whole, local, 0, None, None))
+        size = (c_size_t * 3)(*(g * b for g, b in zip(grid, block, strict=True)))
+        self.check(self.cl.clEnqueueNDRangeKernel(self.queue, kernel, 3, None, size, local, 0, None, None))
         self.check(self.cl.clFinish(self.queue))
         self.cl.clReleaseKernel(kernel)
 
@@ -92,15 +92,15 @@ def main() -> None:
     job = pickle.load(sys.stdin.buffer)
     device = Device(sys.argv[1])
     log = device.build(job["source"])
-    results = []
+    outputs = []
     for contents in [] if log else job["runs"]:
         print("run of inputs", file=sys.stderr, flush=True)
         buffers = [device.buffer(content) for content in contents]
         for name, grid, block, arguments in job["launches"]:
             device.launch(name, grid, block, [buffers[n] for n in arguments])
         sizes = [content if isinstance(content, int) else len(content) for content in contents]
-        results.append([device.content(buffer, size) for buffer, size in zip(buffers, sizes, strict=True)])
-    pickle.dump((log, results), sys.stdout.buffer)
+        outputs.append([device.content(buffer, size) for buffer, size in zip(buffers, sizes, strict=True)])
+    pickle.dump((log, outputs), sys.stdout.buffer)
 
 
 if __name__ == "__main__":

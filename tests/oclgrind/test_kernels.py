@@ -56,10 +56,10 @@ EXPECTED: dict[str, Any] = {
 def test_kernels_are_right_and_nothing_is_reported(name: str) -> None:
     made = kernel(name)
     given = inputs(made)
-    found = run(made, given)
-    assert not found.faults, "\n".join(map(str, found.faults))
+    checked = run(made, given)
+    assert not checked.faults, "\n".join(map(str, checked.faults))
     wide = [array.astype(np.float32) for array in given]
-    np.testing.assert_allclose(found.outputs[0], EXPECTED.get(name, np.matmul)(*wide), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(checked.outputs[0], EXPECTED.get(name, np.matmul)(*wide), rtol=1e-4, atol=1e-4)
 
 
 WAIT = "wait_for_copies();"
@@ -95,9 +95,9 @@ def test_planted_faults_are_named(name: str) -> None:
     of, old, new, number, kind, line = FAULTS[name]
     made = kernel(of)
     text = planted(made.text, old, new, number)
-    found = run(made, inputs(made), text)
-    named = [fault for fault in found.faults if fault.kind == kind]
-    assert named, found.faults
+    checked = run(made, inputs(made), text)
+    named = [fault for fault in checked.faults if fault.kind == kind]
+    assert named, checked.faults
     assert any(line in code for fault in named for _, code in fault.lines), named
     lines = text.split("\n")
     assert all(lines[number - 1].strip() == code for fault in named for number, code in fault.lines)
@@ -126,10 +126,10 @@ def test_one_warp_of_several_may_shuffle(most: int, kinds: set[str]) -> None:
     made = compiler.build(spread_all(applied(te.nn.relu, (64,), name="f"), 64), "cuda")
     assert isinstance(made, CudaKernel)
     x = np.arange(1, 65, dtype=np.float32)
-    found = run(made, [x], TORN.replace("MOST", str(most)))
-    assert {fault.kind for fault in found.faults} == kinds
+    checked = run(made, [x], TORN.replace("MOST", str(most)))
+    assert {fault.kind for fault in checked.faults} == kinds
     if not kinds:
-        np.testing.assert_array_equal(found.outputs[0][:most], (x + x[np.arange(64) ^ 16])[:most])
+        np.testing.assert_array_equal(checked.outputs[0][:most], (x + x[np.arange(64) ^ 16])[:most])
 
 
 def test_branches_with_shuffles_are_conditions_of_statements() -> None:

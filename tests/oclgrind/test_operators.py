@@ -32,11 +32,11 @@ def wrong(each: Case, kernel: CudaKernel) -> list[str]:
     given = arrays(each.operator, each.function, next(iter(KINDS)))
     with np.errstate(all="ignore"):
         expected = evaluator.evaluate(each.function.module, given)
-    found = run(kernel, given)
-    off = [error(actual, widened(want)) for actual, want in zip(found.outputs, expected, strict=True)]
-    bounds = [LOOSER * bound(each.dtype, actual) for actual in found.outputs]
+    checked = run(kernel, given)
+    off = [error(actual, widened(want)) for actual, want in zip(checked.outputs, expected, strict=True)]
+    bounds = [LOOSER * bound(each.dtype, actual) for actual in checked.outputs]
     far = [f"off by {error}" for error, most in zip(off, bounds, strict=True) if not error <= most]
-    return [f"{each}: {what}" for what in (*far, *map(str, found.faults))]
+    return [f"{each}: {what}" for what in (*far, *map(str, checked.faults))]
 
 
 @needs_oclgrind
@@ -60,7 +60,7 @@ def test_products_on_tensor_cores(name: str) -> None:
     function = matmul(**facts)
     s, policy = scheduled(function, tiles), "fast" if name == "tf32" else "contract"
     given: Sequence[Any] = inputs(function)
-    found = run(built(s, policy), given)
-    assert not found.faults, "\n".join(map(str, found.faults))
+    checked = run(built(s, policy), given)
+    assert not checked.faults, "\n".join(map(str, checked.faults))
     (want,) = simt.run(kernels(s, policy), given).outputs
-    np.testing.assert_allclose(found.outputs[0].astype(np.float32), want.astype(np.float32), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(checked.outputs[0].astype(np.float32), want.astype(np.float32), rtol=1e-3, atol=1e-4)

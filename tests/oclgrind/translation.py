@@ -106,8 +106,8 @@ def _head_line(line: str, types: dict[str, set[str]]) -> str:
 def _instance(match: re.Match[str], type_: str) -> str:
     name, parameters, body = match.groups()
     called = re.sub(rf"\b({'|'.join(NUMBERS)})\(", rf"\1_{_joined(type_)}(", body)
-    whole = f"T {name}_{_joined(type_)}({parameters}); T {name}_{_joined(type_)}({parameters}) {{ {called} }}"
-    return re.sub(r"\bT\b", type_, whole)
+    definition = f"T {name}_{_joined(type_)}({parameters}); T {name}_{_joined(type_)}({parameters}) {{ {called} }}"
+    return re.sub(r"\bT\b", type_, definition)
 
 
 def _joined(types: str) -> str:
