@@ -10,37 +10,38 @@ from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from reprlib import repr as short
+from time import perf_counter
 from typing import Any, Literal, NamedTuple, overload
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler.alternatives import Conditions
-from compiler.analysis.verify.prove import verify_schedule
 from compiler.database.record import Record
 from compiler.database.replay import replay
 from compiler.database.store import Database
 from compiler.dialects.calls import is_main
 from compiler.dialects.functions import find_function
 from compiler.driver import kernels
-from compiler.driver.caching import CompiledProgram
+from compiler.driver.caching import BuildRequest, CompiledProgram
 from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged_verdict, proved
+from compiler.driver.devices.function import usable_kernel
+from compiler.driver.devices.program import build_joined
 from compiler.driver.inputs import checked_mapping
 from compiler.driver.on_demand import OnDemand
+from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
 from compiler.driver.parts.single import single_group
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
-from compiler.driver.units.unit import Scheduled
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.pipeline.loops import lower
 from compiler.pipeline.models import program_and_constants
 from compiler.pipeline.source import check_words, level_of, module_of, verified_module
-from compiler.recipes.rules import RULES_OF
 from compiler.schedule import Schedule
-from compiler.space.derivation import in_default_order, preferred
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
 from compiler.support.text import counted
@@ -136,11 +137,10 @@ def build(
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
-    verified = verified_module(module, policy, name)
     if isinstance(way, Path) and not chosen.takes_databases:
         sentence = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         raise TargetError(sentence)
-    return _by_rules(verified, chosen, threads, policy, arrays, arch)
+    return _by_rules(x, verified_module(module, policy, name), chosen, threads, policy, arrays, arch)
 
 
 @paused()
@@ -393,18 +393,30 @@ def _changes(schedule: Schedule) -> str:
 
 
 def _by_rules(
-    module: ModuleOp, target: Target, threads: int | None, policy: str, constants: object, arch: str
+    x: object,
+    module: ModuleOp,
+    target: Target,
+    threads: int | None,
+    policy: str,
+    constants: Mapping[str, object] | None,
+    arch: str,
 ) -> AnyKernel:
-    """Compile a module under the schedule that a target's rules prefer; if that is not proved, in the default order of
-    loops. Raises InputError for loops that the target cannot have, TargetError for threads or constants that it does
-    not take, and the errors of its `make_kernel`."""
+    """Compile the verified module of `x` under the schedules that a target's rules prefer, a program of groups group by
+    group; see `usable_kernel`. Raises InputError for loops that the target cannot have, TargetError for threads or
+    constants that it does not take, and the errors of its `make_kernel`."""
     target.check(threads, constants)
     here = target.local_device()
+    arch = here.arch if here else arch
+    if target.program_kind is not None:
+        grouped = grouped_program(module, (), single=bool(constants))
+        if grouped is not None:
+            request = BuildRequest(x, module, None, constants, BuildSettings(policy, 1, perf_counter()))
+            return build_joined(request, grouped, target, arch)
     if is_main(find_function(module)):
         return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # raises: calls are for CPUs
-    original = Schedule(lower(module))
-    machine = target.machine(here.arch if here else arch)
-    schedule = preferred(original, RULES_OF[target.family], machine, target.threads(threads)).draft.schedule
-    if not verify_schedule(schedule.program, original.program):
-        schedule = in_default_order(original, machine)
-    return kernels.build_as_written(schedule, target.name, policy=policy, arch=arch)
+
+    def kernel(schedule: Schedule) -> AnyKernel:
+        return kernels.build_as_written(schedule, target.name, policy=policy, arch=arch)
+
+    machine = target.machine(arch)
+    return usable_kernel(Schedule(lower(module)), target, machine, target.threads(threads), kernel).kernel

@@ -42,7 +42,7 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
-class _Elements:
+class CachedElements:
     """A constant of a cached program. digest: of the constant of the source module with the same bytes; "" without one,
     and then `data` has the bytes."""
 
@@ -59,7 +59,7 @@ class _Program:
     levels (`levels_before`: of the preparation)."""
 
     signature: Signature | None
-    stated_constants: tuple[_Elements, ...]
+    stated_constants: tuple[CachedElements, ...]
     levels: tuple[str, ...]
     levels_before: tuple[str, ...]
     linked: Linked
@@ -94,24 +94,24 @@ def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> Compi
     the recipe when first requested. Raises what the recipe does, and InputError for constants that do not fit."""
     start = request.settings.start
     with paused():
-        words = _words(request) if entries.is_enabled() else ()
+        words = request_words(request) if entries.is_enabled() else ()
     cached = entries.get(_Program, words)
     if cached is not None:
-        constants = _known(cached.stated_constants, request.module)
-        arrays = _arrays(request, cached.signature, constants)
+        constants = known_elements(cached.stated_constants, request.module)
+        arrays = arrays_of(request, cached.signature, constants)
         groups = tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
         linked = replace(cached.linked, groups=groups)
         return CompiledProgram(linked, arrays, _lazy_texts(cached, recipe), start, cached=True)
     fresh = recipe()
-    arrays = _arrays(request, fresh.signature, fresh.stated_constants)
+    arrays = arrays_of(request, fresh.signature, fresh.stated_constants)
     linked, texts = fresh.compiled(), fresh.texts()
-    levels, elements = tuple(texts.main), _elements(fresh.stated_constants, request.module)
+    levels, elements = tuple(texts.main), cached_elements(fresh.stated_constants, request.module)
     program = _Program(fresh.signature, elements, levels, tuple(texts.preparation), linked)
     entries.put(program, words)
     return CompiledProgram(linked, arrays, texts, start, allocate=fresh.allocate)
 
 
-def _words(request: BuildRequest) -> Sequence[object]:
+def request_words(request: BuildRequest) -> Sequence[object]:
     """The key of a request: all dependencies of its machine code but the compiler itself. It lists the names of values
     beside the text, since printing renames values of equal names."""
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
@@ -129,7 +129,9 @@ def _words(request: BuildRequest) -> Sequence[object]:
     )
 
 
-def _arrays(request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
+def arrays_of(
+    request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]
+) -> dict[str, Array]:
     """The arrays of constants by name: the caller's and the program's for its arguments, checked, and those inside the
     program; none without a signature. Raises InputError for constants that are no inputs, or do not fit."""
     if signature is None:
@@ -155,17 +157,17 @@ def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
     return Texts({n: partial(main, n) for n in cached.levels}, {n: partial(before, n) for n in cached.levels_before})
 
 
-def _elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
+def cached_elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[CachedElements, ...]:
     """Constants in cached form: by digest if a constant of the source module has the same bytes, else with bytes."""
     sources = list(constants_in(module))
     digests = {_memory(source): source.digest for source in sources} | {
         source.digest: source.digest for source in sources
     }
 
-    def elements(name: str, constant: Dense) -> _Elements:
+    def elements(name: str, constant: Dense) -> CachedElements:
         digest = digests.get(_memory(constant)) or digests.get(constant.digest, "")
         payload = None if digest else bytes(constant.data)
-        return _Elements(name, constant.type.element_type, constant.shape, digest, payload)
+        return CachedElements(name, constant.type.element_type, constant.shape, digest, payload)
 
     return tuple(elements(name, value.data) for name, value in constants.items())
 
@@ -175,11 +177,11 @@ def _memory(constant: Dense) -> tuple[int, int]:
     return np.frombuffer(constant.data, np.uint8).ctypes.data, len(constant.data)
 
 
-def _known(cached: Sequence[_Elements], module: ModuleOp) -> dict[str, DenseAttr]:
+def known_elements(cached: Sequence[CachedElements], module: ModuleOp) -> dict[str, DenseAttr]:
     """The inverse of `_elements`: constants by name; the bytes of those with a digest are the source module's."""
     by_digest = {constant.digest: constant.data for constant in constants_in(module)}
 
-    def dense(elements: _Elements) -> DenseAttr:
+    def dense(elements: CachedElements) -> DenseAttr:
         payload = by_digest[elements.digest] if elements.data is None else elements.data
         return DenseAttr(Dense(TensorType(elements.element, elements.shape), payload))
 

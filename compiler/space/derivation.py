@@ -7,7 +7,7 @@ each other one deviates in one decision. So there are as many sketches as altern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.graph.provenance import Provenance
@@ -108,6 +108,20 @@ def preferred(
     draft = Draft(fresh, machine, threads, to_schedule(schedule.program))
     with paused():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
+
+
+def one_by_one(
+    schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1
+) -> Iterator[Derivation]:
+    """Yield the derivations of a program, the preferred one first, then those with one deviation, each derived when it
+    is requested; the legality of their steps is checked."""
+    yield preferred(schedule, rules, machine, threads)
+    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
+    follower = _Follower(rules, {})
+    with paused():
+        _, deviations = follower.follow(Derivation(draft, unseen=draft.left))
+    for stage in deviations:
+        yield follower.follow(stage, deviate=False)[0]
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:

@@ -15,11 +15,14 @@ from typing import Any, ClassVar, TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler.graph.main import BufferCall, Main
+from compiler.program.tree import Buffer
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.types.machines import Gpu, Machine
 
 AnyKernel: TypeAlias = Any  # a Kernel, a CudaKernel, the class of a plugin
+AnyProgram: TypeAlias = Any  # an instance of a target's `program_kind`
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,18 @@ class Device:
     arch: str
 
 
+@dataclass(frozen=True)
+class JoinedParts:
+    """What `Target.join` takes beside main. kernels: by the names of the functions that main and `before` call.
+    before: the calls that run once, in order. constants: the buffers of the program's constants. prepared: the buffers
+    that `before` fills."""
+
+    kernels: Mapping[str, AnyKernel]
+    before: Sequence[BufferCall]
+    constants: Sequence[Buffer]
+    prepared: Sequence[Buffer]
+
+
 class Target(ABC):
     """The interface of a target.
 
@@ -46,6 +61,9 @@ class Target(ABC):
     refusal: the end of the message `the program is at the low level, ...` for a level without passes.
     in_units: the driver compiles programs group by group, links and caches them; else `make_kernel` compiles the
         whole program.
+    program_kind: the class of the programs that `join` returns, a dataclass that `compiler.types.records` encodes, with
+        a method `kernel(arrays)`; None if programs are compiled as one function.
+    alignment: the bytes at whose multiples the arrays of kernels begin, those that `join` lays out included.
     takes_threads, takes_constants, takes_databases: whether `build` takes these arguments.
     is_tuned: whether a SearchTask accepts the target.
     default_arch: the architecture if none is requested and there is no local device.
@@ -63,6 +81,8 @@ class Target(ABC):
     passes: ClassVar[Mapping[str, str]] = {}
     refusal: ClassVar[str] = ""
     in_units: ClassVar[bool] = False
+    program_kind: ClassVar[type | None] = None
+    alignment: ClassVar[int] = 1
     takes_threads: ClassVar[bool] = False
     takes_constants: ClassVar[bool] = False
     takes_databases: ClassVar[bool] = False
@@ -83,6 +103,10 @@ class Target(ABC):
         """Compile the host function of a module that `passes` have lowered. Raises LoweringError for an op that the
         target lacks, TargetError for a feature that the architecture lacks."""
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
+
+    def join(self, main: Main, parts: JoinedParts, arch: str) -> AnyProgram:
+        """Return the program that runs the kernels of functions in the order in which main calls them."""
+        raise NotImplementedError(f"programs for {self.name} are compiled as one function")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
         """Return the text `name`, one of `texts`, of a kernel; here a kernel's only text."""

@@ -35,7 +35,7 @@ from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.cpu.kernel import Kernel, LevelText
-from compiler.targets.cpu.linked import ConstantBlock, Linked
+from compiler.targets.cpu.linked import ConstantBlock, Linked, Preparation
 from compiler.targets.cpu.load import interface
 from compiler.targets.cpu.programs import load_linked
 from compiler.types.machines import host
@@ -56,7 +56,7 @@ class Planned:
     main: Main
     units: Units
     compiled: Sequence[Unit]
-    rewriter: CallRewriter
+    rewriter: CallRewriter[NativeCode]
     temporaries_bytes: int
     runs_once: Set[int]
     skipped: Set[int]
@@ -114,6 +114,9 @@ def assembled(
     inner = [*called_main.elements, *constants]
     planned = _planned(called_main, callees(function), sources, settings, team, inner)
     main, machine, rewriter = planned.main, host(), planned.rewriter
+    preparations = tuple(
+        Preparation(before.code.interface, before.inputs, before.outputs) for before in rewriter.preparations
+    )
     low = _module(main, planned.codes)
     text = emit_profiled(low, machine) if settings.profiled else emit(low, machine)
     main_code = object_code(text, machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
@@ -126,7 +129,7 @@ def assembled(
         settings.threads,
         any(code.tiles for code in planned.codes),
         ((len(main.inputs), 0),) if main.constants else (),
-        ConstantBlock(main.constants, main.constant_bytes, tuple(rewriter.preparations), rewriter.prepared_buffers),
+        ConstantBlock(main.constants, main.constant_bytes, preparations, rewriter.prepared_buffers),
         tuple(_groups(planned, sources, hashes, {f.sym_name.data: _law(f) for f in callees(function)})),
         {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},
         planned.temporaries_bytes,
@@ -172,7 +175,7 @@ def _planned(
     before, after = numbers[: len(parts.constant_calls)], numbers[len(parts.constant_calls) :]
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
     fixed = {*parts.main.bases, *(buffer.name for buffer in parts.main.results)}
-    rewriter = CallRewriter(called_main, parts.main, coalesced(pairs, fixed))
+    rewriter = CallRewriter[NativeCode](called_main, parts.main, coalesced(pairs, fixed))
     for call, number in zip(parts.constant_calls, before, strict=True):
         rewriter.run_before(call, units_done[number])
     unit_numbers = iter(after)

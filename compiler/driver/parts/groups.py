@@ -143,7 +143,7 @@ class GroupedProgram:
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, is_constant in enumerate(zip(*calls, strict=True)) if all(is_constant))
-        module = ModuleOp([_public(find_function(self.module, name))])
+        module = ModuleOp([public(find_function(self.module, name))])
         return Group(name, module, constants, len(calls), self.user_names.get(name, OWN), self.hashes.get(name, ""))
 
 
@@ -160,8 +160,8 @@ def grouped_program_of(kept: WholeProgram) -> GroupedProgram:
     return program
 
 
-def _public(group: FuncOp) -> FuncOp:
-    """A copy of a group's function as a public function, without the mark of a group."""
+def public(group: FuncOp) -> FuncOp:
+    """Copy a group's function as a public function, without the mark of a group."""
     function = group.clone()
     function.attributes.pop("te.group", None)
     function.properties.pop("sym_visibility", None)

@@ -84,16 +84,17 @@ def _kept(job: CompileJob) -> Unit | None:
 class Team:
     """At most `most` processes, this one included, that share calls; None is one a core.
 
-    In a team of two the other process only runs LLVM, and so starts in a tenth of the time. In a larger team all take
-    whole calls. Processes start when the estimated remaining work pays for them: at once for many calls, else once some
-    calls have been timed.
+    In a team of fewer than `helped`, by default HELPED, the other process only runs LLVM, and so starts in a tenth of
+    the time. In a larger team all take whole calls. Processes start when the estimated remaining work pays for them: at
+    once for many calls, else once some calls have been timed.
 
     They stay for further calls. Results do not depend on the process. If a process dies or refuses a call, this process
     makes the call itself.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._limit = cores() if most is None else most
+    def __init__(self, most: int | None = None, helped: int = HELPED) -> None:
+        """helped: the fewest processes of a team in which the others take whole calls."""
+        self._limit, self._helped = cores() if most is None else most, helped
         self._helpers: list[_Helper] = []
         self.llvm: LlvmProcess | None = None
         """The process that does LLVM's part of units, if there is one."""
@@ -119,8 +120,8 @@ class Team:
 
     @property
     def is_single(self) -> bool:
-        """Whether no other process takes whole calls, since the team may have fewer than HELPED processes."""
-        return self._limit < HELPED
+        """Whether no other process takes whole calls, since the team may have too few processes."""
+        return self._limit < self._helped
 
     def _pays(self, seconds: float) -> bool:
         """Whether a further process pays for `seconds` of remaining work. PAYS = 2, no helper so far, 4 cores: 5 s pay

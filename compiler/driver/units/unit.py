@@ -88,6 +88,11 @@ class NativeCode:
     policy: str
     tiles: bool
 
+    @property
+    def symbol(self) -> str:
+        """The symbol of its machine code."""
+        return self.interface.name
+
     def load(
         self,
         texts: Mapping[str, LevelText] = MappingProxyType({}),

@@ -251,7 +251,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         pad_rows(s, fetch, tiles.vector)
     if tiles.twice:
         overlapped(s, outer[-1], fetches)
-    finished = _finished(s, out, tiles, len(blocks))
+    finished = _finished(s, block, out, tiles, len(blocks))
     thread, grid = fused(s, threads), fused(s, blocks)
     s.bind(grid, "block_x")
     s.bind(thread, "thread_x")
@@ -282,16 +282,22 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
     s.software_pipeline(panel, [*(0 for _ in fetches), 1])
 
 
-def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
-    """Split and bind the loops of the epilogue `out` inside its `depth` block loops like the tile, so that each thread
-    reads the results that it computed; return the loop over threads."""
+def _finished(s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
+    """Split and bind the loops of the epilogue `out` inside its `depth` block loops like the tile of `block`, so that
+    each thread reads the results that it computed; return the loop over threads.
+
+    `block` writes C[i, j], `out` D[0, m, n] reads C[m, n]: the tile of i divides m, that of j divides n.
+    """
     tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
-    by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
-    cuts = [
-        s.split(loop, [virtual, threads, None])
-        for loop, (virtual, threads, _) in zip(by_axis, tiles.spatial, strict=False)
-        if loop is not None  # an axis of one element has no loop
-    ]
+    written, target = node_of(s, block).writes[0], target_of(s, block)
+    read = next(access for access in node_of(s, out).reads if access.buffer == target)
+    by_axis: dict[int, Handle] = {}
+    for result, operand in zip(written.index, read.index, strict=True):
+        variables = set().union(*(bindings[axis].variables() for axis in operand.variables()))
+        loop = next((handle for handle, loop in tile_loops if loop.number in variables), None)
+        if loop is not None:  # an axis of one element has no loop
+            by_axis |= dict.fromkeys(result.variables(), loop)
+    cuts = [s.split(by_axis[axis], [*tiles.spatial[axis][:2], None]) for axis in sorted(by_axis)]
     virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(3))
     s.reorder(*threads, *virtual, *elements)
     for loop in virtual:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from compiler.analysis.arena import Lifetime, plan
 from compiler.support.errors import TargetError
 from compiler.targets.cuda.constants import declarations
 from compiler.targets.cuda.helpers import FIRST_ARCH, definitions
@@ -24,6 +27,12 @@ from compiler.targets.launches import (
     shared_bytes,
     stored_buffers,
 )
+from compiler.types.elements import element_bytes
+
+SLOT = 256
+"""The bytes to whose multiples the offsets of temporaries are padded: the alignment of cudaMalloc."""
+WORKSPACE = -1
+"""The base of a temporary that is in the workspace."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +54,56 @@ class Launch:
 
 @dataclass(frozen=True)
 class DeviceTemporary:
-    """A buffer between kernels: its name in the program, element type and shape."""
+    """A buffer between kernels: its name in the program, element type and shape. Its memory begins at `offset`, in
+    bytes, of the workspace or, as a view, of the buffer at the position `base`."""
 
     name: str
     element: Attribute
     shape: tuple[int, ...]
+    offset: int = 0
+    base: int = WORKSPACE
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return prod(self.shape) * element_bytes(self.element)
 
 
 @dataclass(frozen=True)
 class CudaSource:
-    """The text of a host function's kernels, and their launches in order.
+    """The texts of the kernels of a program, and their launches.
 
-    temporaries: the buffers between kernels. needs: features that the text uses, with the first architecture of each.
-    written: positions of the buffers that the kernels write, as in `Launch.arguments`.
+    parts: declarations of constants, and kernels. helpers: the names of the functions that they call. launches: of each
+    call, in order. temporaries: the buffers between kernels, in a workspace of `workspace_bytes`. written: positions of
+    the buffers that the launches write, as in `Launch.arguments`. preparation: the launches that run once, and fill
+    `prepared`, the buffers that depend on constants alone.
+
+    Positions of buffers count the arguments of the program, then `prepared`, then `temporaries`.
     """
 
-    text: str
+    parts: tuple[str, ...]
+    helpers: tuple[str, ...]
     launches: tuple[Launch, ...]
     temporaries: tuple[DeviceTemporary, ...]
-    needs: Mapping[str, str] = field(default_factory=dict)
-    written: frozenset[int] = frozenset()
+    workspace_bytes: int
+    written: tuple[int, ...] = ()
+    preparation: tuple[Launch, ...] = ()
+    prepared: tuple[DeviceTemporary, ...] = ()
+
+    @cached_property
+    def text(self) -> str:
+        """The CUDA C++ of the kernels."""
+        return _file(self.parts, set(self.helpers))
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        """Features that the text uses, with the first architecture of each."""
+        return {feature: first_arch for name, (feature, first_arch) in FIRST_ARCH.items() if name in self.helpers}
+
+    @property
+    def all_launches(self) -> tuple[Launch, ...]:
+        """The launches of the preparation, then those of each call."""
+        return (*self.preparation, *self.launches)
 
     def takes(self, arch: str) -> bool:
         """Return whether an architecture has all features of the text and takes the launches."""
@@ -76,7 +115,7 @@ class CudaSource:
 
     def check(self, arch: str) -> None:
         """Raise TargetError for an architecture that lacks a feature of the text or does not take the launches."""
-        for launch in self.launches:
+        for launch in self.all_launches:
             check_launch(
                 launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, launch_limits(arch)
             )
@@ -88,6 +127,7 @@ class CudaSource:
 def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
     """Write the kernels that a host function launches. Raises LoweringError for an op that CUDA C++ lacks."""
     program = read_host_function(module, host)
+    first = len(program.arguments)
     positions = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
     kernel_texts: dict[str, str] = {}
     helpers: set[str] = set()
@@ -103,10 +143,28 @@ def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
         written |= {n for n, parameter in zip(arguments, parameters, strict=True) if parameter in stored}
         declared_bytes = shared_bytes(call.kernel) - writer.dynamic
         emitted_launches.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared_bytes))
-    needs = {feature: first_arch for name, (feature, first_arch) in FIRST_ARCH.items() if name in helpers}
-    texts = [*declarations(constant_globals(module)), *kernel_texts.values()]
-    text, temporaries = _file(texts, helpers), tuple(_temporary(program, value) for value in program.temporaries)
-    return CudaSource(text, tuple(emitted_launches), temporaries, needs, frozenset(written))
+    parts = (*declarations(constant_globals(module)), *kernel_texts.values())
+    temporaries, size = planned([_temporary(program, value) for value in program.temporaries], emitted_launches, first)
+    launches = tuple(emitted_launches)
+    return CudaSource(parts, tuple(sorted(helpers)), launches, temporaries, size, tuple(sorted(written)))
+
+
+def planned(
+    temporaries: Sequence[DeviceTemporary], launches: Sequence[Launch], first: int
+) -> tuple[tuple[DeviceTemporary, ...], int]:
+    """Plan the memory of temporaries, whose positions begin at `first`: those that share no launch may overlap. Return
+    them with their offsets in a workspace, those of views unchanged, and the size of the workspace in bytes."""
+    uses: dict[int, list[int]] = {}
+    for step, launch in enumerate(launches):
+        for position in launch.arguments:
+            while position >= first:  # a view keeps the memory of its base alive
+                uses.setdefault(position, []).append(step)
+                position = temporaries[position - first].base
+    owners = [n for n, temporary in enumerate(temporaries) if temporary.base == WORKSPACE and first + n in uses]
+    lifetimes = [Lifetime(temporaries[n].size, uses[first + n][0], uses[first + n][-1]) for n in owners]
+    arena = plan(lifetimes, SLOT)
+    offsets = dict(zip(owners, arena.offsets, strict=True))
+    return tuple(replace(t, offset=offsets.get(n, t.offset)) for n, t in enumerate(temporaries)), arena.size
 
 
 def _temporary(program: HostFunction, value: SSAValue) -> DeviceTemporary:

@@ -17,8 +17,6 @@ from compiler.targets.launches import ALIGNMENT
 from compiler.types.dtypes import row_of
 from compiler.types.elements import element_bytes
 
-SLOT = 256
-"""The bytes to whose multiples the offsets of temporaries are padded: the alignment of cudaMalloc."""
 FORMAT = 1
 """The number of the format of the JSON text."""
 STATUSES = ("OK", "NULL", "MISALIGNED", "TOO_SMALL")
@@ -109,7 +107,7 @@ def host_interface(
         buffers.append(_buffer(names, argument.name, dtype.name, dtype.itemsize, argument.shape, role))
     temporaries = _temporaries(names, source)
     buffers += temporaries
-    size = sum(_padded(temporary.size) for temporary in temporaries)
+    size = source.workspace_bytes
     least = next(filter(source.takes, MACHINES), architecture)
     return HostInterface(name, symbol, architecture, least, options, ALIGNMENT, size, tuple(buffers), source.launches)
 
@@ -122,19 +120,14 @@ def _role(n: int, first_output: int, constants: Collection[int], written: Collec
 
 
 def _temporaries(names: Names, source: CudaSource) -> list[DeviceBuffer]:
-    """Return the temporaries, one after another in a workspace."""
-    buffers, offset = list[DeviceBuffer](), 0
+    """Return the temporaries, at their offsets in a workspace."""
+    buffers = list[DeviceBuffer]()
     for temporary in source.temporaries:
         row = row_of(temporary.element)
         assert row is not None  # kernels have been written for it
-        itemsize = element_bytes(temporary.element)
+        itemsize, offset = element_bytes(temporary.element), temporary.offset
         buffers.append(_buffer(names, temporary.name, row.numpy, itemsize, temporary.shape, "temporary", offset))
-        offset += _padded(buffers[-1].size)
     return buffers
-
-
-def _padded(size: int) -> int:
-    return -(-size // SLOT) * SLOT
 
 
 def _buffer(

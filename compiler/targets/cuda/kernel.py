@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -110,48 +111,77 @@ class CudaKernel:
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
         """Return the resources of each kernel on an architecture, by name. Raises the TargetError of `cubin`."""
-        dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.launches}
+        dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.source.all_launches}
         return {
             name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
             for name, static in self.cubin(arch).resources.items()
         }
 
     @cached_property
+    def _on_devices(self) -> dict[int, LoadedKernels]:
+        return {}
+
+    @property
     def _loaded(self) -> LoadedKernels:
-        return LoadedKernels(self.source, POLICIES[self.policy].fused)
+        """The kernels on the current device."""
+        device = cupy().cuda.runtime.getDevice()
+        if device not in self._on_devices:
+            count = len(self.native_arguments or self.arguments)
+            contract = POLICIES[self.policy].fused
+            self._on_devices.setdefault(device, LoadedKernels(self.source, contract, count, self.constants))
+        return self._on_devices[device]
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The bytes of the buffers between kernels, which share memory."""
+        return self.source.workspace_bytes
 
     def on_device(self) -> OnDevice:
         """Allocate a device array for each argument; kernels load at the first run. Raises TargetError without GPU."""
-        return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
+        arguments = self.native_arguments or self.arguments
+        loaded = LoadedKernels(self.source, POLICIES[self.policy].fused, len(arguments), {})
+        return OnDevice(loaded, arguments, self.outputs)
 
-    @cached_property
-    def _constants(self) -> list[tuple[int, Cupy]]:
-        return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
+    def prepare(self) -> None:
+        """Load the kernels on the current device, and copy the constants there, as the first call does. A call that a
+        CUDA graph captures requires it. Raises TargetError without a GPU."""
+        self._loaded.prepare()
 
-    def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
-        """Run on the current device and stream and return the outputs, in `out` if it is not None: the array, or a
-        tuple unless there is one. Raises TargetError without a GPU, and for arrays that do not fit."""
+    def __call__(self, *inputs: Cupy, out: Cupy = None, stream: Cupy = None, workspace: Cupy = None) -> Cupy:
+        """Run on the current device and return the outputs, in `out` if it is not None: the array, or a tuple unless
+        there is one.
+
+        stream: a CuPy stream, None for the current one. workspace: an array of at least `workspace_bytes` bytes on the
+        device, None for one that the kernel keeps for each stream. Calls return before their kernels end. Raises
+        TargetError without a GPU, and for arrays that do not fit.
+        """
+        with nullcontext() if stream is None else stream:
+            return self._called(inputs, out, workspace)
+
+    def _called(self, inputs: Sequence[Cupy], out: Cupy, workspace: Cupy) -> Cupy:
         library = cupy()
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
         arguments = [self._to_device(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
-        outputs = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
+        outputs = self._checked_outputs(list(out) if isinstance(out, tuple | list) else [] if out is None else [out])
+        if not outputs:
+            outputs = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        positions = (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
+        self._loaded.launch(dict(zip(positions, [*arguments, *outputs], strict=True)), workspace)
+        return outputs[0] if self.outputs == 1 else tuple(outputs)
+
+    def _checked_outputs(self, outputs: list[Cupy]) -> list[Cupy]:
+        """Return the caller's arrays for the outputs. Raises TargetError for arrays that kernels cannot write."""
         if outputs and len(outputs) != self.outputs:
             raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(outputs)} for them")
-        for array, expected in zip(outputs, self.arguments[count:], strict=False):
+        for array, expected in zip(outputs, self.arguments[len(self.arguments) - self.outputs :], strict=False):
             self._check(array, expected)
             if not hasattr(array.data, "ptr"):
                 raise TargetError(f"{self.name}: '{expected.name}' is not on the device")
             if array.data.ptr % ALIGNMENT:
                 raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
-        if not outputs:
-            outputs = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        native_arrays = [*arguments, *outputs]
-        for position, array in self._constants:
-            native_arrays.insert(position, array)
-        self._loaded.launch([*native_arrays, *self._loaded.temporaries()])
-        return outputs[0] if self.outputs == 1 else tuple(outputs)
+        return outputs
 
     def _to_device(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
         """Return an input as a device array, contiguous and aligned for vector loads, copied if it is not."""

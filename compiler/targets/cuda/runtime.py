@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from threading import Lock, get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,9 +13,11 @@ from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
-from compiler.targets.cuda.emit import CudaSource
+from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource, DeviceTemporary, Launch
 from compiler.targets.cuda.nvrtc import fmad
 
+PER_THREAD = 2
+"""The handle of the default stream of the calling thread, cudaStreamPerThread."""
 Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions
 
 
@@ -44,12 +47,18 @@ def local_gpu() -> tuple[str, str] | None:
 
 
 class LoadedKernels(Unpicklable):
-    """The kernels of a text, loaded on the current device at the first launch."""
+    """The kernels of a program, loaded on the current device at the first launch, with the program's constants there.
+
+    Each stream has a workspace of its own for the buffers between kernels, allocated at its first launch.
+    """
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
-    def __init__(self, source: CudaSource, contract: bool) -> None:
-        self.source, self._contract = source, contract
+    def __init__(self, source: CudaSource, contract: bool, arguments: int, constants: Mapping[int, Array]) -> None:
+        """arguments: their number, that of `constants` included, which maps positions to arrays on the host."""
+        self.source, self._contract, self._arguments, self._constants = source, contract, arguments, constants
+        self._workspaces: dict[tuple[int, int], _Workspace] = {}
+        self._lock = Lock()
 
     @cached_property
     def _functions(self) -> dict[str, Cupy]:
@@ -59,7 +68,7 @@ class LoadedKernels(Unpicklable):
         options = (fmad(self._contract),)
         try:
             module = library.RawModule(code=self.source.text, backend="nvrtc", options=options)
-            for launch in self.source.launches:
+            for launch in self.source.all_launches:
                 function = module.get_function(launch.name)
                 if launch.shared_bytes:
                     function.max_dynamic_shared_size_bytes = launch.shared_bytes
@@ -69,20 +78,85 @@ class LoadedKernels(Unpicklable):
             raise TargetError(f"the kernels cannot be loaded on {arch}: {first}") from error
         return functions
 
-    def temporaries(self) -> list[Cupy]:
-        """Allocate the buffers between kernels."""
-        return [cupy().empty(t.shape, dtype_of(t.element)) for t in self.source.temporaries]
+    @cached_property
+    def _fixed(self) -> dict[int, Cupy]:
+        """The arrays of constants and of what is prepared from them, by position, without those that no launch of a
+        call reads."""
+        library = cupy()
+        arrays = {position: library.asarray(array) for position, array in self._constants.items()}
+        for position, buffer in enumerate(self.source.prepared, self._arguments):
+            arrays[position] = library.empty(buffer.shape, dtype_of(buffer.element))
+        if self.source.preparation:
+            self._run(self.source.preparation, arrays, _Workspace(self.source, self._first_temporary))
+            library.cuda.get_current_stream().synchronize()  # other streams read the results
+        read = {number for launch in self.source.launches for number in launch.arguments}
+        return {position: array for position, array in arrays.items() if position in read}
 
-    def launch(self, arrays: Sequence[Cupy]) -> None:
-        """Launch the kernels in order on the arrays of all arguments, then temporaries. Raises TargetError for kernels
-        that cannot be loaded, and for a launch that fails."""
-        for launch in self.source.launches:
-            arguments = tuple(arrays[number] for number in launch.arguments)
+    @property
+    def _first_temporary(self) -> int:
+        return self._arguments + len(self.source.prepared)
+
+    def prepare(self) -> None:
+        """Load the kernels, and copy and prepare the constants. Raises TargetError as `launch`."""
+        with self._lock:
+            _ = self._functions, self._fixed
+
+    def launch(self, arrays: Mapping[int, Cupy], workspace: Cupy = None) -> None:
+        """Launch the kernels in order on the current stream. arrays: those of the arguments that are no constants, by
+        position. workspace: bytes on the device for the buffers between kernels; None for those of the stream. Raises
+        TargetError for kernels that cannot be loaded, for a launch that fails, and for a workspace that is too
+        small."""
+        self.prepare()
+        memory = self._workspace() if workspace is None else _Workspace(self.source, self._first_temporary, workspace)
+        with memory.lock:  # launches of two calls on one stream do not interleave
+            self._run(self.source.launches, {**self._fixed, **arrays}, memory)
+
+    def _workspace(self) -> _Workspace:
+        """The workspace of the current stream; the default stream of each thread is another one."""
+        stream = cupy().cuda.get_current_stream().ptr
+        key = (stream, get_ident() if stream == PER_THREAD else 0)
+        with self._lock:
+            if key not in self._workspaces:
+                self._workspaces[key] = _Workspace(self.source, self._first_temporary)
+            return self._workspaces[key]
+
+    def _run(self, launches: Sequence[Launch], arrays: Mapping[int, Cupy], workspace: _Workspace) -> None:
+        buffers = {**arrays, **workspace.temporaries, **workspace.views(arrays)}
+        for launch in launches:
+            arguments = tuple(buffers[number] for number in launch.arguments)
             kernel = self._functions[launch.name]
             try:
                 kernel(launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
             except cupy().cuda.driver.CUDADriverError as error:
                 raise TargetError(f"kernel {launch.name} cannot be started: {error}") from error
+
+
+class _Workspace:
+    """Device memory for the buffers between the kernels of one call at a time."""
+
+    def __init__(self, source: CudaSource, first: int, memory: Cupy = None) -> None:
+        """`first` is the position of the first temporary. memory: an array of bytes; None allocates one. Raises
+        TargetError if it is too small."""
+        self.lock, self._source, self._first = Lock(), source, first
+        size = source.workspace_bytes
+        self._memory = cupy().empty((size,), np.dtype(np.uint8)) if memory is None else memory
+        if self._memory.nbytes < size or self._memory.data.ptr % SLOT:
+            raise TargetError(f"the workspace has to have {size} bytes, at an address that is a multiple of {SLOT}")
+        owners = enumerate(source.temporaries, first)
+        self.temporaries = {n: _part(self._memory, t) for n, t in owners if t.base == WORKSPACE}
+        """The arrays of temporaries by position, without views of other buffers."""
+
+    def views(self, arrays: Mapping[int, Cupy]) -> dict[int, Cupy]:
+        """Return the temporaries that are views, of other temporaries or of arguments, whose `arrays` are given."""
+        views = {n: t for n, t in enumerate(self._source.temporaries, self._first) if t.base != WORKSPACE}
+        bases = {**arrays, **self.temporaries}
+        return {n: _part(bases[t.base].reshape(-1).view(np.uint8), t) for n, t in views.items() if t.base in bases}
+
+
+def _part(memory: Cupy, temporary: DeviceTemporary) -> Cupy:
+    """Return the part of an array of bytes at a temporary's offset, with its shape and dtype."""
+    array = memory[temporary.offset : temporary.offset + temporary.size]
+    return array.view(dtype_of(temporary.element)).reshape(temporary.shape)
 
 
 class OnDevice(Unpicklable):
@@ -94,7 +168,7 @@ class OnDevice(Unpicklable):
         self._cupy, self._loaded = cupy(), loaded
         self._outputs = outputs
         self._buffers = [self._cupy.empty(a.shape, a.dtype) for a in arguments]
-        self._arrays = [*self._buffers, *loaded.temporaries()]
+        self._arrays = dict(enumerate(self._buffers))
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy an array for each argument to the device; those of outputs are their initial contents."""

@@ -8,12 +8,15 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler.graph.main import Main
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda.kernel import CudaKernel, make_kernel
 from compiler.targets.cuda.machines import representative_gpu
+from compiler.targets.cuda.programs import CudaProgram, join
 from compiler.targets.cuda.runtime import local_gpu
 from compiler.targets.gpus import GpuTarget
-from compiler.targets.target import AnyKernel, Device
+from compiler.targets.launches import ALIGNMENT
+from compiler.targets.target import AnyKernel, Device, JoinedParts
 from compiler.types.machines import Gpu
 
 
@@ -22,6 +25,9 @@ class CudaTarget(GpuTarget):
 
     name = "cuda"
     texts = ("cuda", "launches")
+    program_kind = CudaProgram
+    alignment = ALIGNMENT
+    takes_constants = True
     suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda", ".json": "launches"}
 
     def machine(self, arch: str) -> Gpu:
@@ -38,6 +44,10 @@ class CudaTarget(GpuTarget):
     ) -> CudaKernel:
         """Write the kernels that a host function launches. Raises the errors of `Target.make_kernel`."""
         return make_kernel(module, host, arguments, policy, arch)
+
+    def join(self, main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
+        """Return the program of several functions. Raises TargetError for launches that the architecture refuses."""
+        return join(main, parts, arch)
 
     def text(self, kernel: AnyKernel, name: str) -> str:
         """Return the `.cu` file of a kernel, or as `launches` the facts with which other hosts launch it, as JSON."""

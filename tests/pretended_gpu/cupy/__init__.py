@@ -6,6 +6,7 @@ after it.
 
 import os
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +33,16 @@ class ndarray:
         self.array = array
         self.shape, self.dtype = array.shape, array.dtype
         self.data = SimpleNamespace(ptr=array.ctypes.data)
+        self.nbytes = array.nbytes
+
+    def __getitem__(self, part):
+        return ndarray(self.array[part])
+
+    def view(self, dtype):
+        return ndarray(self.array.view(dtype))
+
+    def reshape(self, *shape):
+        return ndarray(self.array.reshape(*shape))
 
     def copy(self):
         return empty(self.shape, self.dtype)._with(self.array)
@@ -52,11 +63,11 @@ ascontiguousarray = asarray
 
 
 def empty(shape, dtype):
-    """At an address that is a multiple of 64, as CuPy's are of 256."""
+    """At an address that is a multiple of 256, and poisoned."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    pool = np.empty(size + 64, np.uint8)
-    start = -pool.ctypes.data % 64
+    pool = np.full(size + 256, 0xFF, np.uint8)
+    start = -pool.ctypes.data % 256
     return ndarray(pool[start : start + size].view(dtype).reshape(shape))
 
 
@@ -96,6 +107,33 @@ class Function:
         started(self.built[key], 0, [array.array for array in arguments])
 
 
+class Stream:
+    """A stream: what is launched on it runs at once."""
+
+    current = threading.local()
+
+    def __init__(self, ptr=None):
+        self.ptr = id(self) if ptr is None else ptr
+
+    def __enter__(self):
+        self.outer = get_current_stream()
+        Stream.current.stream = self
+        return self
+
+    def __exit__(self, *raised):
+        Stream.current.stream = self.outer
+
+    def synchronize(self):
+        pass
+
+
+def get_current_stream():
+    return getattr(Stream.current, "stream", DEFAULT)
+
+
+DEFAULT = Stream(0)
+
+
 class Event:
     def record(self):
         self.at = time.perf_counter()
@@ -110,11 +148,14 @@ def get_elapsed_time(start, end):
 
 cuda = SimpleNamespace(
     Event=Event,
+    Stream=Stream,
+    get_current_stream=get_current_stream,
     get_elapsed_time=get_elapsed_time,
     compiler=SimpleNamespace(CompileException=CompileException),
     driver=SimpleNamespace(CUDADriverError=CUDADriverError),
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
+        getDevice=lambda: 0,
         getDeviceCount=lambda: 1,
         getDeviceProperties=lambda number: {"name": b"pretended GPU", "major": 8, "minor": 0},
         deviceSynchronize=lambda: None,

@@ -1,0 +1,59 @@
+"""`usable_kernel`: the kernel of a function under the first of its schedules that is proved and that a target takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar
+
+from compiler.analysis.verify.prove import Verdict, verify_schedule
+from compiler.recipes.rules import RULES_OF
+from compiler.schedule import Schedule
+from compiler.space.derivation import in_default_order, one_by_one
+from compiler.support.errors import LoweringError, TargetError
+from compiler.targets.target import Target
+from compiler.types.machines import Gpu, Machine
+
+TRIED = 12
+"""The most derivations by rules that are tried before the loops in their default order."""
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Usable(Generic[Made]):
+    """A kernel, its schedule, and the verdict of the proof; `refused` is why the preferred schedule is not used, or
+    empty."""
+
+    kernel: Made
+    schedule: Schedule
+    verdict: Verdict
+    refused: str = ""
+
+
+def usable_kernel(
+    original: Schedule, target: Target, machine: Machine | Gpu, threads: int, make: Callable[[Schedule], Made]
+) -> Usable[Made]:
+    """Make the kernel of a function under the schedule that the rules prefer; if that is not proved, or if the target
+    refuses its kernel, under the next derivation, at last in the default order of loops.
+
+    `make` makes the kernel. Raises its LoweringError or TargetError for the loops in their default order.
+    """
+    refused = ""
+    for schedule in _by_rules(original, target, machine, threads):
+        verdict = verify_schedule(schedule.program, original.program)
+        if not verdict:
+            refused = refused or str(verdict)
+            continue
+        try:
+            return Usable(make(schedule), schedule, verdict, refused)
+        except (LoweringError, TargetError) as error:
+            refused = refused or str(error)
+    schedule = in_default_order(original, machine)
+    return Usable(make(schedule), schedule, verify_schedule(schedule.program, original.program), refused)
+
+
+def _by_rules(original: Schedule, target: Target, machine: Machine | Gpu, threads: int) -> Iterator[Schedule]:
+    derivations = one_by_one(original, RULES_OF[target.family], machine, threads)
+    return islice((derivation.draft.schedule for derivation in derivations), TRIED)

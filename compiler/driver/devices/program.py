@@ -1,0 +1,142 @@
+"""`build_joined`: the kernel of a te program of groups, from the cache or of the kernels of its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler import te
+from compiler.dialects.calls import callees
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import constant_values
+from compiler.driver.cache import entries
+from compiler.driver.caching import (
+    BuildRequest,
+    CachedElements,
+    arrays_of,
+    cached_elements,
+    known_elements,
+    request_words,
+)
+from compiler.driver.devices.unit import DeviceCode, DeviceJob, DeviceUnit, compiled_unit
+from compiler.driver.inputs import Signature, signature_of
+from compiler.driver.main.constants import CallRewriter, with_steps
+from compiler.driver.main.occurrences import ConstantSplit, split_constant_calls
+from compiler.driver.main.slices import joins, sliced
+from compiler.driver.parts.groups import OWN, GroupedProgram, public
+from compiler.driver.units.pool import Team
+from compiler.graph.concatenation import Slot
+from compiler.graph.main import BufferCall, Main, Step, read_tensors
+from compiler.pipeline.loops import tree_of
+from compiler.program.names import Names
+from compiler.program.tree import Buffer, Program
+from compiler.targets.arguments import argument_dtype
+from compiler.targets.target import AnyKernel, AnyProgram, JoinedParts, Target
+from compiler.types.elements import element_bytes, is_unsigned
+
+
+@dataclass(frozen=True)
+class _ProgramConstants:
+    """What the cache has beside the kernels of a program: its signature, and the constants that it states."""
+
+    signature: Signature
+    stated_constants: tuple[CachedElements, ...]
+
+
+def build_joined(request: BuildRequest, program: GroupedProgram, target: Target, arch: str) -> AnyKernel:
+    """The kernel of a te program whose groups are compiled separately, equal groups once. What depends on constants
+    alone runs once.
+
+    Raises InputError for constants that do not fit, LoweringError and TargetError for a group that the target cannot
+    run.
+    """
+    words = (*request_words(request), target.name, arch) if entries.is_enabled() else ()
+    assert target.program_kind is not None
+    cached, kernels = entries.get(_ProgramConstants, words), entries.get(target.program_kind, words)
+    if cached is not None and kernels is not None:
+        constants = known_elements(cached.stated_constants, request.module)
+        return kernels.kernel(arrays_of(request, cached.signature, constants))
+    main = read_tensors(program.function)
+    stated = {main.inputs[n].name: value for n, value in constant_values(program.function).items()}
+    stated |= {name: DenseAttr(dense) for name, dense in main.elements.items()}
+    signature = signature_of(main)
+    arrays = arrays_of(request, signature, stated)
+    kernels = _joined(program, main, sorted(arrays), target, arch, request.settings.policy)
+    entries.put(_ProgramConstants(signature, cached_elements(stated, request.module)), words)
+    entries.put(kernels, words)
+    return kernels.kernel(arrays)
+
+
+def _joined(
+    program: GroupedProgram, main: Main, constants: Sequence[str], target: Target, arch: str, policy: str
+) -> AnyProgram:
+    """Compile the groups of a program and join their kernels; `constants` are the names of its constants."""
+    parts = split_constant_calls(main, constants)
+    slots = joins(callees(program.function))
+    aligned = {name: slots[name] for name in slots if _are_aligned(main, name, slots[name], target.alignment)}
+    calls = _Calls(program, replace(parts, main=sliced(parts.main, aligned, main.buffers)), (target.name, arch, policy))
+    units = calls.units()
+    rewriter = CallRewriter[DeviceCode](main, calls.main, {})
+    for call, number in calls.before:
+        rewriter.run_before(call, units[number])
+    steps = [rewriter.step(call, units[number]) for call, number in calls.steps]
+    leaves = {name: main.buffers[name] for name in constants}
+    joined_main = with_steps(calls.main, steps, leaves | rewriter.prepared_buffers)
+    before = [BufferCall(call.code.name, call.inputs, call.outputs) for call in rewriter.preparations]
+    kernels = {code.name: code.kernel for unit in units for code in unit.codes}
+    joined_parts = JoinedParts(kernels, before, list(leaves.values()), list(rewriter.prepared_buffers.values()))
+    return target.join(joined_main, joined_parts, arch)
+
+
+def _are_aligned(main: Main, name: str, slots: Sequence[Slot], alignment: int) -> bool:
+    """Whether all parts of a concatenation begin at multiples of `alignment` bytes in its result."""
+    target = next(main.buffers[call.outputs[0]] for call in main.calls if call.callee == name)
+    return all(slot.start * element_bytes(target.scalar) % alignment == 0 for slot in slots)
+
+
+class _Calls:
+    """The calls of a program with the numbers of their units: one for each function and set of constant inputs, and one
+    for each type of buffers that main copies."""
+
+    def __init__(self, program: GroupedProgram, parts: ConstantSplit, settings: tuple[str, str, str]) -> None:
+        """`settings` are the target, the architecture and the policy."""
+        self.main, self._program, self._settings = parts.main, program, settings
+        self._functions = {function.sym_name.data: function for function in callees(program.function)}
+        self._names = Names({parts.main.name, *self._functions})
+        self._jobs: dict[tuple[object, tuple[int, ...]], DeviceJob] = {}
+        self.before = [(call, self._number(call.callee, ())) for call in parts.constant_calls]
+        self.steps = [self._numbered(step, parts.constants) for step in parts.main.steps]
+
+    def units(self) -> list[DeviceUnit]:
+        """Compile the units, by several processes if that pays."""
+        jobs = list(self._jobs.values())
+        with Team(helped=2) as team:
+            return team.map([partial(compiled_unit, job) for job in jobs], [len(job.loops.blocks) for job in jobs])
+
+    def _numbered(self, step: Step, constants: Collection[str]) -> tuple[BufferCall, int]:
+        if isinstance(step, BufferCall):
+            return step, self._number(step.callee, tuple(n for n, name in enumerate(step.inputs) if name in constants))
+        buffer = self.main.buffers[step.target]
+        kind = ((buffer.element, buffer.shape), ())
+        if kind not in self._jobs:
+            self._jobs[kind] = DeviceJob(self._names.fresh("copy"), _copy_loops(buffer), (), OWN, *self._settings)
+        return BufferCall(self._jobs[kind].name, (step.source,), (step.target,)), list(self._jobs).index(kind)
+
+    def _number(self, callee: str, constants: tuple[int, ...]) -> int:
+        key = (callee, constants)
+        if key not in self._jobs:
+            is_first = all(job.name != callee for job in self._jobs.values())
+            name = callee if is_first else self._names.fresh(callee)
+            loops = tree_of(ModuleOp([public(self._functions[callee])]))
+            names = self._program.user_names.get(callee, OWN)
+            self._jobs[key] = DeviceJob(name, loops, constants, names, *self._settings)
+        return list(self._jobs).index(key)
+
+
+def _copy_loops(buffer: Buffer) -> Program:
+    """The loops that copy a buffer to another one of its type."""
+    source = te.placeholder(buffer.shape, argument_dtype(buffer.element, is_unsigned(buffer.element)), name="source")
+    return tree_of(te.function("copy", [source], te.compute(buffer.shape, lambda *i: source[i], name="target")).module)

@@ -1,0 +1,104 @@
+"""`DeviceUnit`: a group of a program as kernels of a target; `compiled_unit` compiles it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.driver.devices.function import usable_kernel
+from compiler.graph.provenance import Provenance
+from compiler.graph.user_names import program_with_user_names
+from compiler.passes.split_constants import SplitProgram, split_program
+from compiler.pipeline.loops import lower_for
+from compiler.program.tree import Buffer, Program
+from compiler.program.write import write
+from compiler.schedule import Schedule
+from compiler.support.gc import paused
+from compiler.targets.registry import target_named
+from compiler.targets.target import AnyKernel
+
+
+@dataclass(frozen=True)
+class DeviceJob:
+    """A group to compile: its name, its loops as written, the positions of its constant inputs, and the user's names;
+    and the target, the architecture and the floating-point policy to compile it for."""
+
+    name: str
+    loops: Program
+    constants: tuple[int, ...]
+    user_names: Provenance
+    target: str
+    arch: str
+    policy: str
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """The kernels of a function, under the function's name in the program."""
+
+    name: str
+    kernel: AnyKernel
+
+    @property
+    def symbol(self) -> str:
+        """The name, which no other function has."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class DeviceUnit:
+    """A compiled group; the fields are those of `Unit`. verdict: of its schedule. seconds: of its compilation."""
+
+    call: DeviceCode
+    takes: tuple[int, ...]
+    prepare: DeviceCode | None
+    prepares: tuple[int, ...]
+    prepared: tuple[Buffer, ...]
+    verdict: str
+    seconds: float
+    shared: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def codes(self) -> tuple[DeviceCode, ...]:
+        """The function of each call, and the preparation if there is one."""
+        return (self.call,) if self.prepare is None else (self.call, self.prepare)
+
+
+def compiled_unit(job: DeviceJob) -> DeviceUnit:
+    """Compile a group under the first usable schedule. Raises LoweringError and TargetError for a group that the target
+    cannot run."""
+    start, target = perf_counter(), target_named(job.target)
+    with paused():
+        original = Schedule(replace(job.loops, constants=(), values=()))
+        names = [buffer.name for buffer in original.program.arguments]
+        constants = [names[n] for n in job.constants]
+
+        def kernels(schedule: Schedule) -> tuple[SplitProgram, list[DeviceCode]]:
+            parts = split_program(replace(schedule.program, name=job.name), constants)
+            return parts, [_code(program, job) for program in (parts.prepare, parts.main) if program is not None]
+
+        usable = usable_kernel(original, target, target.machine(job.arch), 1, kernels)
+    parts, (*before, call) = usable.kernel
+    first = len(parts.main.arguments) - parts.main.outputs
+    takes = _positions(parts.main.arguments[:first], names)
+    verdict = "; ".join(filter(None, (str(usable.verdict), usable.refused)))
+    if parts.prepare is None:
+        return DeviceUnit(call, takes, None, (), (), verdict, perf_counter() - start)
+    arguments, count = parts.prepare.arguments, len(parts.prepared)
+    prepares = _positions(arguments[:-count], names)
+    return DeviceUnit(call, takes, before[0], prepares, arguments[-count:], verdict, perf_counter() - start)
+
+
+def _positions(buffers: tuple[Buffer, ...], names: list[str]) -> tuple[int, ...]:
+    """The positions of buffers among the arguments as written, which have `names`; other buffers are skipped."""
+    return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
+
+
+def _code(program: Program, job: DeviceJob) -> DeviceCode:
+    """The kernels of scheduled loops, with the user's names in their texts."""
+    target = target_named(job.target)
+    module = ModuleOp([write(program_with_user_names(program, job.user_names, {}))])
+    kernel = target.make_kernel(*lower_for(target, module, None, job.policy), job.policy, job.arch)
+    return DeviceCode(program.name, kernel)

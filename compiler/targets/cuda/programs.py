@@ -1,0 +1,97 @@
+"""`CudaProgram`: the kernels of a program as data; `join`: those of a program of functions, of the kernels of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from compiler.graph.main import BufferCall, Main
+from compiler.program.tree import Buffer
+from compiler.targets.arguments import Argument, Array, argument_dtype
+from compiler.targets.cuda.emit import CudaSource, DeviceTemporary, Launch, planned
+from compiler.targets.cuda.kernel import CudaKernel
+from compiler.targets.target import JoinedParts
+from compiler.types.elements import is_unsigned
+
+
+@dataclass(frozen=True)
+class CudaProgram:
+    """The kernels of a program, without the arrays of its constants; it can be cached.
+
+    arguments: inputs, constants, results. outputs: the number of results. constants: the positions of constants among
+    the arguments.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    outputs: int
+    constants: tuple[int, ...]
+    source: CudaSource
+    policy: str
+    arch: str
+
+    def kernel(self, arrays: Mapping[str, Array]) -> CudaKernel:
+        """Return the kernel of the program with the arrays of its constants, by name."""
+        fixed = {n: arrays[self.arguments[n].name] for n in self.constants}
+        inputs_and_outputs = tuple(a for n, a in enumerate(self.arguments) if n not in fixed)
+        return CudaKernel(
+            self.name, inputs_and_outputs, self.outputs, self.source, self.policy, self.arch, fixed, self.arguments
+        )
+
+
+def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
+    """Return the program that launches the kernels of functions in the order in which main calls them."""
+    arguments = (*main.inputs, *parts.constants, *main.results)
+    positions = {buffer.name: n for n, buffer in enumerate((*arguments, *parts.prepared, *main.temporaries))}
+    joined = _Joined(main, parts, positions)
+    before = [launch for call in parts.before for launch in joined.launches(call)]
+    launches = [launch for call in main.calls for launch in joined.launches(call)]
+    first = len(arguments) + len(parts.prepared)
+    temporaries, size = planned(joined.temporaries, [*before, *launches], first)
+    sources = [kernel.source for kernel in parts.kernels.values()]
+    source = CudaSource(
+        tuple(part for source in sources for part in source.parts),
+        tuple(sorted({helper for source in sources for helper in source.helpers})),
+        tuple(launches),
+        temporaries,
+        size,
+        tuple(sorted(joined.written)),
+        tuple(before),
+        tuple(_temporary(buffer) for buffer in parts.prepared),
+    )
+    policy = next(iter(parts.kernels.values())).policy
+    constants = tuple(range(len(main.inputs), len(main.inputs) + len(parts.constants)))
+    return CudaProgram(main.name, tuple(map(_argument, arguments)), main.outputs, constants, source, policy, arch)
+
+
+class _Joined:
+    """The launches of calls, with positions among the buffers of the program."""
+
+    def __init__(self, main: Main, parts: JoinedParts, positions: Mapping[str, int]) -> None:
+        """`positions` are those of buffers by name; those of views and of the temporaries of kernels are added."""
+        self._kernels, self._positions = parts.kernels, dict(positions)
+        self.temporaries = [_temporary(buffer) for buffer in main.temporaries]
+        self.written: set[int] = set()
+        for view in main.views:
+            self._add(view.buffer.name, replace(_temporary(view.buffer), offset=view.offset, base=positions[view.base]))
+
+    def _add(self, name: str, temporary: DeviceTemporary) -> int:
+        self._positions[name] = len(self._positions)
+        self.temporaries.append(temporary)
+        return self._positions[name]
+
+    def launches(self, call: BufferCall) -> list[Launch]:
+        """Return the launches of a call. Its kernels' own temporaries become temporaries of the program."""
+        source = self._kernels[call.callee].source
+        buffers = [self._positions[name] for name in (*call.inputs, *call.outputs)]
+        buffers += [self._add(f"{call.callee}.{len(self._positions)}", temporary) for temporary in source.temporaries]
+        self.written |= {buffers[n] for n in source.written}
+        return [replace(launch, arguments=tuple(buffers[n] for n in launch.arguments)) for launch in source.launches]
+
+
+def _argument(buffer: Buffer) -> Argument:
+    return Argument(buffer.name, buffer.shape, argument_dtype(buffer.element, is_unsigned(buffer.element)))
+
+
+def _temporary(buffer: Buffer) -> DeviceTemporary:
+    return DeviceTemporary(buffer.name, buffer.scalar, buffer.shape)
