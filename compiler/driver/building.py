@@ -46,8 +46,8 @@ from compiler.support.errors import InputError, LoweringError, ScheduleError, Ta
 from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.cpu.openmp import usable_threads
+from compiler.targets.groups import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel, Target
 from compiler.types.machines import host

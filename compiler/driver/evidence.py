@@ -14,7 +14,7 @@ from compiler.certificate.text import GroupCertificate, VersionCertificate, dige
 from compiler.driver.units.compile import CompileJob, loops_of
 from compiler.driver.units.unit import Scheduled, Unit
 from compiler.program.write import write
-from compiler.targets.cpu.facts import GroupFacts
+from compiler.targets.groups import GroupFacts
 from compiler.types.machines import host, machine_facts
 
 

@@ -33,9 +33,9 @@ from compiler.program.write import write
 from compiler.support.errors import InputError
 from compiler.targets.cpu import thread_count
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import LevelText
 from compiler.targets.cpu.linked import ConstantBlock, Linked, Preparation
+from compiler.targets.groups import GroupFacts
 from compiler.types.machines import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}

@@ -18,7 +18,7 @@ from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.main import read_tensors
 from compiler.program.tree import Program
-from compiler.targets.cpu.facts import GroupFacts
+from compiler.targets.groups import GroupFacts
 
 
 @dataclass(frozen=True)

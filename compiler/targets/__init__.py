@@ -5,6 +5,7 @@ foreign.py     arrays of other packages as numpy's, and back
 arena.py       memory for workspaces and arrays; address.py the address of an array
 target.py      `Target`: the interface of all targets
 registry.py    the targets by name, and those of plugins
+groups.py      `GroupFacts`: a group of a kernel, and the origin of its schedule
 gpus.py        `GpuTarget`: the base class of targets for GPUs
 compilers.py   C compilers of the PATH, or of ziglang
 launches.py    the kernels that a host function launches

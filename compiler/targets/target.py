@@ -19,6 +19,7 @@ from compiler.graph.main import BufferCall, Main
 from compiler.program.tree import Buffer
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.arguments import Argument
+from compiler.targets.groups import GroupFacts
 from compiler.types.machines import Gpu, Machine
 
 AnyKernel: TypeAlias = Any  # a Kernel, a CudaKernel, the class of a plugin
@@ -41,12 +42,13 @@ class Device:
 class JoinedParts:
     """What `Target.join` takes beside main. kernels: by the names of the functions that main and `before` call.
     before: the calls that run once, in order. constants: the buffers of the program's constants. prepared: the buffers
-    that `before` fills."""
+    that `before` fills. groups: the groups of the program."""
 
     kernels: Mapping[str, AnyKernel]
     before: Sequence[BufferCall]
     constants: Sequence[Buffer]
     prepared: Sequence[Buffer]
+    groups: Sequence[GroupFacts] = ()
 
 
 class Target(ABC):

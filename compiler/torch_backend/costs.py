@@ -18,7 +18,7 @@ from compiler.support.text import counted, duration
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import MIN_SECONDS, Arithmetic
-from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE
+from compiler.targets.groups import RUN_AS_FALLBACK, RUN_ONCE
 from compiler.te.function import Function
 from compiler.types.machines import host
 

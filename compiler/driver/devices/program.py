@@ -34,6 +34,7 @@ from compiler.pipeline.loops import tree_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer, Program
 from compiler.targets.arguments import argument_dtype
+from compiler.targets.groups import RUN_ONCE, GroupFacts
 from compiler.targets.target import AnyKernel, AnyProgram, JoinedParts, Target
 from compiler.types.elements import element_bytes, is_unsigned
 
@@ -87,7 +88,8 @@ def _joined(
     joined_main = with_steps(calls.main, steps, leaves | rewriter.prepared_buffers)
     before = [BufferCall(call.code.name, call.inputs, call.outputs) for call in rewriter.preparations]
     kernels = {code.name: code.kernel for unit in units for code in unit.codes}
-    joined_parts = JoinedParts(kernels, before, list(leaves.values()), list(rewriter.prepared_buffers.values()))
+    prepared = list(rewriter.prepared_buffers.values())
+    joined_parts = JoinedParts(kernels, before, list(leaves.values()), prepared, calls.facts(units))
     return target.join(joined_main, joined_parts, arch)
 
 
@@ -115,6 +117,17 @@ class _Calls:
         jobs = list(self._jobs.values())
         with Team(helped=2) as team:
             return team.map([partial(compiled_unit, job) for job in jobs], [len(job.loops.blocks) for job in jobs])
+
+    def facts(self, units: Sequence[DeviceUnit]) -> list[GroupFacts]:
+        """The facts of the units, in order."""
+        numbers = [number for _, number in (*self.before, *self.steps)]
+        once = {number for _, number in self.before} - {number for _, number in self.steps}
+        facts = []
+        for n, ((callee, _), job) in enumerate(self._jobs.items()):
+            digest = self._program.hashes.get(str(callee), "")
+            verdict = f"{RUN_ONCE}; {units[n].verdict}" if n in once else units[n].verdict
+            facts.append(GroupFacts(job.name, digest, numbers.count(n), "model", verdict, units[n].seconds))
+        return facts
 
     def _numbered(self, step: Step, constants: Collection[str]) -> tuple[BufferCall, int]:
         if isinstance(step, BufferCall):

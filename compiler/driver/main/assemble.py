@@ -33,11 +33,11 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
 from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.targets.cpu.kernel import Kernel, LevelText
 from compiler.targets.cpu.linked import ConstantBlock, Linked, Preparation
 from compiler.targets.cpu.load import interface
 from compiler.targets.cpu.programs import load_linked
+from compiler.targets.groups import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
 from compiler.types.machines import host
 
 MAIN_LEVEL = 1

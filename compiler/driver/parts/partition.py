@@ -32,7 +32,7 @@ from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.recipes.rules import RULES, Rule
 from compiler.schedule import Schedule
-from compiler.targets.cpu.facts import GroupFacts
+from compiler.targets.groups import GroupFacts
 from compiler.types.machines import Gpu, Machine, host
 
 PROGRAM = ""

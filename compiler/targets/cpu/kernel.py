@@ -25,10 +25,11 @@ from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cpu.binding import Binder, Binding, Out
 from compiler.targets.cpu.calls import DECLINED, FastCalls, NativeFunction
-from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts, GroupFacts
+from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts
 from compiler.targets.cpu.openmp import thread_count, usable_threads
 from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_undisturbed, time_calls
 from compiler.targets.foreign import ZERO_COPY
+from compiler.targets.groups import GroupFacts
 
 LevelText = str | Callable[[], str]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from compiler.graph.main import ConstantSlot
 from compiler.program.tree import Buffer
 from compiler.targets.cpu.compile import ObjectCode
-from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Interface
+from compiler.targets.groups import GroupFacts
 from compiler.types.machines import Machine
 
 

@@ -23,6 +23,7 @@ from compiler.targets.cuda.launcher import file_text
 from compiler.targets.cuda.nvrtc import Cubin, Resources
 from compiler.targets.cuda.runtime import Cupy, LoadedKernels, OnDevice, cupy
 from compiler.targets.foreign import check_plain
+from compiler.targets.groups import GroupFacts
 from compiler.targets.launches import ALIGNMENT
 from compiler.types.policies import POLICIES
 
@@ -32,8 +33,9 @@ class CudaKernel:
     """A function on the GPU: a call takes its inputs and returns its outputs as CuPy arrays.
 
     `arguments` are the inputs, then the outputs; `constants` are bound arrays, by their positions among
-    `native_arguments`, which are all arguments. `arch` is the default architecture of `cubin`. Inputs
-    are CuPy arrays, numpy arrays, or objects with DLPack or the CUDA array interface.
+    `native_arguments`, which are all arguments. `arch` is the default architecture of `cubin`. `groups` are those of a
+    program whose groups were compiled separately. Inputs are CuPy arrays, numpy arrays, or objects with DLPack or the
+    CUDA array interface.
 
     >>> A = te.placeholder((64,), name="A")
     >>> kernel = build(te.function("f", [A], te.nn.relu(A, name="B")), target="cuda", schedule="auto")
@@ -56,6 +58,7 @@ class CudaKernel:
     arch: str = "sm_80"
     constants: Mapping[int, Array] = field(default_factory=dict)
     native_arguments: tuple[Argument, ...] = ()
+    groups: tuple[GroupFacts, ...] = ()
 
     def __repr__(self) -> str:
         arguments = ", ".join(map(str, self.arguments))

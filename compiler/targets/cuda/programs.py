@@ -10,6 +10,7 @@ from compiler.program.tree import Buffer
 from compiler.targets.arguments import Argument, Array, argument_dtype
 from compiler.targets.cuda.emit import CudaSource, DeviceTemporary, Launch, planned
 from compiler.targets.cuda.kernel import CudaKernel
+from compiler.targets.groups import GroupFacts
 from compiler.targets.target import JoinedParts
 from compiler.types.elements import is_unsigned
 
@@ -19,7 +20,7 @@ class CudaProgram:
     """The kernels of a program, without the arrays of its constants; it can be cached.
 
     arguments: inputs, constants, results. outputs: the number of results. constants: the positions of constants among
-    the arguments.
+    the arguments. groups: those of the program.
     """
 
     name: str
@@ -29,14 +30,14 @@ class CudaProgram:
     source: CudaSource
     policy: str
     arch: str
+    groups: tuple[GroupFacts, ...] = ()
 
     def kernel(self, arrays: Mapping[str, Array]) -> CudaKernel:
         """Return the kernel of the program with the arrays of its constants, by name."""
         fixed = {n: arrays[self.arguments[n].name] for n in self.constants}
         inputs_and_outputs = tuple(a for n, a in enumerate(self.arguments) if n not in fixed)
-        return CudaKernel(
-            self.name, inputs_and_outputs, self.outputs, self.source, self.policy, self.arch, fixed, self.arguments
-        )
+        settings = (self.source, self.policy, self.arch)
+        return CudaKernel(self.name, inputs_and_outputs, self.outputs, *settings, fixed, self.arguments, self.groups)
 
 
 def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
@@ -61,7 +62,10 @@ def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
     )
     policy = next(iter(parts.kernels.values())).policy
     constants = tuple(range(len(main.inputs), len(main.inputs) + len(parts.constants)))
-    return CudaProgram(main.name, tuple(map(_argument, arguments)), main.outputs, constants, source, policy, arch)
+    groups = tuple(parts.groups)
+    return CudaProgram(
+        main.name, tuple(map(_argument, arguments)), main.outputs, constants, source, policy, arch, groups
+    )
 
 
 class _Joined:

@@ -29,7 +29,7 @@ from compiler.graph.guarded import Guarded, guarded
 from compiler.graph.read import read
 from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.facts import RUN_AS_FALLBACK
+from compiler.targets.groups import RUN_AS_FALLBACK
 from compiler.types.machines import MACHINES, host
 
 nn = te.nn

@@ -30,7 +30,7 @@ from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.facts import RUN_ONCE
+from compiler.targets.groups import RUN_ONCE
 from compiler.te.tensor import Tensor
 from tests.said import Strata
 
