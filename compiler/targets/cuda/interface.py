@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 
 from compiler.program.names import Names
 from compiler.targets.arguments import Argument
-from compiler.targets.cuda.emit import CudaSource, Launch
+from compiler.targets.cuda.emit import SLOT, CudaSource, DeviceTemporary, Launch
 from compiler.targets.cuda.machines import MACHINES
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.launches import ALIGNMENT
 from compiler.types.dtypes import row_of
 from compiler.types.elements import element_bytes
 
-FORMAT = 1
+FORMAT = 2
 """The number of the format of the JSON text."""
+PREPARED, WORKSPACE = "prepared", "workspace"
+"""The memories that the caller gives for the buffers that are no arguments."""
 STATUSES = ("OK", "NULL", "MISALIGNED", "TOO_SMALL")
 """The statuses of a launcher: 0, -1, -2 and -3, with its prefix; a positive one is a cudaError_t."""
-_LOCALS = ("workspace", "workspace_bytes", "stream", "array", "arrays", "arguments", "error", "bytes", "uintptr_t")
+_MEMORIES = ("workspace", "workspace_bytes", "prepared", "prepared_bytes")
+_LOCALS = (*_MEMORIES, "stream", "array", "arrays", "arguments", "error", "bytes", "uintptr_t")
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,9 @@ class DeviceBuffer:
     """An array on the device that kernels take, in row-major order.
 
     name: a C identifier, unique in the program. dtype: numpy's name. strides, size: in bytes. role: input,
-    updated (an input that kernels write), constant (an argument whose elements the program states), output or
-    temporary. offset: of a temporary in the workspace, in bytes; None for others.
+    updated (an input that kernels write), constant (a constant argument), output, prepared or temporary. within: the
+    memory in which a buffer is that the caller does not give by itself: PREPARED, WORKSPACE, or the name of another
+    buffer. offset: in that memory, in bytes; 0 for other buffers.
     """
 
     name: str
@@ -39,7 +43,8 @@ class DeviceBuffer:
     strides: tuple[int, ...]
     size: int
     role: str
-    offset: int | None = None
+    within: str | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,23 +64,30 @@ class HostInterface:
     options: tuple[str, ...]
     alignment: int
     workspace_bytes: int
+    prepared_bytes: int
     buffers: tuple[DeviceBuffer, ...]
     launches: tuple[Launch, ...]
+    preparation: tuple[Launch, ...]
 
     @property
     def arguments(self) -> tuple[DeviceBuffer, ...]:
         """The buffers that the caller gives, in order."""
-        return tuple(buffer for buffer in self.buffers if buffer.offset is None)
+        return tuple(buffer for buffer in self.buffers if buffer.within is None)
+
+    @property
+    def prepared(self) -> tuple[DeviceBuffer, ...]:
+        """The buffers that the preparation fills."""
+        return tuple(buffer for buffer in self.buffers if buffer.within == PREPARED)
 
     @property
     def temporaries(self) -> tuple[DeviceBuffer, ...]:
-        """The buffers in the workspace."""
-        return tuple(buffer for buffer in self.buffers if buffer.offset is not None)
+        """The buffers in the workspace, and those inside other buffers."""
+        return tuple(buffer for buffer in self.buffers if buffer.within not in (None, PREPARED))
 
     def json(self) -> str:
         """Return the facts as JSON, with a line for each buffer and launch; launches name their arguments."""
         facts = {"strata": FORMAT, **asdict(self)}
-        for launch in facts["launches"]:
+        for launch in (*facts["launches"], *facts["preparation"]):
             launch["arguments"] = [self.buffers[n].name for n in launch["arguments"]]
         return "{\n" + ",\n".join(f'  "{key}": {_json(value)}' for key, value in facts.items()) + "\n}\n"
 
@@ -97,7 +109,7 @@ def host_interface(
 ) -> HostInterface:
     """Return the interface of a program's kernels. arguments: of the host function; the last `outputs` are results, and
     those at the positions `constants` are stated by the program. options: of the compiler."""
-    kernel_names = {launch.name for launch in source.launches}
+    kernel_names = {launch.name for launch in source.all_launches}
     symbol = _symbol(name, kernel_names)
     names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
     buffers, first_output = list[DeviceBuffer](), len(arguments) - outputs
@@ -105,11 +117,23 @@ def host_interface(
         role = _role(n, first_output, constants, source.written)
         dtype = argument.dtype
         buffers.append(_buffer(names, argument.name, dtype.name, dtype.itemsize, argument.shape, role))
-    temporaries = _temporaries(names, source)
-    buffers += temporaries
-    size = source.workspace_bytes
+    buffers += _prepared(names, source)
+    prepared_bytes = sum(_padded(buffer.size) for buffer in buffers[len(arguments) :])
+    buffers += _temporaries(names, source, buffers)
     least = next(filter(source.takes, MACHINES), architecture)
-    return HostInterface(name, symbol, architecture, least, options, ALIGNMENT, size, tuple(buffers), source.launches)
+    return HostInterface(
+        name,
+        symbol,
+        architecture,
+        least,
+        options,
+        ALIGNMENT,
+        source.workspace_bytes,
+        prepared_bytes,
+        tuple(buffers),
+        source.launches,
+        source.preparation,
+    )
 
 
 def _role(n: int, first_output: int, constants: Collection[int], written: Collection[int]) -> str:
@@ -119,28 +143,55 @@ def _role(n: int, first_output: int, constants: Collection[int], written: Collec
     return "constant" if n in constants else "updated" if n in written else "input"
 
 
-def _temporaries(names: Names, source: CudaSource) -> list[DeviceBuffer]:
-    """Return the temporaries, at their offsets in a workspace."""
-    buffers = list[DeviceBuffer]()
-    for temporary in source.temporaries:
-        row = row_of(temporary.element)
-        assert row is not None  # kernels have been written for it
-        itemsize, offset = element_bytes(temporary.element), temporary.offset
-        buffers.append(_buffer(names, temporary.name, row.numpy, itemsize, temporary.shape, "temporary", offset))
+def _prepared(names: Names, source: CudaSource) -> list[DeviceBuffer]:
+    """Return the prepared buffers, one after another in their memory."""
+    buffers, offset = list[DeviceBuffer](), 0
+    for buffer in source.prepared:
+        buffers.append(_inner(names, replace(buffer, offset=offset), "prepared", PREPARED))
+        offset += _padded(buffers[-1].size)
     return buffers
 
 
+def _temporaries(names: Names, source: CudaSource, buffers: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
+    """Return the temporaries, at their offsets in the workspace or in other buffers; `buffers` are those before."""
+    temporaries = list[DeviceBuffer]()
+    for temporary in source.temporaries:
+        within = WORKSPACE if temporary.base < 0 else [*buffers, *temporaries][temporary.base].name
+        temporaries.append(_inner(names, temporary, "temporary", within))
+    return temporaries
+
+
+def _inner(names: Names, buffer: DeviceTemporary, role: str, within: str) -> DeviceBuffer:
+    row = row_of(buffer.element)
+    assert row is not None  # kernels have been written for it
+    itemsize = element_bytes(buffer.element)
+    return _buffer(names, buffer.name, row.numpy, itemsize, buffer.shape, role, within, buffer.offset)
+
+
+def _padded(size: int) -> int:
+    return -(-size // SLOT) * SLOT
+
+
 def _buffer(
-    names: Names, name: str, dtype: str, itemsize: int, shape: tuple[int, ...], role: str, offset: int | None = None
+    names: Names,
+    name: str,
+    dtype: str,
+    itemsize: int,
+    shape: tuple[int, ...],
+    role: str,
+    within: str | None = None,
+    offset: int = 0,
 ) -> DeviceBuffer:
     """Return a buffer with strides in row-major order: (12, 4) for the shape (2, 3) and 4 bytes an element."""
     strides = tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
-    return DeviceBuffer(names.fresh(_identifier(name)), dtype, shape, strides, prod(shape) * itemsize, role, offset)
+    size = prod(shape) * itemsize
+    return DeviceBuffer(names.fresh(_identifier(name)), dtype, shape, strides, size, role, within, offset)
 
 
 def symbols(symbol: str) -> tuple[str, ...]:
     """Return the names with a prefix that a launcher declares: its functions, its type of statuses, its statuses."""
-    return tuple(f"{symbol}_{name}" for name in ("run", "workspace_bytes", "status", *STATUSES))
+    functions = ("run", "prepare", "workspace_bytes", "prepared_bytes")
+    return tuple(f"{symbol}_{name}" for name in (*functions, "status", *STATUSES))
 
 
 def _symbol(name: str, kernel_names: Collection[str]) -> str:

@@ -140,7 +140,7 @@ class _Workspace:
         self.lock, self._source, self._first = Lock(), source, first
         size = source.workspace_bytes
         self._memory = cupy().empty((size,), np.dtype(np.uint8)) if memory is None else memory
-        if self._memory.nbytes < size or self._memory.data.ptr % SLOT:
+        if size and (self._memory.nbytes < size or self._memory.data.ptr % SLOT):
             raise TargetError(f"the workspace has to have {size} bytes, at an address that is a multiple of {SLOT}")
         owners = enumerate(source.temporaries, first)
         self.temporaries = {n: _part(self._memory, t) for n, t in owners if t.base == WORKSPACE}

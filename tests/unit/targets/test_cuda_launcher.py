@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from compiler import te
 from compiler.__main__ import main
 from compiler.cli.build import LEVELS
 from compiler.targets.cuda import CudaKernel, nvrtc
-from compiler.targets.cuda.interface import SLOT
+from compiler.targets.cuda.interface import SLOT, WORKSPACE
 from compiler.targets.registry import TARGET_TEXTS, TARGETS, target_named
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import compiled_file, needs_gxx
@@ -200,12 +201,19 @@ def test_nvcc_makes_a_library_of_the_file(case: str, tmp_path: Path) -> None:
     assert all(launcher.run(addresses, size) == status for status, addresses, size in launcher.wrong_calls())
 
 
-def test_temporaries_are_apart_in_the_workspace() -> None:
-    interface, end = built("temporaries").interface, 0
-    for buffer in interface.temporaries:
-        assert buffer.offset is not None and buffer.offset >= end and buffer.offset % SLOT == 0
-        end = buffer.offset + buffer.size
-    assert len(interface.temporaries) >= 3 and end <= interface.workspace_bytes
+def test_temporaries_of_one_launch_are_apart_in_the_workspace() -> None:
+    interface = built("temporaries").interface
+    assert len(interface.temporaries) >= 3 and all(buffer.within == WORKSPACE for buffer in interface.temporaries)
+    uses: dict[str, list[int]] = {}
+    for step, launch in enumerate(interface.launches):
+        for number in launch.arguments:
+            uses.setdefault(interface.buffers[number].name, []).append(step)
+    for one, other in combinations(interface.temporaries, 2):
+        live_together = uses[one.name][0] <= uses[other.name][-1] and uses[other.name][0] <= uses[one.name][-1]
+        ends = (one.offset + one.size, other.offset + other.size)
+        assert not live_together or ends[0] <= other.offset or ends[1] <= one.offset
+    assert all(buffer.offset % SLOT == 0 for buffer in interface.temporaries)
+    assert max(buffer.offset + buffer.size for buffer in interface.temporaries) <= interface.workspace_bytes
 
 
 def test_an_input_that_kernels_write_is_no_const_parameter() -> None:
@@ -254,7 +262,7 @@ def test_what_the_commands_write(in_folder: str, capsys: pytest.CaptureFixture[s
     kernel, parsed = compiler.build(layer(), "cuda"), json.loads(facts)
     assert parsed["launches"][0]["arguments"] == ["matmul", "X", "W"]
     assert [tuple(launch["grid"]) for launch in parsed["launches"]] == [launch.grid for launch in kernel.launches]
-    assert parsed["workspace_bytes"] == kernel.interface.workspace_bytes == 5 * SLOT
+    assert parsed["workspace_bytes"] == kernel.interface.workspace_bytes == 3 * SLOT
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,9 @@ def test_arrays_that_begin_anywhere(gpu: None) -> None:
         kernel(a, b, out=np.empty((8, 8), np.float32))
 
 
-def test_what_cupy_refuses_is_a_sentence(gpu: None) -> None:
+def test_what_cupy_refuses_is_a_sentence(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, ones_array = compiler.build(_tiled(8, 8, 8), "cuda"), np.ones((8, 8), np.float32)
-    wrong = replace(kernel, source=replace(kernel.source, text="#error no"))
+    wrong = replace(kernel, source=replace(kernel.source, parts=("#error no",)))
     with pytest.raises(TargetError, match=r"the kernels cannot be loaded on sm_80: strata.cu\(1\): error"):
         wrong(ones_array, ones_array)
     (launch,) = kernel.launches
@@ -120,7 +120,8 @@ def test_what_cupy_refuses_is_a_sentence(gpu: None) -> None:
     larger = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=1 << 20),)))
     with pytest.raises(TargetError, match="bytes of shared memory a block, more than 166912 on sm_80"):
         larger(ones_array, ones_array)
-    newer = replace(kernel, source=replace(kernel.source, needs={"products of small matrices": "sm_90"}))
+    monkeypatch.setitem(FIRST_ARCH, "Fragment", ("products of small matrices", "sm_90"))
+    newer = replace(kernel, source=replace(kernel.source, helpers=("Fragment",)))
     with pytest.raises(TargetError, match="sm_80 has no products of small matrices: that begins with sm_90"):
         newer(ones_array, ones_array)
 
