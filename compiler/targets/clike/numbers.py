@@ -9,7 +9,7 @@ NUMBERS: Mapping[str, str] = {
     "maximum": "a != a || b != b ? a + b : a > b ? a : b > a ? b : a == (T)0 ? a + b : a",
     "minimum": "a != a || b != b ? a + b : a < b ? a : b < a ? b : a == (T)0 ? -(-a - b) : a",
     "absolute": "a < 0 ? (T)(0 - (unsigned long long)a) : a",
-    "integer_power": "b < 0 ? (a * a == 1 ? (T)(b & 1 ? a : (T)1) : (T)0) : b == 0 ? (T)1 : (T)((b & 1 ? "
+    "integer_power": "b < 0 ? (a == 1 || a == (T)-1 ? (T)(b & 1 ? a : (T)1) : (T)0) : b == 0 ? (T)1 : (T)((b & 1 ? "
     "(unsigned long long)a : 1ULL) * integer_power((T)((unsigned long long)a * (unsigned long long)a), (T)(b >> 1)))",
     "quotient": "b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (unsigned long long)a) : (T)(a / b)",
     "remainder": "b == 0 || b == (T)-1 ? (T)0 : (T)(a % b)",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -61,6 +63,20 @@ def fmad(contract: bool) -> str:
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
     """Compile a text to machine code; `contract` permits products and sums to be fused. Raises TargetError without
     NVRTC, and for text that it refuses, with its message."""
+    with _program(text, arch, contract) as (program, log):
+        return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
+
+
+def ptx(text: str, arch: str, contract: bool = True) -> str:
+    """Compile a text to PTX, the virtual assembly that NVRTC hands to the assembler. Raises the TargetError of
+    `compiled`."""
+    with _program(text, arch, contract) as (program, _):
+        return _text(program, "PTX")
+
+
+@contextmanager
+def _program(text: str, arch: str, contract: bool) -> Iterator[tuple[ctypes.c_void_p, str]]:
+    """A compiled program of NVRTC, and its log."""
     library = _library()
     program = ctypes.c_void_p()
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
@@ -74,7 +90,7 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
         if status:
             lines = [line for line in log.splitlines() if "error" in line] or log.splitlines()
             raise TargetError(f"NVRTC refuses the text for {arch}: {lines[0] if lines else 'it does not say why'}")
-        return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
+        yield program, log
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -1,0 +1,68 @@
+"""`AsyncGroups`: the asynchronous copies that threads have begun and not waited for.
+
+A copy's bytes are pending from its issue on. They arrive when its thread waits for its group, and are then written at
+that moment: other threads see them behind the next barrier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.targets.ptx.memory import PtxAccess, PtxMemory
+from compiler.targets.ptx.values import Array
+
+
+@dataclass
+class PendingCopy:
+    """Copies of one instruction: to a memory, parts and offsets, (n, words) values, and each thread's group."""
+
+    access: PtxAccess
+    memory: PtxMemory
+    parts: Array
+    offsets: Array
+    values: Array
+    groups: Array
+
+
+class AsyncGroups:
+    """The copies of all lanes; `committed` is the number of groups that each lane has committed."""
+
+    def __init__(self, lanes: int) -> None:
+        self.committed = np.zeros(lanes, np.int64)
+        self._pending: list[PendingCopy] = []
+
+    def begin(self, access: PtxAccess, memory: PtxMemory, parts: Array, offsets: Array, values: Array) -> None:
+        """Note copies of the lanes of an access, in the group that each has open."""
+        groups = self.committed[access.lanes]
+        self._pending.append(PendingCopy(access, memory, parts, offsets, values, groups))
+
+    def commit(self, lanes: Array) -> None:
+        """Close the open group of lanes."""
+        self.committed[lanes] += 1
+
+    def wait(self, lanes: Array, pending: int, moments: Array) -> None:
+        """Let the copies of lanes arrive whose groups are committed, but for the `pending` latest ones."""
+        is_waiting = np.zeros(len(self.committed), np.bool_)
+        is_waiting[lanes] = True
+        left = []
+        for copy in self._pending:
+            of = copy.access.lanes
+            arrives = is_waiting[of] & (copy.groups < self.committed[of] - pending)
+            if arrives.any():
+                now = PtxAccess(of[arrives], copy.access.threads[arrives], moments[of[arrives]], copy.access.add)
+                copy.memory.store(now, copy.parts[arrives], copy.offsets[arrives], copy.values[arrives])
+            if not arrives.all():
+                stays = ~arrives
+                left.append(
+                    PendingCopy(
+                        copy.access.some(stays),
+                        copy.memory,
+                        copy.parts[stays],
+                        copy.offsets[stays],
+                        copy.values[stays],
+                        copy.groups[stays],
+                    )
+                )
+        self._pending = left

@@ -1,0 +1,275 @@
+"""`PtxLanes`: the registers, memories and special registers of the threads of some blocks, which run as lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from compiler.targets.launches import Extents
+from compiler.targets.ptx.addresses import SHIFT, SPACES, WINDOWS
+from compiler.targets.ptx.async_groups import AsyncGroups
+from compiler.targets.ptx.faults import FaultLog
+from compiler.targets.ptx.link import LinkedFunction, LinkedKernel
+from compiler.targets.ptx.memory import PtxAccess, PtxMemory, poisoned
+from compiler.targets.ptx.shadow import EPOCH, SET, UNSET, WARP, OwnShadow, Shadow
+from compiler.targets.ptx.syntax import (
+    MemoryOperand,
+    PtxInstruction,
+    PtxLiteral,
+    PtxOperand,
+    RegisterName,
+    VariableName,
+)
+from compiler.targets.ptx.values import Array, Mask, literal_value, raw_bits, raw_dtype, typed
+
+HALF = 1 << SHIFT - 1
+"""The offset of a buffer in its range of addresses, so that what lies before it has no other buffer's addresses."""
+CALL_DEPTH = 80
+"""How many calls may be inside of each other; integer powers of 64 bits take 64."""
+
+
+Activation: TypeAlias = "tuple[LinkedFunction, int, dict[str, Array], dict[str, Array]]"
+"""A function that calls another one, the base of its frame, its registers, and the lanes that have not set them."""
+Resolved: TypeAlias = "tuple[Array | slice, PtxMemory, Array | int, Array]"
+"""The positions of addresses in a memory: which of them, the memory, the parts of it, the offsets."""
+
+
+class PtxLanes:
+    """The threads of several blocks of a launch, a lane each, block by block.
+
+    registers: the bits of each register of the running function, by name, (lanes,). slots: the position of each lane's
+    block among those that run. threads: the numbers of the lanes in the grid. moments: see shadow.py.
+    """
+
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        grid: Extents,
+        block: Extents,
+        blocks: Sequence[int],
+        buffers: Mapping[int, PtxMemory],
+        symbols: Mapping[str, int],
+        dynamic_bytes: int,
+        log: FaultLog,
+    ) -> None:
+        self.kernel, self.log = kernel, log
+        self.per_block = prod(block)
+        self.count = len(blocks) * self.per_block
+        lane = np.arange(self.count)
+        self.slots, self.thread = lane // self.per_block, lane % self.per_block
+        self.blocks = np.asarray(blocks)[self.slots]
+        self.threads = self.blocks * self.per_block + self.thread
+        self.warps = self.slots * -(-self.per_block // WARP) + self.thread // WARP
+        self.moments = np.zeros(self.count, np.int64)
+        self.specials = _specials(grid, block, self.blocks, self.thread)
+        self.buffers, self._symbols = buffers, symbols
+        self.shared = self._shared_memory(len(blocks), kernel.shared_size + dynamic_bytes)
+        self.stack = self._stack()
+        self.copies = AsyncGroups(self.count)
+        self.carry = np.zeros(self.count, np.bool_)
+        self._literals: dict[tuple[str, str], Array] = {}
+        self.registers: dict[str, Array] = {}
+        self.unset: dict[str, Array] = {}
+        self.function, self.base = kernel.main, 0
+
+    def _shared_memory(self, blocks: int, size: int) -> PtxMemory:
+        stride, granule = -(-size // 16) * 16, self.kernel.granules["shared"]
+        shadow = Shadow(-(-blocks * stride // granule), UNSET, self.per_block)
+        layout = sorted((offset, name) for name, offset in self.kernel.shared.items())
+        return PtxMemory("shared memory", size, poisoned(blocks * stride), stride, granule, shadow, layout=layout)
+
+    def _stack(self) -> PtxMemory:
+        """The memory of the frames of all threads."""
+        has_calls = any(at.parts[0] == "call" for at in self.kernel.main.function.body)
+        called = max((-(-function.frame_size // 16) * 16 for function in self.kernel.functions.values()), default=0)
+        size = -(-self.kernel.main.frame_size // 16) * 16 + has_calls * CALL_DEPTH * called
+        shadow = OwnShadow(self.count * size)
+        return PtxMemory("local memory", size, poisoned(self.count * size), size, shadow=shadow)
+
+    def set_parameter(self, offset: int, value: int) -> None:
+        """Set a parameter of 64 bits, in the frame of each thread."""
+        assert isinstance(self.stack.shadow, OwnShadow)
+        places = np.arange(self.count)[:, None] * self.stack.stride + offset + np.arange(8)
+        self.stack.data[places] = np.frombuffer(value.to_bytes(8, "little"), np.uint8)
+        self.stack.shadow.state[places] = SET
+
+    def entered(self, function: LinkedFunction, base: int) -> Activation:
+        """Begin a function with registers of its own and its frame at a base; return what `left` takes."""
+        former = self.function, self.base, self.registers, self.unset
+        self.function, self.base, self.registers, self.unset = function, base, {}, {}
+        return former
+
+    def left(self, former: Activation) -> None:
+        """Return to the function that called."""
+        self.function, self.base, self.registers, self.unset = former
+
+    def read(self, operand: PtxOperand, type_: str, mask: Mask, at: PtxInstruction) -> Array:
+        """Return an operand's values of a type; report a register that nobody has set."""
+        if isinstance(operand, RegisterName):
+            if operand.name in self.unset or operand.name not in self.registers:
+                self._check_set(operand.name, mask, at)
+            return typed(self.bits(operand.name, at), type_)
+        if isinstance(operand, PtxLiteral):
+            key = operand.text, type_
+            if key not in self._literals:
+                of_register = "b32" if type_.endswith("x2") else type_
+                values = np.full(self.count, literal_value(operand.text, of_register))
+                self._literals[key] = typed(values, type_) if type_ != of_register else values
+            return self._literals[key]
+        if isinstance(operand, VariableName):
+            return typed(np.full(self.count, self.address(operand.name, at), np.uint64), type_)
+        raise at.refused("an operand of this kind")
+
+    def bits(self, name: str, at: PtxInstruction) -> Array:
+        """Return the bits of a register, poison where nobody has set it."""
+        if name in self.registers:
+            return self.registers[name]
+        if name in self.specials:
+            return self.specials[name]
+        if name not in self.function.function.registers:
+            raise at.refused(f"the register {name}")
+        dtype = raw_dtype(self.function.function.registers[name])
+        return np.full(self.count, False if dtype == np.bool_ else np.iinfo(dtype).max, dtype)
+
+    def _check_set(self, name: str, mask: Mask, at: PtxInstruction) -> None:
+        if name in self.specials:
+            return
+        wrong = self.unset[name] if name in self.unset else np.ones(self.count, np.bool_)
+        if mask is not None:
+            wrong = wrong & mask
+        if wrong.any():
+            self.report("use of a register that nobody has set", int(np.argmax(wrong)), name.split("#")[0], None, at)
+
+    def write(self, operand: PtxOperand, values: Array, type_: str, mask: Mask) -> None:
+        """Set a register of the threads of a mask to values of a type; `_` is nowhere."""
+        assert isinstance(operand, RegisterName)
+        name = operand.name
+        if name == "_":
+            return
+        dtype = raw_dtype(self.function.function.registers[name])
+        bits = raw_bits(values, type_, dtype)
+        if mask is None:
+            self.registers[name] = bits
+            self.unset.pop(name, None)
+            return
+        former = self.registers.get(name)
+        if former is None:
+            former = np.full(self.count, False if dtype == np.bool_ else np.iinfo(dtype).max, dtype)
+            self.unset[name] = ~mask
+        elif name in self.unset:
+            self.unset[name] = self.unset[name] & ~mask
+        self.registers[name] = np.where(mask, bits, former)
+
+    def unset_lanes(self, name: str) -> Array | None:
+        """Return the lanes whose register nobody has set, None if there are none."""
+        if name in self.registers or name in self.specials:
+            return self.unset.get(name)
+        return np.ones(self.count, np.bool_)
+
+    def note_unset(self, name: str, unset: Array | None, mask: Mask) -> None:
+        """Note that a register of some lanes is a copy of one that nobody has set."""
+        if unset is not None:
+            unset = unset if mask is None else unset & mask
+            if unset.any():
+                self.unset[name] = unset | self.unset.get(name, np.False_)
+
+    def address(self, name: str, at: PtxInstruction) -> int:
+        """Return the address of a variable in its state space."""
+        if name in self.kernel.shared:
+            return self.kernel.shared[name]
+        if name in self.function.offsets:
+            return self.base + self.function.offsets[name]
+        if name in self._symbols:
+            return self._symbols[name]
+        raise at.refused(f"the variable '{name}'")
+
+    def addresses(self, operand: PtxOperand, mask: Mask, at: PtxInstruction) -> Array:
+        """Return the addresses of a memory operand, as int64 (lanes,)."""
+        if not isinstance(operand, MemoryOperand):
+            raise at.refused("its address is in brackets")
+        if isinstance(operand.base, RegisterName):
+            bits = self.read(operand.base, f"u{8 * self.bits(operand.base.name, at).itemsize}", mask, at)
+            return bits.astype(np.int64) + operand.offset
+        base = (
+            int(operand.base.text, 0) if isinstance(operand.base, PtxLiteral) else self.address(operand.base.name, at)
+        )
+        return np.full(self.count, base + operand.offset, np.int64)
+
+    def access(self, lanes: Array, at: PtxInstruction) -> PtxAccess:
+        """Return the access of some lanes by an instruction."""
+
+        def add(kind: str, lane: int, place: str, other: int | None) -> None:
+            self.report(kind, lane, place, other, at)
+
+        return PtxAccess(lanes, self.threads[lanes], self.moments[lanes], add)
+
+    def report(self, kind: str, lane: int, place: str, other: int | None, at: PtxInstruction) -> None:
+        """Add a fault of a lane to the log; `other` is the number in the grid of a second thread, -1 if unknown."""
+        block, thread = int(self.blocks[lane]), int(self.thread[lane])
+        threads: tuple[int, ...] = (thread,)
+        if other is not None and other >= 0:
+            if other // self.per_block != block:
+                kind = f"{kind} of block {other // self.per_block}"
+            threads = (other % self.per_block, thread)
+        self.log.add(kind, self.kernel.main.function.name, at, place, block, threads)
+
+    def resolved(self, space: str, addresses: Array, access: PtxAccess) -> list[Resolved]:
+        """Return the positions of addresses (n,) of a state space, for each memory."""
+        if space in ("shared", "local", "param"):
+            memory, part = (self.shared, self.slots) if space == "shared" else (self.stack, np.arange(self.count))
+            return [(slice(None), memory, part[access.lanes], addresses)]
+        ranges = addresses >> SHIFT
+        collected: list[Resolved] = []
+        for number in (ranges[:1] if (ranges == ranges[0]).all() else np.unique(ranges)).tolist():
+            positions: Array | slice = slice(None) if (ranges == number).all() else np.flatnonzero(ranges == number)
+            if number in SPACES:
+                offsets = addresses[positions] - WINDOWS[SPACES[number]]
+                (inner,) = self.resolved(SPACES[number], offsets, access.some(np.arange(len(ranges))[positions]))
+                collected.append((positions, *inner[1:]))
+                continue
+            memory = self.buffers.get(number) or PtxMemory("no buffer", 0, np.zeros(0, np.uint8))
+            collected.append((positions, memory, 0, (addresses[positions] & (1 << SHIFT) - 1) - HALF))
+        return collected
+
+    def copy_frame(self, lanes: Array, start: int, to: int, size: int) -> None:
+        """Copy bytes of lanes' frames, set or not."""
+        assert isinstance(self.stack.shadow, OwnShadow)
+        places = lanes[:, None] * self.stack.stride + np.arange(size)
+        for array in (self.stack.data, self.stack.shadow.state):
+            array[places + to] = array[places + start]
+
+    def lanes_of(self, mask: Mask) -> Array:
+        """Return the numbers of the lanes of a mask."""
+        return np.arange(self.count) if mask is None else np.flatnonzero(mask)
+
+    def pass_barrier(self, lanes: Mask) -> None:
+        """Begin another moment for lanes that have passed a barrier of their blocks."""
+        if lanes is None:
+            self.moments = (self.moments // EPOCH + 1) * EPOCH
+            assert isinstance(self.shared.shadow, Shadow)
+            self.shared.shadow.forget_reads()
+        else:
+            self.moments = np.where(lanes, (self.moments // EPOCH + 1) * EPOCH, self.moments)
+
+    def pass_warp_barrier(self, lanes: Mask) -> None:
+        """Begin another moment for lanes that have passed a barrier of their warps."""
+        self.moments = self.moments + (1 if lanes is None else lanes.astype(np.int64))
+
+
+def _specials(grid: Extents, block: Extents, blocks: Array, thread: Array) -> dict[str, Array]:
+    collected: dict[str, Array] = {}
+    for prefix, extents, number in (("ctaid", grid, blocks), ("tid", block, thread)):
+        for side, extent in zip("xyz", extents, strict=True):
+            collected[f"%{prefix}.{side}"] = (number % extent).astype(np.uint32)
+            collected[f"%n{prefix}.{side}"] = np.full(len(thread), extent, np.uint32)
+            number = number // extent
+    lane = thread % WARP
+    collected |= {"%laneid": lane.astype(np.uint32), "%warpid": (thread // WARP).astype(np.uint32)}
+    collected |= {"WARP_SZ": np.full(len(thread), WARP, np.uint32)}
+    one = np.ones(len(thread), np.uint64)
+    below, own = (one << lane.astype(np.uint64)) - one, one << lane.astype(np.uint64)
+    masks = {"lt": below, "le": below | own, "eq": own, "ge": ~below, "gt": ~(below | own)}
+    return collected | {f"%lanemask_{name}": mask.astype(np.uint32) for name, mask in masks.items()}

@@ -1,0 +1,131 @@
+"""`PtxMemory`: the bytes of a buffer or a state space, with bounds, alignment and shadow; `PtxAccess`: the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compiler.targets.ptx.shadow import PENDING, SET, OwnShadow, Shadow
+from compiler.targets.ptx.values import POISON, Array
+
+
+@dataclass(frozen=True)
+class PtxAccess:
+    """The threads of an access: their lanes (n,), their numbers in the grid, and their moments.
+
+    report: takes a kind, the positions of the first wrong thread, the place, and the number of another thread.
+    """
+
+    lanes: Array
+    threads: Array
+    moments: Array
+    add: Callable[[str, int, str, int | None], None]
+
+    def some(self, mask: Array) -> PtxAccess:
+        """Return the access of some of the threads."""
+        return PtxAccess(self.lanes[mask], self.threads[mask], self.moments[mask], self.add)
+
+    def report(self, kind: str, wrong: Array, place: Callable[[int], str], others: Array | None = None) -> None:
+        """Report the first wrong thread of a mask (n,) or (n, k), if there is any."""
+        if wrong.any():
+            first = int(np.argmax(wrong.reshape(-1)))
+            thread = first // (wrong.size // len(wrong))
+            other = None if others is None else int(others.reshape(-1)[first])
+            self.add(kind, int(self.lanes[thread]), place(first), other)
+
+
+@dataclass
+class PtxMemory:
+    """Memory that is accessed by the bytes' offsets.
+
+    size: the bytes of a part: a buffer has one, shared memory one a block, local memory one a thread. data: the bytes
+    of all parts, `stride` apart. granule: the bytes of what `shadow` tells apart; without a shadow all is set. layout:
+    the offset and the name of each variable in it.
+    """
+
+    name: str
+    size: int
+    data: Array
+    stride: int = 0
+    granule: int = 1
+    shadow: Shadow | OwnShadow | None = None
+    is_constant: bool = False
+    is_cached: bool = False
+    layout: list[tuple[int, str]] = field(default_factory=list)
+
+    def load(self, access: PtxAccess, part: Array | int, offsets: Array, width: int, count: int) -> Array:
+        """Return (n, count) unsigned integers of `width` bytes; what cannot be read is poison."""
+        good = self._checked(access, offsets, width * count)
+        if good is not None:
+            values = np.full((len(offsets), count), (1 << 8 * width) - 1, f"u{width}")
+            if good.any():
+                parts = part if isinstance(part, int) else part[good]
+                values[good] = self.load(access.some(good), parts, offsets[good], width, count)
+            return values
+        flat = offsets + part * self.stride
+        if self.shadow is not None:
+            self.shadow.read(
+                self._granules(flat, width * count), access.threads, access.moments, self._reporter(access, offsets)
+            )
+        return self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)]
+
+    def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
+        """Store (n, count) unsigned integers; a pending state poisons the bytes instead."""
+        count, width = values.shape[1], values.itemsize
+        good = self._checked(access, offsets, width * count)
+        every = np.ones(len(offsets), np.bool_)
+        if self.is_constant:
+            access.report("store to constant memory", every, lambda n: self.place(int(offsets[n])))
+            return
+        if self.is_cached:
+            access.report("store to memory that ld.global.nc reads", every, lambda n: self.place(int(offsets[n])))
+        if good is not None:
+            if good.any():
+                parts = part if isinstance(part, int) else part[good]
+                self.store(access.some(good), parts, offsets[good], values[good], state)
+            return
+        flat = offsets + part * self.stride
+        if self.shadow is not None:
+            granules = self._granules(flat, width * count)
+            self.shadow.write(granules, access.threads, access.moments, self._reporter(access, offsets), state)
+        poison = np.full_like(values, (1 << 8 * width) - 1)
+        self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)] = (
+            poison if state == PENDING else values
+        )
+
+    def place(self, offset: int) -> str:
+        """Return the variable and the offset in it of a byte, such as `A_shared+64`."""
+        start, name = max((entry for entry in self.layout if entry[0] <= offset), default=(0, self.name))
+        return f"{name}{offset - start:+d}"
+
+    def _checked(self, access: PtxAccess, offsets: Array, size: int) -> Array | None:
+        """Return the mask of the accesses inside and aligned, None if all are; report the others."""
+        outside = (offsets < 0) | (offsets > self.size - size)
+        misaligned = offsets % size != 0
+        wrong = outside | misaligned
+        if not wrong.any():
+            return None
+        access.report("access outside of memory", outside, lambda n: self.place(int(offsets[n])))
+        access.report("misaligned access", misaligned & ~outside, lambda n: self.place(int(offsets[n])))
+        good: Array = ~wrong
+        return good
+
+    def _granules(self, flat: Array, size: int) -> Array:
+        return (flat // self.granule)[:, None] + np.arange(size // self.granule)
+
+    def _reporter(self, access: PtxAccess, offsets: Array) -> Callable[[str, Array, Array], None]:
+        def report(kind: str, wrong: Array, others: Array) -> None:
+            of_race = others if kind.startswith("race") else None
+            count = wrong.shape[1]
+            access.report(
+                kind, wrong, lambda n: self.place(int(offsets[n // count]) + n % count * self.granule), of_race
+            )
+
+        return report
+
+
+def poisoned(size: int) -> Array:
+    """Return bytes that nobody has set, padded to a multiple of 16."""
+    return np.full(-(-size // 16) * 16, POISON, np.uint8)

@@ -1,0 +1,96 @@
+"""What the threads of a warp do together: shfl.sync, vote.sync, activemask, bar.warp.sync."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from compiler.targets.ptx.shadow import WARP
+from compiler.targets.ptx.syntax import PtxInstruction, RegisterList
+from compiler.targets.ptx.table import Prepared, effect, modifiers_of, one_type
+from compiler.targets.ptx.values import Array, Mask, bits_of
+
+if TYPE_CHECKING:
+    from compiler.targets.ptx.lanes import PtxLanes
+
+_SHUFFLES = ("bfly", "down", "up", "idx")
+
+
+@effect("shfl")
+def shuffle(at: PtxInstruction) -> Prepared:
+    """`shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: a of another thread of the warp; beyond the clamp its
+    own."""
+    (mode,) = modifiers_of(at, "sync", *_SHUFFLES) - {"sync"}
+    type_ = one_type(at)
+    to, of, distance, clamp, _ = at.operands
+    if bits_of(type_) != 32:
+        raise at.refused("it moves 32 bits")
+
+    def run(lanes: PtxLanes, mask: Mask) -> None:
+        values = lanes.read(of, type_, mask, at)
+        by, limit = (lanes.read(operand, "u32", mask, at).astype(np.int64) for operand in (distance, clamp))
+        own = lanes.thread % WARP
+        source, is_inside = shuffle_source(mode, own, by & 31, limit & 31, limit >> 8 & 31)
+        position = np.arange(lanes.count) - own + source
+        exists = lanes.thread - own + source < lanes.per_block
+        takes_part = exists if mask is None else exists & mask[np.where(exists, position, 0)]
+        wrong = ~takes_part if mask is None else ~takes_part & mask
+        if wrong.any():
+            lanes.report("shuffle from a thread that takes no part", int(np.argmax(wrong)), "", None, at)
+        moved = values[np.where(exists, position, np.arange(lanes.count))]
+        items = to.items if isinstance(to, RegisterList) else (to,)
+        lanes.write(items[0], moved, type_, mask)
+        if len(items) == 2:
+            lanes.write(items[1], is_inside, "pred", mask)
+
+    return run
+
+
+def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Array) -> tuple[Array, Array]:
+    """Return the lane that each lane reads from, and whether it is another than by the clamp."""
+    least, most = lane & segment, (lane & segment) | (limit & ~segment & 31)
+    if mode == "up":
+        source = lane - by
+        is_inside = source >= most
+    else:
+        source = {"down": lane + by, "bfly": lane ^ by, "idx": least | (by & ~segment & 31)}[mode]
+        is_inside = source <= most
+    return np.where(is_inside, source, lane), is_inside
+
+
+@effect("vote")
+def vote(at: PtxInstruction) -> Prepared:
+    """`vote.sync.any.pred d, p, members`; `vote.sync.ballot.b32` gives the bits of all."""
+    (mode,) = modifiers_of(at, "sync", "any", "all", "uni", "ballot") - {"sync"}
+    to, of, members = at.operands
+
+    def run(lanes: PtxLanes, mask: Mask) -> None:
+        holds = lanes.read(of, "pred", mask, at)
+        named = lanes.read(members, "u32", mask, at) >> (lanes.thread % WARP).astype(np.uint32) & np.uint32(1) != 0
+        part = named if mask is None else named & mask
+        yes, all_ = _ballot(lanes, holds & part), _ballot(lanes, part)
+        results = {"any": yes != 0, "all": yes == all_, "uni": (yes == 0) | (yes == all_), "ballot": yes}
+        lanes.write(to, results[mode], "b32" if mode == "ballot" else "pred", mask)
+
+    return run
+
+
+@effect("activemask")
+def active_mask(at: PtxInstruction) -> Prepared:
+    """`activemask.b32 d`: the bits of the threads of the warp that run."""
+
+    def run(lanes: PtxLanes, mask: Mask) -> None:
+        active = np.ones(lanes.count, np.bool_) if mask is None else mask
+        lanes.write(at.operands[0], _ballot(lanes, active), "b32", mask)
+
+    return run
+
+
+def _ballot(lanes: PtxLanes, holds: Array) -> Array:
+    """The bits of the threads of each lane's warp for which a predicate holds."""
+    bits = holds.astype(np.uint64) << (lanes.thread % WARP).astype(np.uint64)
+    words = np.zeros(int(lanes.warps[-1]) + 1, np.uint64)
+    np.bitwise_or.at(words, lanes.warps, bits)
+    of_lanes: Array = words[lanes.warps].astype(np.uint32)
+    return of_lanes
