@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from compiler.support.errors import TargetError
 from compiler.targets.arguments import Array
-from compiler.targets.target import Target
+from compiler.targets.target import AnyKernel, Target
 
 DEFAULT_ARCH = "sm_80"
 """The default architecture of kernels."""
@@ -16,6 +18,14 @@ UNBOUND = "where no loop is bound to a GPU's threads"
 """The end of the error for a program of the low level, which has no kernels."""
 
 
+@dataclass(frozen=True)
+class TextCheck:
+    """The outputs of kernels whose text ran without a GPU, and the faults in words."""
+
+    outputs: tuple[Array, ...]
+    faults: tuple[str, ...]
+
+
 class GpuTarget(Target):
     """A target whose kernels are loops bound to a GPU's blocks and threads."""
 
@@ -23,6 +33,11 @@ class GpuTarget(Target):
     passes: ClassVar[Mapping[str, str]] = KERNELS
     refusal = UNBOUND
     default_arch = DEFAULT_ARCH
+
+    def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
+        """Compile the text of a kernel for an architecture and run it on inputs without a GPU. Raises TargetError where
+        the target has no interpreter of its code, and where the text cannot be compiled."""
+        raise TargetError(f"the target {self.name} has no interpreter of its machine code")
 
 
 class KernelResources(Protocol):

@@ -12,6 +12,7 @@ names.py       reserved names
 interface.py   arguments, temporaries and launches, for hosts in other languages
 launcher.py    a function in C that launches the kernels
 nvrtc.py       text to machine code, without a GPU
+checked.py     the text run as PTX on numpy, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
 machines.py    the representative GPU of each architecture

@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.graph.main import Main
-from compiler.targets.arguments import Argument
+from compiler.targets.arguments import Argument, Array
+from compiler.targets.cuda.checked import check_text
 from compiler.targets.cuda.kernel import CudaKernel, make_kernel
 from compiler.targets.cuda.machines import representative_gpu
 from compiler.targets.cuda.programs import CudaProgram, join
 from compiler.targets.cuda.runtime import local_gpu
-from compiler.targets.gpus import GpuTarget
+from compiler.targets.gpus import GpuTarget, TextCheck
 from compiler.targets.launches import ALIGNMENT
 from compiler.targets.target import AnyKernel, Device, JoinedParts
 from compiler.types.machines import Gpu
@@ -48,6 +49,11 @@ class CudaTarget(GpuTarget):
     def join(self, main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
         """Return the program of several functions. Raises TargetError for launches that the architecture refuses."""
         return join(main, parts, arch)
+
+    def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
+        """Run the PTX that NVRTC makes of a kernel's text. Raises TargetError without NVRTC."""
+        assert isinstance(kernel, CudaKernel)
+        return check_text(kernel, inputs, arch)
 
     def text(self, kernel: AnyKernel, name: str) -> str:
         """Return the `.cu` file of a kernel, or as `launches` the facts with which other hosts launch it, as JSON."""

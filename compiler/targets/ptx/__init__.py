@@ -31,7 +31,7 @@ run.py           launches on arrays
 
 from compiler.targets.ptx.faults import PtxFault
 from compiler.targets.ptx.parse import parse_ptx
-from compiler.targets.ptx.run import PtxLaunch, PtxResult, run_ptx
+from compiler.targets.ptx.run import PtxBuffer, PtxLaunch, PtxResult, run_ptx
 from compiler.targets.ptx.syntax import PtxError
 
-__all__ = ["PtxError", "PtxFault", "PtxLaunch", "PtxResult", "parse_ptx", "run_ptx"]
+__all__ = ["PtxBuffer", "PtxError", "PtxFault", "PtxLaunch", "PtxResult", "parse_ptx", "run_ptx"]

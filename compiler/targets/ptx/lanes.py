@@ -12,7 +12,7 @@ from compiler.targets.launches import Extents
 from compiler.targets.ptx.addresses import SHIFT, SPACES, WINDOWS
 from compiler.targets.ptx.async_groups import AsyncGroups
 from compiler.targets.ptx.faults import FaultLog
-from compiler.targets.ptx.link import LinkedFunction, LinkedKernel
+from compiler.targets.ptx.link import LinkedFunction, LinkedKernel, plain_name
 from compiler.targets.ptx.memory import PtxAccess, PtxMemory, poisoned
 from compiler.targets.ptx.shadow import EPOCH, SET, UNSET, WARP, OwnShadow, Shadow
 from compiler.targets.ptx.syntax import (
@@ -78,7 +78,7 @@ class PtxLanes:
     def _shared_memory(self, blocks: int, size: int) -> PtxMemory:
         stride, granule = -(-size // 16) * 16, self.kernel.granules["shared"]
         shadow = Shadow(-(-blocks * stride // granule), UNSET, self.per_block)
-        layout = sorted((offset, name) for name, offset in self.kernel.shared.items())
+        layout = sorted((offset, plain_name(name)) for name, offset in self.kernel.shared.items())
         return PtxMemory("shared memory", size, poisoned(blocks * stride), stride, granule, shadow, layout=layout)
 
     def _stack(self) -> PtxMemory:
@@ -87,7 +87,8 @@ class PtxLanes:
         called = max((-(-function.frame_size // 16) * 16 for function in self.kernel.functions.values()), default=0)
         size = -(-self.kernel.main.frame_size // 16) * 16 + has_calls * CALL_DEPTH * called
         shadow = OwnShadow(self.count * size)
-        return PtxMemory("local memory", size, poisoned(self.count * size), size, shadow=shadow)
+        layout = sorted((offset, name) for name, offset in self.kernel.main.offsets.items())
+        return PtxMemory("local memory", size, poisoned(self.count * size), size, shadow=shadow, layout=layout)
 
     def set_parameter(self, offset: int, value: int) -> None:
         """Set a parameter of 64 bits, in the frame of each thread."""

@@ -27,9 +27,24 @@ MAX_LANES = 2048
 
 
 @dataclass(frozen=True)
+class PtxBuffer:
+    """A buffer of global memory.
+
+    array: its elements, which are set unless `is_set` is False. base: the number of the buffer that has its memory,
+    from the byte `offset` on; None for memory of its own.
+    """
+
+    name: str
+    array: Array
+    is_set: bool = True
+    base: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
 class PtxLaunch:
-    """A launch: the kernel's name, the extents of its grid and its blocks, the bytes of dynamic shared memory, and the
-    number of the array of each parameter."""
+    """A launch: the kernel's name, the extents of its grid and its blocks, the number of the buffer of each parameter,
+    and the bytes of dynamic shared memory."""
 
     name: str
     grid: Extents
@@ -40,7 +55,7 @@ class PtxLaunch:
 
 @dataclass
 class PtxResult:
-    """The arrays after all launches, the faults, and for each array what is set, as a mask of its elements."""
+    """The arrays of the buffers after all launches, the faults, and masks of the elements that are set."""
 
     arrays: list[Array]
     faults: list[PtxFault] = field(default_factory=list)
@@ -52,34 +67,33 @@ class PtxResult:
         return not self.faults
 
 
-def run_ptx(text: str, launches: Sequence[PtxLaunch], arrays: Sequence[Array], inputs: int | None = None) -> PtxResult:
+def run_ptx(text: str, launches: Sequence[PtxLaunch], buffers: Sequence[PtxBuffer]) -> PtxResult:
     """Run launches in order, all threads of all blocks.
 
-    arrays: of all buffers; the first `inputs` (by default all) are set, the others begin uninitialised. Raises PtxError
-    for a text with syntax or instructions that are not implemented, InputError for launches that do not fit it. Ends
-    with the first launch whose threads wait for ever.
+    Raises PtxError for a text with syntax or instructions that are not implemented, InputError for launches that do not
+    fit it. Ends at the first launch whose threads wait for ever.
     """
     program, log = parse_ptx(text), FaultLog()
-    symbols, buffers = _variables(program)
-    inputs = len(arrays) if inputs is None else inputs
-    memories = []
-    for number, array in enumerate(arrays):
-        memories.append(_buffer(f"array {number}", np.ascontiguousarray(array), number < inputs))
-        buffers[number + 1] = memories[-1]
+    symbols, memories = _variables(program)
+    addresses: list[int] = []
+    for number, buffer in enumerate(buffers):
+        if buffer.base is not None:
+            addresses.append(addresses[buffer.base] + buffer.offset)
+            continue
+        memories[number + 1] = _memory(buffer)
+        addresses.append((number + 1 << SHIFT) + HALF)
     kernels: dict[str, _Prepared] = {}
     try:
         with np.errstate(all="ignore"):
             for launch in launches:
                 if launch.name not in kernels:
                     kernels[launch.name] = _Prepared.of(program, launch.name)
-                _launch(kernels[launch.name], launch, buffers, symbols, log)
+                _launch(kernels[launch.name], launch, memories, addresses, symbols, log)
     except DivergenceError:
         pass
-    return PtxResult(
-        [_elements(memory.data, array) for memory, array in zip(memories, arrays, strict=True)],
-        log.faults,
-        [_set_elements(memory, array) for memory, array in zip(memories, arrays, strict=True)],
-    )
+    own = [memories.get(number + 1) for number in range(len(buffers))]
+    arrays = [b.array if m is None else _elements(m.data, b.array) for m, b in zip(own, buffers, strict=True)]
+    return PtxResult(arrays, log.faults, [_set_elements(m, b.array) for m, b in zip(own, buffers, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ def _variables(program: PtxProgram) -> tuple[dict[str, int], dict[int, PtxMemory
     symbols: dict[str, int] = {}
     buffers: dict[int, PtxMemory] = {}
     for number, variable in enumerate(v for v in program.variables if v.space in ("global", "const")):
-        memory = _buffer(plain_name(variable.name), np.zeros(variable.size, np.uint8), True)
+        memory = _memory(PtxBuffer(plain_name(variable.name), np.zeros(variable.size, np.uint8)))
         memory.data[: variable.size] = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
         memory.is_constant = variable.space == "const"
         buffers[1 << 16 | number] = memory
@@ -108,13 +122,13 @@ def _variables(program: PtxProgram) -> tuple[dict[str, int], dict[int, PtxMemory
     return symbols, buffers
 
 
-def _buffer(name: str, array: Array, is_set: bool) -> PtxMemory:
-    size = array.nbytes
+def _memory(buffer: PtxBuffer) -> PtxMemory:
+    size = buffer.array.nbytes
     data = poisoned(size)
-    if is_set:
-        data[:size] = np.frombuffer(array.tobytes(), np.uint8)
-    memory = PtxMemory(name, size, data)
-    memory.shadow = None if is_set else Shadow(len(data), UNSET, 1)
+    if buffer.is_set:
+        data[:size] = np.frombuffer(np.ascontiguousarray(buffer.array).tobytes(), np.uint8)
+    memory = PtxMemory(buffer.name, size, data)
+    memory.shadow = None if buffer.is_set else Shadow(len(data), UNSET, 1)
     return memory
 
 
@@ -122,8 +136,8 @@ def _elements(data: Array, like: Array) -> Array:
     return data[: like.nbytes].copy().view(like.dtype).reshape(like.shape)
 
 
-def _set_elements(memory: PtxMemory, like: Array) -> Array:
-    if memory.shadow is None or not like.size:
+def _set_elements(memory: PtxMemory | None, like: Array) -> Array:
+    if memory is None or memory.shadow is None or not like.size:
         return np.ones(like.shape, np.bool_)
     state = np.repeat(memory.shadow.state, memory.granule)[: like.nbytes]
     is_set: Array = (state == SET).reshape(-1, like.itemsize).all(axis=1).reshape(like.shape)
@@ -134,6 +148,7 @@ def _launch(
     prepared: _Prepared,
     launch: PtxLaunch,
     buffers: dict[int, PtxMemory],
+    addresses: Sequence[int],
     symbols: dict[str, int],
     log: FaultLog,
 ) -> None:
@@ -148,7 +163,7 @@ def _launch(
         blocks = range(first, min(first + together, prod(launch.grid)))
         lanes = PtxLanes(kernel, launch.grid, launch.block, blocks, buffers, symbols, launch.shared_bytes, log)
         for parameter, number in zip(parameters, launch.arguments, strict=True):
-            lanes.set_parameter(kernel.main.offsets[parameter.name], ((number + 1) << SHIFT) + HALF)
+            lanes.set_parameter(kernel.main.offsets[parameter.name], addresses[number])
         PtxScheduler(lanes, prepared.main, prepared.functions).run()
 
 

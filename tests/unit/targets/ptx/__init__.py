@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.targets.ptx import PtxLaunch, PtxResult, run_ptx
+from compiler.targets.ptx import PtxBuffer, PtxLaunch, PtxResult, run_ptx
 
 Array = np.ndarray[Any, Any]
 REGISTERS = """
@@ -52,7 +52,8 @@ def run(
     """The result of a body on inputs and on outputs that begin uninitialised."""
     arrays = [*inputs, *outputs]
     launch = PtxLaunch("k", (blocks, 1, 1), (threads, 1, 1), tuple(range(len(arrays))), shared_bytes)
-    return run_ptx(kernel(body, len(arrays), declarations), [launch], arrays, len(inputs))
+    buffers = [PtxBuffer(f"array {n}", array, n < len(inputs)) for n, array in enumerate(arrays)]
+    return run_ptx(kernel(body, len(arrays), declarations), [launch], buffers)
 
 
 def indexed(number: int, width: int, register: int = 10) -> str:

@@ -209,7 +209,7 @@ def test_carries_run_through_words() -> None:
         add.cc.u32 %r1, 0xFFFFFFFF, 1; addc.cc.u32 %r2, 0xFFFFFFFF, 0; addc.u32 %r3, 5, 0;
         sub.cc.u32 %r4, 0, 1; subc.u32 %r5, 5, 0;
         mad.lo.cc.u32 %r6, 0x10000, 0x10000, 0xFFFFFFFF; madc.hi.u32 %r7, 0x10000, 0x10000, 1;
-        st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; 
+        st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};
         st.global.v2.u32 [%rd1+16], {%r5, %r6}; st.global.u32 [%rd1+24], %r7;
     """
     words = run(body, [], [np.zeros(7, np.uint32)], threads=1).arrays[0].tolist()
