@@ -9,6 +9,7 @@ KINDS = {
     "data race": "race",
     "Invalid read": "invalid read",
     "Invalid write": "invalid write",
+    "not aligned": "misaligned access",
     "exceeds static array size": "index beyond an array",
     "ninitialized": "uninitialised value",
     "divergence": "divergent barrier",

@@ -78,6 +78,7 @@ FAULTS: dict[str, tuple[str, str, str, int, str, str]] = {
     "wait for copies gone": ("ahead", WAIT, "", 0, "uninitialised value", "C["),
     "wait after the barrier": ("ahead", f"{WAIT}\n    {BARRIER}", f"{BARRIER}\n    {WAIT}", 0, "race", "C_local["),
     "one buffer for two stages": ("ahead", "k_0 % 2", "0", 0, "race", "C_local["),
+    "fetch of a vector misaligned": ("on_warps", "&A[", "&A[1 + ", 0, "misaligned access", "&A[1 + "),
     "barrier before MMA gone": ("on_warps", BARRIER, "", 1, "race", "*reinterpret_cast<uint4*>(&"),
     "barrier after MMA gone": ("on_warps", BARRIER, "", 0, "race", "*reinterpret_cast<uint4*>(&"),
 }

@@ -41,6 +41,10 @@ def _renamed(name: str) -> str:
     return f"{name}_" if name in _WORDS else name
 
 
+def _renamed_words(text: str) -> str:
+    return _IDENTIFIER.sub(lambda match: _renamed(match[0]), text)
+
+
 @dataclass(frozen=True)
 class Translation:
     """OpenCL C, and the launches of its kernels: name, grid, block, positions of buffers, and whether a buffer of
@@ -99,7 +103,7 @@ def _head_line(line: str, types: dict[str, set[str]]) -> str:
         return ""
     match = _TEMPLATE.match(line)
     if match is None:
-        return line.replace("__device__ const ", "__constant__ ")
+        return _renamed_words(line.replace("__device__ const ", "__constant__ "))
     return " ".join(_instance(match, type_) for type_ in sorted(types[match[1]]))
 
 
@@ -118,8 +122,7 @@ def _joined(types: str) -> str:
 
 
 def _kernel(text: str, launch: Launch) -> str:
-    text = _IDENTIFIER.sub(lambda match: _renamed(match[0]), text)
-    comment, first, signature, body = text.split("\n", 3)
+    comment, first, signature, body = _renamed_words(text).split("\n", 3)
     name, _, parameters = signature.partition("(")
     spaces = _address_spaces(parameters, body)
     body = converted(parameters, re.sub(_CALL, lambda match: f"{match[1]}_{_joined(match[2])}(", body))
