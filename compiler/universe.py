@@ -37,9 +37,10 @@ UPSTREAM = {
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
     "linalg": "compiler.dialects.upstream.linalg:LINALG",
+    "tensor": "compiler.dialects.upstream.tensor:TENSOR",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
-asynchronous copies, MMA tiles, the syntax of parallel loops. The other upstream dialects are xDSL's."""
+asynchronous copies, MMA tiles, the syntax of parallel loops, padding. The other upstream dialects are xDSL's."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",

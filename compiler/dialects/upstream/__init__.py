@@ -9,6 +9,7 @@ vector.py   vector.gather, vector.scatter
 memref.py   memref.prefetch, the syntax of memref.global and memref.copy
 gpu.py      gpu.shuffle
 linalg/     linalg.generic, and named ops by a table
+tensor.py   padding and reshapes that xDSL refuses
 nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 walk.py     the ops inside an op
 builders.py fast constructors of the most frequent ops of unrolled nests

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from compiler.dialects import te
 from compiler.dialects.combination import Combination
 from compiler.dialects.combiner import identity
-from compiler.dialects.upstream.arith import kind_of
+from compiler.dialects.upstream.arith import SelectOp, kind_of
 from compiler.lowering.linalg_to_te.values import Literal, refusal
 
 NAMED = {
@@ -46,12 +46,14 @@ _DIFFERENCES = {"arith.subf": arith.AddfOp, "arith.subi": arith.AddiOp}
 
 @dataclass(frozen=True)
 class OutputUpdate:
-    """How a body combines one output: the kind of the op, its type, the value added, and whether it is negated."""
+    """How a body combines one output: the kind of the op, its type, the value added, whether it is negated, and the
+    conditions under which it is added, each with the truth value that it has then."""
 
     kind: type[Operation]
     type: Attribute
     added: SSAValue
     negated: bool = False
+    conditions: tuple[tuple[SSAValue, bool], ...] = ()
 
     @property
     def named(self) -> str | None:
@@ -85,27 +87,45 @@ def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[
 
 
 def are_separate(body: Block, outputs: Sequence[SSAValue]) -> bool:
-    """Whether no op of a body, except its last, depends on two outputs, and each is used once."""
+    """Whether no op of a body, except its last, depends on two outputs, and each is combined once."""
+    last = body.last_op
+    assert last is not None
     dependent = [depending(body, [output]) for output in outputs]
     results = [result for op in body.ops for result in op.results]
     return all(sum(result in values for values in dependent) <= 1 for result in results) and all(
-        len([*output.uses]) == 1 for output in outputs
+        _unconditional(value, output, depending(body, outputs)) is not None
+        for value, output in zip(last.operands, outputs, strict=True)
     )
 
 
 def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]) -> OutputUpdate:
-    combined = yielded.owner
-    if not isinstance(combined, Operation) or out not in combined.operands or len([*out.uses]) != 1:
+    update = _unconditional(yielded, out, tainted)
+    if update is None:
         raise refusal(op, "has a body that does not combine its output with a value, once: te reductions do")
+    combined, conditions = update
     name, (lhs, rhs) = combined.name, combined.operands
     added = rhs if lhs is out else lhs
     if added in tainted:
         raise refusal(op, "has a body that combines its output with a value that depends on an output")
     if name in _DIFFERENCES and lhs is out:
-        return OutputUpdate(_DIFFERENCES[name], yielded.type, added, negated=True)
+        return OutputUpdate(_DIFFERENCES[name], yielded.type, added, True, conditions)
     if name not in NAMED and name not in _IDENTITIES:
         raise refusal(op, f"combines its output by '{name}', which is no combiner of te")
-    return OutputUpdate(kind_of(combined), yielded.type, added)
+    return OutputUpdate(kind_of(combined), yielded.type, added, False, conditions)
+
+
+def _unconditional(
+    yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]
+) -> tuple[Operation, tuple[tuple[SSAValue, bool], ...]] | None:
+    """The op of two operands that combines an output, and the conditions of the selects that else keep the output, as
+    in `select %c, (addf %out, %a), %out`; None if the output is used otherwise."""
+    conditions: list[tuple[SSAValue, bool]] = []
+    while isinstance(owner := yielded.owner, SelectOp) and owner.cond not in tainted and out in (owner.lhs, owner.rhs):
+        conditions.append((owner.cond, owner.rhs is out))
+        yielded = owner.lhs if owner.rhs is out else owner.rhs
+    if not isinstance(owner, Operation) or len(owner.operands) != 2 or out not in owner.operands:
+        return None
+    return (owner, tuple(conditions)) if len([*out.uses]) == len(conditions) + 1 else None
 
 
 def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:

@@ -152,14 +152,39 @@ def arg_extremum(update: JointUpdate, reduced: Sequence[int]) -> ArgExtremum | N
     value = next((n for n, pair in enumerate(pairs) if sides in (pair, pair[::-1])), None)
     if value is None or not _is_index(pairs[1 - value][0], reduced[0]):
         return None
-    relation, sign = compare.predicate_name[1:], compare.predicate_name[0]
     select = next((op for op in update.ops if _chooses(op, compare, pairs[1 - value])), None)
-    if select is None or relation not in _FLIPPED or (sign == "u" and isinstance(compare, CmpiOp)):
+    if select is None or (compare.predicate_name[0] == "u" and isinstance(compare, CmpiOp)):
         return None
     takes_if_true = select.operands[1] is pairs[1 - value][0]
-    relation = relation if sides == pairs[value] else _FLIPPED[relation]
-    relation = relation if takes_if_true else _NEGATED[relation]
+    relation = _relation(compare, pairs[value], takes_if_true)
+    if relation is None:
+        return None
     return ArgExtremum(compare, value, 1 - value, relation[0] == "g", relation[1] == "e", takes_if_true)
+
+
+def extremum_identity(update: JointUpdate) -> list[Literal]:
+    """The identity of an update that selects the greater or the less of its output and the value added; none for
+    others."""
+    if len(update.outputs) != 1 or len(update.ops) != 2:
+        return []
+    (compare, select), pair = update.ops, (update.added[0], update.outputs[0])
+    if not isinstance(compare, CmpfOp | CmpiOp) or not _chooses(select, compare, pair):
+        return []
+    relation = _relation(compare, pair, select.operands[1] is pair[0])
+    if relation is None or {compare.lhs, compare.rhs} != {*pair} or pair[0].type == IntegerType(1):
+        return []
+    if isinstance(compare, CmpiOp) and compare.predicate_name[0] == "u":
+        return [IntegerAttr(0 if relation[0] == "g" else -1, pair[0].type)]  # type: ignore[call-overload]
+    return [identity("max" if relation[0] == "g" else "min", pair[0].type)]
+
+
+def _relation(compare: CmpfOp | CmpiOp, pair: tuple[SSAValue, SSAValue], takes_if_true: bool) -> str | None:
+    """The relation of a value to an output where it is taken, such as `gt`; None for an equality."""
+    relation = compare.predicate_name[1:]
+    if relation not in _FLIPPED:
+        return None
+    relation = relation if (compare.lhs, compare.rhs) == pair else _FLIPPED[relation]
+    return relation if takes_if_true else _NEGATED[relation]
 
 
 def _chooses(op: Operation, compare: Operation, pair: tuple[SSAValue, SSAValue]) -> bool:

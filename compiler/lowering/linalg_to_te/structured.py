@@ -14,11 +14,12 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from compiler.dialects import te
 from compiler.dialects.access import AccessAttr, AxisAttr, axis_attribute
+from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.linalg.named import StructuredNamedOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody
 from compiler.lowering.linalg_to_te.combiners import OutputUpdate, are_separate, combination_of, combinings
 from compiler.lowering.linalg_to_te.copies import copy_body
-from compiler.lowering.linalg_to_te.joint import JointUpdate, arg_extremum, joint_update
+from compiler.lowering.linalg_to_te.joint import JointUpdate, arg_extremum, extremum_identity, joint_update
 from compiler.lowering.linalg_to_te.values import Literal, TeValues, refusal
 from compiler.types.dtypes import row_of
 
@@ -120,8 +121,10 @@ class _Conversion:
         if not any(axis.is_reduce for axis in self.space.axes):
             self._pointwise(outputs)
             return
-        update = joint_update(self.op.body.block, self._arguments) if len(outputs) == len(self.op.res) else None
-        if update is None or len(outputs) == 1 or are_separate(self.op.body.block, self._arguments):
+        block = self.op.body.block
+        is_joint = len(outputs) == len(self.op.res) and not are_separate(block, self._arguments)
+        update = joint_update(block, self._arguments) if is_joint else None
+        if update is None:
             self._reduction(outputs)
         else:
             self._joint(update)
@@ -159,8 +162,9 @@ class _Conversion:
         parts = combinings(self.op, self.op.body.block, self._arguments)
         chosen = [parts[n] for n in outputs]
         inputs = self.op.operands[: len(self.op.operands) - len(self.op.res)]
-        body, scalars = self._body(inputs, [part.added for part in chosen])
-        yields = [self._added(body, part, body.value(part.added, scalars)) for part in chosen]
+        conditions = [condition for part in chosen for condition, _ in part.conditions]
+        body, scalars = self._body(inputs, [*(part.added for part in chosen), *conditions])
+        yields = [self._added(body, part, scalars) for part in chosen]
         inits = [self.op.operands[len(self.op.operands) - len(self.op.res) + n] for n in outputs]
         plain = [self._is_neutral(init, part) for init, part in zip(inits, chosen, strict=True)]
         label = self.values.label(self.op, "" if all(plain) else ".partial")
@@ -179,15 +183,16 @@ class _Conversion:
         kinds = enumerate(self.op.get_iterator_types())
         ties = arg_extremum(update, [n for n, kind in kinds if kind == IteratorTypeAttr.reduction()])
         starts = [self.values.splats.get(self.values.tensor(init, self.op)) for init in inits]
-        identities = [start for start in starts if start is not None] if ties is None else update.identities(ties)
+        extremum = update.identities(ties) if ties is not None else extremum_identity(update)
+        identities = extremum or [start for start in starts if start is not None]
         if len(identities) != count:
             raise refusal(self.op, "combines its outputs jointly, from values that are no constants")
         body, scalars = self._body(inputs, update.added)
         yields = [body.value(value, scalars) for value in update.added]
-        label = self.values.label(self.op, "" if ties is None else ".partial")
+        label = self.values.label(self.op, ".partial" if extremum else "")
         new = body.compute(label, yields, update.combination(identities, ties))
         self.values.add(new, self.op)
-        self._map(range(count), new.results if ties is None else self._from_starts(update, new.results, inits))
+        self._map(range(count), self._from_starts(update, new.results, inits) if extremum else new.results)
 
     def _from_starts(
         self, update: JointUpdate, results: Sequence[SSAValue], inits: Sequence[SSAValue]
@@ -201,14 +206,18 @@ class _Conversion:
         self.values.add(new, self.op)
         return new.results
 
-    def _added(self, body: ComputeBody, part: OutputUpdate, value: SSAValue) -> SSAValue:
-        if not part.negated:
-            return value
-        if isinstance(value.type, AnyFloat):
-            return body.add(arith.NegfOp(value))
-        assert isinstance(value.type, IntegerType)
-        zero = body.literal(IntegerAttr(0, value.type))
-        return body.add(arith.SubiOp(zero, value))
+    def _added(self, body: ComputeBody, part: OutputUpdate, scalars: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The value that a reduction adds: the identity where a condition fails."""
+        value = body.value(part.added, scalars)
+        if part.negated and isinstance(value.type, AnyFloat):
+            value = body.add(arith.NegfOp(value))
+        elif part.negated:
+            assert isinstance(value.type, IntegerType)
+            value = body.add(arith.SubiOp(body.literal(IntegerAttr(0, value.type)), value))
+        for condition, holds in part.conditions:
+            sides = (value, body.literal(part.neutral))[:: 1 if holds else -1]
+            value = body.add(SelectOp(body.value(condition, scalars), *sides))
+        return value
 
     def _is_neutral(self, init: SSAValue, part: OutputUpdate) -> bool:
         """Whether an initial value has no effect: all its elements are the combiner's identity."""

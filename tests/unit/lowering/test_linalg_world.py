@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler.analysis.combiners import check_combiners
 from compiler.dialects.functions import functions
 from compiler.interpret.te import evaluate
 from compiler.pipeline.source import parse
@@ -30,6 +31,18 @@ def inserted(at: tuple[int, int]) -> Array:
 
 
 CASES: dict[str, tuple[str, Array]] = {
+    "one element of rank 0": (
+        "%e = tensor.extract_slice %A[0, 0] [1, 1] [1, 1] : tensor<7x4xf32> to tensor<f32>\n"
+        "%y = tensor.expand_shape %e [] output_shape [1, 1] : tensor<f32> into tensor<1x1xf32>\n"
+        "%z = tensor.collapse_shape %y [] : tensor<1x1xf32> into tensor<f32>\n"
+        "%0 = linalg.broadcast ins(%z : tensor<f32>) outs(%e : tensor<f32>) dimensions = []",
+        A[0, 0],
+    ),
+    "a static result of a padding by operands": (
+        "%two = arith.constant 2 : index\n%0 = tensor.pad %A low[%two, 0] high[0, 1] {\n"
+        "^bb0(%i: index, %j: index):\n  tensor.yield %x : f32\n} : tensor<7x4xf32> to tensor<9x5xf32>",
+        np.pad(A, [(2, 0), (0, 1)], constant_values=X),
+    ),
     "a shape that a cast leaves open": (
         "%c = tensor.cast %A : tensor<7x4xf32> to tensor<?x4xf32>\n"
         "%0 = linalg.add ins(%c, %B : tensor<?x4xf32>, tensor<7x4xf32>) outs(%A : tensor<7x4xf32>) -> tensor<7x4xf32>",
@@ -136,7 +149,7 @@ CASES: dict[str, tuple[str, Array]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_programs_as_others_write_them(name: str) -> None:
     body, expected = CASES[name]
-    type = body.split()[-1]
+    type = "tensor<f32>" if body.endswith("= []") else body.split()[-1]
     text = (
         f"func.func @f(%A: tensor<7x4xf32>, %B: tensor<7x4xf32>, %x: f32) -> {type} {{\n{body}\nreturn %0 : {type}\n}}"
     )
@@ -169,3 +182,78 @@ def test_calls_are_inlined_and_private_callees_removed() -> None:
     np.testing.assert_array_equal(two, A[:2] ** 2)
     np.testing.assert_array_equal(three, A[:3] ** 2)
     assert number == 2.5
+
+
+REDUCED = """#all = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+func.func @f(%A: tensor<7x4x{element}>, %I: tensor<7x{element}>) -> tensor<7x{element}> {{
+  %init = {init}
+  %0 = linalg.generic {{indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]}}
+      ins(%A : tensor<7x4x{element}>) outs(%init : tensor<7x{element}>) {{
+  ^bb0(%a: {element}, %out: {element}):
+    %zero = arith.constant 0{point} : {element}
+    {body}
+    linalg.yield %r : {element}
+  }} -> tensor<7x{element}>
+  return %0 : tensor<7x{element}>
+}}"""
+POSITIVE, NEGATIVE = "%c = arith.cmpf ogt, %a, %zero : f32\n", "%c = arith.cmpf olt, %a, %zero : f32\n"
+I = RANDOM.integers(-9, 9, (7, 4)).astype(np.int32)
+U = I.view(np.uint32)
+
+
+def selected(op: str, predicate: str, order: str, element: str) -> str:
+    """A body that selects one of its value and its output by a comparison."""
+    return f"%c = arith.{op} {predicate}, %a, %out : {element}\n%r = arith.select %c, {order} : {element}"
+
+
+UPDATES: dict[str, tuple[str, Array, Array]] = {
+    "a sum of what is positive": (
+        POSITIVE + "%s = arith.addf %a, %out : f32\n%r = arith.select %c, %s, %out : f32",
+        A,
+        np.where(A > 0, A, 0).sum(1),
+    ),
+    "a difference of what is not negative": (
+        NEGATIVE + "%s = arith.subf %out, %a : f32\n%r = arith.select %c, %out, %s : f32",
+        A,
+        -np.where(A < 0, 0, A).sum(1),
+    ),
+    "a maximum under two conditions": (
+        POSITIVE + "%one = arith.constant 1.0 : f32\n%d = arith.cmpf olt, %a, %one : f32\n"
+        "%m = arith.maximumf %a, %out : f32\n%n = arith.select %d, %m, %out : f32\n"
+        "%r = arith.select %c, %n, %out : f32",
+        A,
+        np.where((A > 0) & (A < 1), A, -np.inf).max(1),
+    ),
+    "a maximum by a comparison": (selected("cmpf", "ogt", "%a, %out", "f32"), A, A.max(1)),
+    "a minimum by a comparison that fails": (selected("cmpf", "oge", "%out, %a", "f32"), A, A.min(1)),
+    "a maximum of integers": (selected("cmpi", "sgt", "%a, %out", "i32"), I, I.max(1)),
+    "a minimum of unsigned integers": (selected("cmpi", "ult", "%a, %out", "i32"), I, U.min(1).view(np.int32)),
+    "a maximum of unsigned integers": (selected("cmpi", "ule", "%out, %a", "i32"), I, U.max(1).view(np.int32)),
+}
+FOLDS: dict[str, Any] = {"sum": np.add, "difference": np.add, "maximum": np.maximum, "minimum": np.minimum}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_under_conditions_and_by_comparisons(name: str, is_known: bool) -> None:
+    body, array, reduced = UPDATES[name]
+    element, point = ("f32", ".0") if array is A else ("i32", "")
+    init = "arith.constant dense<3{point}> : tensor<7x{element}>" if is_known else "tensor.cast %I : {type} to {type}"
+    stated = init.format(point=point, element=element, type=f"tensor<7x{element}>")
+    module = parse(REDUCED.format(element=element, point=point, init=stated, body=body))
+    check_combiners(module)
+    starts = np.full(7, 3, array.dtype) if is_known else RANDOM.integers(-3, 4, 7).astype(array.dtype)
+    fold = FOLDS[name.split()[1]]
+    expected = fold(*(x.view(np.uint32) for x in (starts, reduced))) if "unsigned" in name else fold(starts, reduced)
+    (value,) = evaluate(module, [array, starts])
+    np.testing.assert_allclose(value, expected.view(array.dtype), rtol=1e-5)
+
+
+def test_a_comparison_of_nan_keeps_the_output() -> None:
+    body, _, _ = UPDATES["a maximum by a comparison"]
+    init = "arith.constant dense<0xFF800000> : tensor<7xf32>"
+    array = A.copy()
+    array[0, 1], array[1] = np.nan, np.nan
+    (value,) = evaluate(parse(REDUCED.format(element="f32", point=".0", init=init, body=body)), [array, A[:, 0]])
+    np.testing.assert_array_equal(value, np.fmax.reduce(np.nan_to_num(array, nan=-np.inf), 1))

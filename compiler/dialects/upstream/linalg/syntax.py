@@ -82,7 +82,8 @@ def _parse_attributes(parser: Parser, words: Iterable[str], parts: ParsedParts) 
             parts.attributes |= attributes
         else:
             parser.parse_punctuation("=")
-            parts.attributes[word] = _parse_numbers(parser) or parser.parse_attribute()
+            numbers = _parse_numbers(parser)
+            parts.attributes[word] = parser.parse_attribute() if numbers is None else numbers
 
 
 def _parse_numbers(parser: Parser) -> Attribute | None:
