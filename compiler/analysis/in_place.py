@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from compiler.analysis.shared_element import SharedElement, orders
@@ -62,3 +62,18 @@ def in_place(program: Program, source: str, target: str) -> Program:
         return replace(block, reads=reads, table=table)
 
     return program.map_blocks(redirected)
+
+
+def overwriting(
+    program: Program, names: Sequence[str], candidates: Sequence[tuple[int, int]]
+) -> tuple[Program, tuple[tuple[int, int], ...]]:
+    """Let a program write outputs into inputs, for those candidate pairs of positions for which its loops allow it.
+    Return the new program and the accepted pairs, in order. names: of its inputs and outputs, whose positions these
+    are. Candidates (0, 0), (1, 0): if input 0 can be overwritten, output 0 is taken, so only (0, 0) is accepted."""
+    accepted, first = list[tuple[int, int]](), len(names) - program.outputs
+    for source, target in candidates:
+        is_free = all(source != i and target != j for i, j in accepted)
+        if is_free and may_overwrite(program, names[source], names[first + target]):
+            program = in_place(program, names[source], names[first + target])
+            accepted.append((source, target))
+    return program, tuple(accepted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from compiler.pipeline.source import level_of
 from compiler.program.read import read
 from compiler.support import files
 from compiler.targets.cpu.compile import object_code
-from compiler.types.machines import Machine
 from compiler.types.selection import compiling_for
 
 
@@ -30,7 +28,7 @@ def emitted_again(library: Path, certificate: Path | None = None) -> Iterator[Fi
     Yields a finding for each; other releases give other code. Raises what `check_certificate` does."""
     path = certificate or beside(library)
     for version in parse(files.read(path), str(path)).versions:
-        with compiling_for(Machine(**json.loads(version.machine))):
+        with compiling_for(version.target):
             yield from _findings(version)
 
 
@@ -42,15 +40,14 @@ def _findings(version: VersionCertificate) -> Iterator[Finding]:
     if version.main:
         module = parsed(universe.context(), version.main, "main of the certificate")
         elsewhere = [function.sym_name.data for function in functions(module) if not function.body.blocks]
-        text = emit(module, Machine(**json.loads(version.machine)))
-        code = object_code(text, Machine(**json.loads(version.machine)), MAIN_LEVEL, elsewhere)
+        code = object_code(emit(module, version.target), version.target, MAIN_LEVEL, elsewhere)
         holds = digest_of(code.code) == version.main_object
         yield Finding(f"{version.cpu}, main", holds, f"emitted again to {'the same' if holds else 'other'} code")
 
 
 def _objects_of(group: GroupCertificate, version: VersionCertificate) -> list[str]:
     """The SHA-256 of the object files of a group's loops, compiled anew."""
-    module = parsed(universe.context(), group.emitted or group.loops, f"@{group.name} of the certificate")
+    module = parsed(universe.context(), group.loops, f"@{group.name} of the certificate")
     if level_of(module) != "loop":
         codes = build_unit(module, version.threads, version.policy, group.name).codes
         return [digest_of(code.object.code) for code in codes]

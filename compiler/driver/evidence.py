@@ -32,7 +32,14 @@ def group_certificate(job: CompileJob, unit: Unit, source: Scheduled, facts: Gro
         list(key.constants),
         [list(pair) for pair in key.shared],
         [digest_of(code.object.code) for code in unit.codes],
+        unit.call.interface.symbol,
+        _preparation(unit),
     )
+
+
+def _preparation(unit: Unit) -> str:
+    """The symbol of a unit's preparation; empty without one."""
+    return "" if unit.prepare is None else unit.prepare.interface.symbol
 
 
 def nest_certificate(
@@ -40,26 +47,34 @@ def nest_certificate(
 ) -> GroupCertificate:
     """The certificate of a program of one function; `te` is empty for one that was given as loops. constants: the
     positions of its constant inputs."""
-    verdict, name = "" if facts is None else facts.verdict, unit.call.name
-    objects = [digest_of(code.object.code) for code in unit.codes]
-    script = source.script or ""
-    return GroupCertificate(name, te, loops, script, source.origin, verdict, constants=list(constants), objects=objects)
+    return GroupCertificate(
+        unit.call.name,
+        te,
+        loops,
+        source.script or "",
+        source.origin,
+        "" if facts is None else facts.verdict,
+        constants=list(constants),
+        objects=[digest_of(code.object.code) for code in unit.codes],
+        symbol=unit.call.interface.symbol,
+        prepare=_preparation(unit),
+    )
 
 
 def version_text(
-    program: str,
+    source: str,
     groups: Sequence[GroupCertificate],
     policy: str,
     threads: int,
     main: Mapping[str, str] | None = None,
     laws: Sequence[str] = (),
 ) -> str:
-    """The certificate of a program for this machine, as JSON. main: its fields `main` and `main_object`. laws: those of
-    the whole program."""
+    """The certificate of a program for this machine, as JSON, without its calls. source: the te program as given. main:
+    the fields `program`, `main` and `main_object` of a program of groups. laws: those of the whole program."""
     machine = host()
     used = dict.fromkeys((*laws, *(group.law for group in groups if group.law)))
     version = VersionCertificate(
-        machine.cpu, machine.features, machine_facts(machine), policy, threads, program, list(groups)
+        machine.cpu, machine.features, machine_facts(machine), policy, threads, source, "", list(groups)
     )
     return json.dumps({**asdict(version), **(main or {}), "laws": {name: _conditions(name) for name in used}})
 

@@ -182,7 +182,7 @@ def plan_as_written(module: ModuleOp) -> BuildPlan:
 def _recipe(request: BuildRequest, plan: BuildPlan, team: Team) -> Recipe:
     name, constants = request.name, request.constants
     if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
-        return group_recipe(request.x, plan, name, constants or {}, request.settings, team)
+        return group_recipe(request.x, request.module, plan, name, constants or {}, request.settings, team)
     return nest_recipe(request.x, plan, name, constants, request.settings)
 
 

@@ -15,8 +15,9 @@ from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function
 from compiler.driver.evidence import nest_certificate, version_text
 from compiler.driver.inputs import Signature, merged_constants, renamed_constants, signature_of
+from compiler.driver.main.texts import lazy_text_by_digests
 from compiler.driver.plan import BuildPlan
-from compiler.driver.recipe import Recipe, Texts, text_of
+from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Unit
 from compiler.graph.main import constant_slots
@@ -94,18 +95,15 @@ def nest_recipe(
     names, constant_names = _names(program), tuple(arrays)
     unit = cache(partial(compiled, parts, names, settings.policy, settings.threads))
 
-    te_source, source = None if states_elements else te.get("te"), next(iter(plan.sources.values()), WRITTEN)
-    facts, form = plan.group, plan.canonical
+    source = next(iter(plan.sources.values()), WRITTEN)
     positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
     loops = replace(program, constants=(), values=())
 
+    given = lazy_text_by_digests(module) if te else str
+
     def evidence() -> str:
-        text, emitted = "" if te_source is None else text_of(te_source), str(ModuleOp([write(loops)]))
-        group = nest_certificate(text, emitted, unit(), source, facts, positions)
-        if form is not None:
-            proved = str(ModuleOp([write(form.loops)]))
-            group = replace(group, te=str(form.module), loops=proved, emitted=emitted)
-        return version_text(text, [group], settings.policy, settings.threads)
+        group = nest_certificate(given(), str(ModuleOp([write(loops)])), unit(), source, plan.group, positions)
+        return version_text(given(), [group], settings.policy, settings.threads)
 
     def texts() -> Texts:
         main = _texts("loop", lambda: ModuleOp([parts.functions()[-1]]), settings, evidence)

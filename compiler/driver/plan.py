@@ -22,22 +22,13 @@ from compiler.targets.groups import GroupFacts
 
 
 @dataclass(frozen=True)
-class CanonicalForm:
-    """The canonical te module of a program of one group, and its scheduled loops, under canonical names."""
-
-    module: ModuleOp
-    loops: Program
-
-
-@dataclass(frozen=True)
 class BuildPlan:
     """The input of a compilation: a module of groups, or a module of one function at any level.
 
     sources: the schedules of groups, by name; groups without one are compiled as written. hashes: the known canonical
     hashes of groups, by name. group: the facts of the one function, but for its seconds; without them the kernel lists
-    no groups. tree: the scheduled loops of the one function, with its arguments; None compiles it as written.
-    canonical: the form whose loops `tree` are, under the program's names. laws: those that changed the program as a
-    whole, by name.
+    no groups. tree: the scheduled loops of the one function, with its arguments; None compiles it as written. laws:
+    those that changed the program as a whole, by name.
 
     >>> A = te.placeholder((4,), name="A")
     >>> strata.driver.BuildPlan(te.function("f", [A], A).module).sources
@@ -49,15 +40,20 @@ class BuildPlan:
     hashes: Mapping[str, str] = field(default_factory=dict)
     group: GroupFacts | None = None
     tree: Program | None = None
-    canonical: CanonicalForm | None = None
     laws: tuple[str, ...] = ()
 
 
 def group_recipe(
-    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: BuildSettings, team: Team
+    x: object,
+    source: ModuleOp,
+    plan: BuildPlan,
+    name: str | None,
+    constants: Mapping[str, object],
+    settings: BuildSettings,
+    team: Team,
 ) -> Recipe:
-    """The recipe of a te module of groups. Raises InputError for constants that are no inputs or are stated by the
-    program, and for regions that are no combiners."""
+    """The recipe of the te module of groups that a plan makes of the program `x`, whose module is `source`. Raises
+    InputError for constants that are no inputs or are stated by the program, and for regions that are no combiners."""
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)
@@ -68,7 +64,7 @@ def group_recipe(
 
     @cache
     def program() -> Assembled:
-        return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes, plan.laws)
+        return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes, plan.laws, source)
 
     inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
     return Recipe(

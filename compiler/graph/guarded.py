@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 
@@ -43,19 +43,45 @@ def guarded(graph: Graph) -> Guarded | None:
     if not isinstance(flag, Read) or not isinstance(then, Read):
         return None
     inputs = {buffer.name: n for n, buffer in enumerate(graph.inputs)}
-    guard, form = (last.block.reads[read.position] for read in (flag, then))
-    flag_buffer = graph.values[guard.buffer]
+    guard = last.block.reads[flag.position]
+    flag_buffer, form = graph.values[guard.buffer], _element(graph, last, then)
     is_one_f32 = guard.index == (lin.constant(0),) and flag_buffer.shape == (1,) and flag_buffer.element == f32
-    if (
-        not is_one_f32
-        or guard.where
-        or form.where
-        or not _is_own(last.block, form.index, graph.values[form.buffer].shape)
-    ):
+    if not is_one_f32 or guard.where or form is None or not {guard.buffer, form} <= inputs.keys():
         return None
-    if not {guard.buffer, form.buffer} <= inputs.keys() or graph.values[form.buffer].shape != last.results[0].shape:
+    return Guarded(inputs[guard.buffer], inputs[form])
+
+
+def without_guard(graph: Graph) -> Graph | None:
+    """The te function that `graph` computes if its guard is zero, without its guard and form; None if its last node
+    does not select between the form and another of its values.
+
+        %w = te.compute ...    %y = te.compute ... { select %guard[0] != 0.0, %form[i], %w[i] }    return %y
+      ->
+        %w = te.compute ...    return %w
+    """
+    found = guarded(graph)
+    if found is None:
         return None
-    return Guarded(inputs[guard.buffer], inputs[form.buffer])
+    last = graph.nodes[-1]
+    assert isinstance(last, Compute) and isinstance(last.block.body[0], Apply)
+    otherwise = last.block.body[0].operands[2]
+    written = _element(graph, last, otherwise) if isinstance(otherwise, Read) else None
+    if written is None:
+        return None
+    inputs = tuple(value for n, value in enumerate(graph.inputs) if n not in (found.guard, found.value))
+    apart = {graph.inputs[found.guard].name, graph.inputs[found.value].name, *graph.results}
+    if written in apart or any(apart.intersection(node.operands) for node in graph.nodes[:-1]):
+        return None
+    return replace(graph, inputs=inputs, nodes=graph.nodes[:-1], results=(written,))
+
+
+def _element(graph: Graph, node: Compute, read: Read) -> str | None:
+    """The name of the value, of the shape of a node's result, that the node reads at its own index; None for another
+    read."""
+    access = node.block.reads[read.position]
+    shape = graph.values[access.buffer].shape
+    is_own = not access.where and _is_own(node.block, access.index, shape) and shape == node.results[0].shape
+    return access.buffer if is_own else None
 
 
 def _compared(test: Scalar) -> Scalar | None:

@@ -6,7 +6,7 @@ models.py   models of other tools: `from_onnx`
 loops.py    `lower`: to loops; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels
 to_llvm.py  `to_code`: from each level to the input of LLVM emission
 verify.py   `verify`: prove that one loop program computes the same as another
-certified.py `check_certificate`: prove the schedules of a library anew from its certificate
+certified/   `check_certificate`: prove a library anew from its certificate
 text.py     the parts of a pipeline's text, with their source locations
 options.py  parse the options of a pass to its fields
 parser.py   parse a pipeline to passes, with named pipelines expanded

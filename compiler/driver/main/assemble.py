@@ -20,7 +20,7 @@ from compiler.driver.evidence import group_certificate, version_text
 from compiler.driver.main.constants import CallRewriter, with_steps
 from compiler.driver.main.occurrences import ConstantSplit, Pairs, Units, coalesced, replaceable, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
-from compiler.driver.main.texts import empty_function, program_texts, te_text
+from compiler.driver.main.texts import empty_function, lazy_text_by_digests, program_texts, te_text
 from compiler.driver.units.compile import CompileJob
 from compiler.driver.units.pool import Team, compiled
 from compiler.driver.units.unit import WRITTEN, BuildSettings, NativeCode, Scheduled, Unit
@@ -101,12 +101,14 @@ def assembled(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
     laws: Sequence[str] = (),
+    source: ModuleOp | None = None,
 ) -> Assembled:
     """Compile a te module whose function calls others, each different call once, by a team of processes.
 
     sources: the schedules of functions by name; missing ones are as written. constants: the names of the constant
-    inputs. hashes: the known canonical hashes of functions by name. laws: those of the whole program. Raises
-    InputError if a called function calls others itself, and what the compilation raises.
+    inputs. hashes: the known canonical hashes of functions by name. laws: those of the whole program. source: the
+    program as given, by default `module`. Raises InputError if a called function calls others itself, and what the
+    compilation raises.
     """
     require(module, "te", "build")
     function = find_function(module, name)
@@ -134,13 +136,14 @@ def assembled(
         {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},
         planned.temporaries_bytes,
     )
-    te = te_text(module)
+    te, program = te_text(module), lazy_text_by_digests(module)
+    given = program if source is None else lazy_text_by_digests(source)
 
     def certificate() -> str:
         rows = zip(planned.units.jobs, planned.compiled, planned.units.callees, linked.groups, strict=True)
         groups = [group_certificate(job, unit, sources.get(name, WRITTEN), facts) for job, unit, name, facts in rows]
-        main_fields = {"main": str(low), "main_object": digest_of(main_code.code)}
-        return version_text(te, groups, settings.policy, settings.threads, main_fields, laws)
+        main_fields = {"main": str(low), "main_object": digest_of(main_code.code), "program": program()}
+        return version_text(given(), groups, settings.policy, settings.threads, main_fields, laws)
 
     return Assembled(linked, program_texts(te, main, planned.units.jobs) | {"certificate": certificate})
 

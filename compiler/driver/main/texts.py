@@ -36,8 +36,21 @@ def program_texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, 
 
 def te_text(module: ModuleOp) -> str:
     """The text of a module at the te level, without the elements of its constants if these exceed MOST_BYTES."""
-    if sum(constant.data.nbytes for constant in constants_in(module)) <= MOST_BYTES:
-        return str(module)
+    is_small = sum(constant.data.nbytes for constant in constants_in(module)) <= MOST_BYTES
+    return str(module) if is_small else text_by_digests(module)
+
+
+def lazy_text_by_digests(module: ModuleOp) -> Callable[[], str]:
+    """The text of a module as `text_by_digests`, made on demand; made now if it has large constants, which are not to
+    be kept."""
+    if all(constant.is_inline for constant in constants_in(module)):
+        return partial(text_by_digests, module)
+    text = text_by_digests(module)
+    return lambda: text
+
+
+def text_by_digests(module: ModuleOp) -> str:
+    """The text of a module, whose large constants have a name and a digest instead of their elements."""
     return "\n".join(["builtin.module {", *(textwrap.indent(str(op), "  ") for op in module.ops), "}"])
 
 

@@ -22,7 +22,7 @@ from compiler.driver.kernels import plan_as_written
 from compiler.driver.parts.forms import GroupForms, OfferedForms, offered_forms
 from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program, input_positions, te_module
 from compiler.driver.parts.single import SingleGroup, single_group
-from compiler.driver.plan import BuildPlan, CanonicalForm
+from compiler.driver.plan import BuildPlan
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.graph.canonical import canonical as canonical_form
 from compiler.graph.read import read as read_graph
@@ -172,16 +172,7 @@ class Partition:
             return replace(plan_as_written(module), group=group)
         scheduled = source.tree or Schedule(single.group.tree).apply(parse(source.script, "the script")).program
         tree = single.with_user_names(single.with_program_signature(scheduled))
-        form = CanonicalForm(_without_constants(single.group.module), replace(scheduled, constants=(), values=()))
-        return BuildPlan(module, {single.group.name: source}, group=group, tree=tree, canonical=form)
-
-
-def _without_constants(module: ModuleOp) -> ModuleOp:
-    """Copy a module of one function, whose constants become ordinary inputs: the copy has none of their elements."""
-    copy = module.clone()
-    for name in ("constants", "constant_values"):
-        find_function(copy).attributes.pop(name, None)
-    return copy
+        return BuildPlan(module, {single.group.name: source}, group=group, tree=tree)
 
 
 @dataclass(frozen=True, eq=False)

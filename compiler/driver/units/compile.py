@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
-from compiler.analysis.in_place import in_place, may_overwrite
+from compiler.analysis.in_place import overwriting
 from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import NativeCode, Unit, UnitKey
@@ -113,14 +113,15 @@ def lower_unit(job: CompileJob) -> LoweredUnit:
     start = perf_counter()
     with paused():
         parts, names = _parts(job)
-        parts, shared = _sharing(parts, names, job.key.shared)
+        main, shared = overwriting(parts.main, names, job.key.shared)
+        parts = replace(parts, main=main)
         return _lowered_unit(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
 
 
 def functions_of(job: CompileJob) -> list[FuncOp]:
     """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
     parts, names = _parts(job)
-    return _sharing(parts, names, job.key.shared)[0].functions()
+    return replace(parts, main=overwriting(parts.main, names, job.key.shared)[0]).functions()
 
 
 def loops_of(job: CompileJob) -> Program:
@@ -165,22 +166,6 @@ def _lowered_unit(
 def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
     """The positions of buffers among the arguments as written, which have `names`; other buffers are skipped."""
     return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
-
-
-def _sharing(
-    parts: SplitProgram, names: Sequence[str], candidates: Sequence[tuple[int, int]]
-) -> tuple[SplitProgram, tuple[tuple[int, int], ...]]:
-    """Let the function of each call write outputs into inputs, for those candidate pairs of positions for which the
-    loops allow it. Return the new parts and the accepted pairs, in order. Candidates (0, 0), (1, 0): if input 0 can be
-    overwritten, output 0 is taken, so only (0, 0) is shared."""
-    program, shared = parts.main, list[tuple[int, int]]()
-    first = len(names) - program.outputs
-    for source, target in candidates:
-        free = all(source != i and target != j for i, j in shared)
-        if free and may_overwrite(program, names[source], names[first + target]):
-            program = in_place(program, names[source], names[first + target])
-            shared.append((source, target))
-    return replace(parts, main=program), tuple(shared)
 
 
 def _replayed(job: CompileJob) -> Program:

@@ -113,6 +113,8 @@ def test_changed_certificates_are_found(library: Path, tmp_path: Path) -> None:
     other = replace(stated, error=0.5)
     (line,) = findings(library, written(other, tmp_path))
     assert "does not name this certificate" in line
+    (line,) = findings(library, written(replace(stated, interface=stated.interface + " "), tmp_path))[1:]
+    assert line.endswith("has another interface")
     sections_changed = replace(stated, sections={**stated.sections, ".text": "0" * 64})
     (line,) = findings(library, written(sections_changed, tmp_path))
     assert line.endswith(".text changed")
@@ -135,8 +137,8 @@ def test_a_changed_library_is_found(library: Path, tmp_path: Path) -> None:
         ("[]", "is no certificate"),
         ("{}", "is no certificate"),
         ('{"strata_certificate": 99}', "of another format"),
-        ('{"strata_certificate": 1, "digest": "", "versions": 3}', "is no certificate"),
-        ('{"strata_certificate": 1, "digest": "", "versions": [{}]}', "is no certificate"),
+        ('{"strata_certificate": 2, "digest": "", "versions": 3}', "is no certificate"),
+        ('{"strata_certificate": 2, "digest": "", "versions": [{}]}', "is no certificate"),
     ],
 )
 def test_texts_that_are_no_certificate(text: str, words: str) -> None:
@@ -189,5 +191,5 @@ def test_laws_have_their_conditions(tmp_path: Path) -> None:
 
 def test_it_is_json_with_limits(library: Path) -> None:
     facts = json.loads(library.with_name("net.certificate.json").read_text())
-    assert facts["strata_certificate"] == 1 and len(facts["not_proved"]) == 3
+    assert facts["strata_certificate"] == 2 and len(facts["not_proved"]) == 3
     assert {version["cpu"] for version in facts["versions"]} >= {"haswell"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from compiler.certificate.elf import sections
-from compiler.certificate.text import SUFFIX, Certificate, digest_of
+from compiler.certificate.text import SUFFIX, CallCertificate, Certificate, digest_of
 from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write, write_errors
 from compiler.targets.arguments import Array
@@ -70,6 +70,7 @@ def export_program(
     folder = path.parent if path.suffix else path
     with TemporaryDirectory(prefix="strata-") as temporary:
         work = Path(temporary)
+        certificate = None if certificate is None else with_calls(certificate, description)
         made = _companions(description, weights, work, "" if certificate is None else certificate.digest)
         names = {path.suffix: path.name} if path.suffix else {s: f"lib{description.name}{s}" for s in (".so", ".a")}
         libraries = [_library(description, work, suffix, name) for suffix, name in names.items()]
@@ -77,6 +78,21 @@ def export_program(
         if certificate is not None:
             made.append(_certified(certificate, libraries[0], work))
         return [_moved(file, folder / file.name) for file in made]
+
+
+def with_calls(certificate: Certificate, d: Description) -> Certificate:
+    """A certificate with the interface and the calls from which the C text of a library is written."""
+    pairs = zip(certificate.versions, d.versions, strict=True)
+    versions = [replace(stated, calls=_calls(v), copies=[list(copy) for copy in v.copies]) for stated, v in pairs]
+    return replace(certificate, versions=versions, interface=d.json())
+
+
+def _calls(version: CodeVersion) -> list[CallCertificate]:
+    """The preparations of a version, then the call of each run, by the symbols of its objects."""
+    return [
+        CallCertificate(call.symbol.removeprefix(version.prefix), [[p.kind, p.number] for p in call.parameters])
+        for call in (*version.preparations, version.run)
+    ]
 
 
 def _certified(certificate: Certificate, library: Path, work: Path) -> Path:

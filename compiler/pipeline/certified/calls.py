@@ -1,0 +1,362 @@
+"""`calls_verdict`: whether the calls of a library, in their order and memory, compute the program in groups.
+
+Each call computes a value that is known by the te function and the values of its operands. Main and the preparations
+run on memory that holds such values; the outputs must then hold the values of the te program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from xdsl.dialects import memref
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, UnrealizedConversionCastOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.scf import IfOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler.analysis.in_place import overwriting
+from compiler.analysis.verify.prove import Verdict
+from compiler.certificate.text import CallCertificate, GroupCertificate, VersionCertificate
+from compiler.dialects.functions import find_function, functions
+from compiler.dialects.upstream.arith import CmpfOp
+from compiler.graph.canonical import canonical
+from compiler.graph.concatenation import contiguous_parts
+from compiler.graph.guarded import guarded
+from compiler.graph.main import BufferCall, read_tensors, size
+from compiler.graph.read import read as read_graph
+from compiler.graph.tree import Graph
+from compiler.passes.split_constants import SplitProgram, split_program
+from compiler.pipeline.certified.interface import LibraryInterface
+from compiler.pipeline.certified.memory import Content, Memory, MemoryRange, joined, value_of, whole
+from compiler.pipeline.certified.texts import function_of, module_of
+from compiler.program.read import read
+from compiler.program.tree import Buffer, Program
+from compiler.types.elements import element_bytes
+
+
+class Unproved(Exception):
+    """A call does not compute a value of the program; the message is a clause."""
+
+
+def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> Verdict:
+    """Prove that the calls of a version compute the results of its te program in groups, or of its only function.
+    Raises InputError for texts that are no programs."""
+    try:
+        units = {group.symbol: CertifiedUnit(group, bool(version.main)) for group in version.groups}
+        only = next(iter(units.values()))
+        expected = _values_of_groups(version.program) if version.main else _values_of_function(only)
+        if len(expected.results) != len(interface.outputs):
+            raise Unproved(f"the program has {len(expected.results)} results")
+        run = _Run(version, interface, units, expected.values)
+        run.run()
+        for number, (name, content) in enumerate(expected.results.items()):
+            if run.memory.read(MemoryRange(("output", number), 0, interface.outputs[number].bytes)) != content:
+                reason = run.deviation or "its memory holds another value at the end"
+                raise Unproved(f"the result '{name}' is not the program's: {reason}")
+    except Unproved as failure:
+        return Verdict("undecided", str(failure))
+    return Verdict("proved")
+
+
+@dataclass(frozen=True)
+class ProgramValues:
+    """The values of a te program: of its results, by name, and of all its calls."""
+
+    results: Mapping[str, Content]
+    values: frozenset[Content]
+
+
+@dataclass(frozen=True)
+class ComputedFunction:
+    """What a function computes: a key, equal for equal te functions, and the positions of its inputs and results in the
+    canonical order. Inputs that it does not use have none. parts: of a concatenation, its inputs in order."""
+
+    key: str
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+    parts: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(graph: Graph) -> ComputedFunction:
+        """The computation of a te function."""
+        form, parts = canonical(graph, keep_signature=False), contiguous_parts(graph) or ()
+        return ComputedFunction(form.hash, form.arguments, form.results, tuple(part.input for part in parts))
+
+    def result(self, number: int, bytes: int, inputs: Mapping[int, Content]) -> Content:
+        """The value of a result, by the values of the inputs at their positions; of a concatenation, the pieces that it
+        joins. Raises Unproved without an input that is used."""
+        missing = [n for n in self.inputs if n not in inputs]
+        if missing:
+            raise Unproved(f"its input {missing[0]} is not passed")
+        if self.parts:
+            return joined(piece for n in self.parts for piece in inputs[n])
+        return whole(value_of(bytes, self.key, self.results.index(number), [inputs[n] for n in self.inputs]))
+
+
+def argument(name: str, bytes: int) -> Content:
+    """The value of an input or a weight of the program."""
+    return whole(value_of(bytes, "argument", name))
+
+
+def _values_of_groups(text: str) -> ProgramValues:
+    """The values of a te program in groups."""
+    module = module_of(text, "the groups")
+    main = read_tensors(find_function(module))
+    graphs = {function.sym_name.data: read_graph(function) for function in functions(module)}
+    computations, values = dict[str, ComputedFunction](), list[Content]()
+    contents = {name: argument(name, size(main.buffers[name])) for name in (*main.elements, *_names(main.inputs))}
+    for step in main.steps:
+        if not isinstance(step, BufferCall):
+            contents[step.target] = contents[step.source]
+            continue
+        if step.callee not in computations:
+            computations[step.callee] = ComputedFunction.of(graphs[step.callee])
+        inputs = {n: contents[name] for n, name in enumerate(step.inputs)}
+        for number, name in enumerate(step.outputs):
+            contents[name] = computations[step.callee].result(number, size(main.buffers[name]), inputs)
+            values.append(contents[name])
+    return ProgramValues({name: contents[name] for name in _names(main.results)}, frozenset(values))
+
+
+def _values_of_function(unit: CertifiedUnit) -> ProgramValues:
+    """The values of a program of one function."""
+    inputs = {n: argument(buffer.name, size(buffer)) for n, buffer in enumerate(unit.inputs)}
+    outputs = enumerate(unit.outputs)
+    results = {b.name: unit.computation.result(n, size(b), inputs) for n, b in outputs}
+    return ProgramValues(results, frozenset(results.values()))
+
+
+def _names(buffers: Sequence[Buffer]) -> list[str]:
+    return [buffer.name for buffer in buffers]
+
+
+class CertifiedUnit:
+    """A group of a certificate as native functions: the call, and the preparation of what depends on constants alone.
+
+    The loops are split as in the build, so that the arguments of both functions are known by their positions.
+    """
+
+    def __init__(self, group: GroupCertificate, is_called: bool) -> None:
+        """`is_called`: whether main calls it; else it is the program's only function."""
+        self.group = group
+        self.program = read(function_of(group.loops, f"@{group.name}"))
+        self.names = _names(self.program.arguments)
+        counts = len(self.inputs), len(self.outputs)
+        if self.te is not None and counts != (len(self.te.inputs), len(self.te.results)):
+            raise Unproved(f"the loops of group {group.name} have other arguments than its te function")
+        if not all(0 <= n < len(self.inputs) for n in group.constants):
+            raise Unproved(f"group {group.name} has no input at a position that the certificate has as constant")
+        constants = [self.names[n] for n in group.constants]
+        is_split = is_called or bool(constants or self.program.literals)
+        self.parts: SplitProgram = split_program(self.program, constants, apart=is_split)
+        pairs = [(source, target) for source, target in group.shared]
+        self.shared = overwriting(self.parts.main, self.names, pairs)[1] if is_called else ()
+
+    @property
+    def inputs(self) -> Sequence[Buffer]:
+        """The inputs of its loops."""
+        return self.program.arguments[: len(self.program.arguments) - self.program.outputs]
+
+    @property
+    def outputs(self) -> Sequence[Buffer]:
+        """The results of its loops."""
+        return self.program.arguments[len(self.program.arguments) - self.program.outputs :]
+
+    @cached_property
+    def te(self) -> Graph | None:
+        """Its te function; None for a group that was given as loops."""
+        return read_graph(function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
+
+    @cached_property
+    def computation(self) -> ComputedFunction:
+        """What it computes."""
+        if self.te is not None:
+            return ComputedFunction.of(self.te)
+        return ComputedFunction(self.group.loops, tuple(range(len(self.inputs))), tuple(range(len(self.outputs))))
+
+    def position(self, buffer: Buffer) -> int | None:
+        """The position of an argument among those of its loops; None for a prepared buffer."""
+        return self.names.index(buffer.name) if buffer.name in self.names else None
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A prepared buffer: its unit, its name, and the inputs of the preparation by position."""
+
+    unit: CertifiedUnit
+    name: str
+    inputs: Mapping[int, Content]
+
+
+@dataclass
+class _Run:
+    """A run of a version on memory of values. deviation: of the first call that computes no value of the program."""
+
+    version: VersionCertificate
+    interface: LibraryInterface
+    units: Mapping[str, CertifiedUnit]
+    expected: frozenset[Content]
+    memory: Memory = field(default_factory=Memory)
+    deviation: str = ""
+    _prepared: dict[Content, _Prepared] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Fill the constants, then run the program once. Raises Unproved."""
+        weights = zip(self.interface.weights, self.interface.weights_for(self.version.cpu), strict=True)
+        for number, (array, name) in enumerate(weights):
+            self.memory.write(MemoryRange(("weight", number), 0, array.bytes), argument(name, array.bytes))
+        for number, array in enumerate(self.interface.inputs):
+            self.memory.write(MemoryRange(("input", number), 0, array.bytes), argument(array.name, array.bytes))
+        for number, offset in self.version.copies:
+            if not 0 <= number < len(self.interface.weights):
+                raise Unproved(f"the library has no weight {number}")
+            bytes = self.interface.weights[number].bytes
+            content = self.memory.read(MemoryRange(("weight", number), 0, bytes))
+            self.memory.write(MemoryRange("constant", offset, bytes), content)
+        *preparations, last = self.version.calls
+        for call in preparations:
+            self._call(call.symbol, _starts(call))
+        if self.version.main:
+            self._main(function_of(self.version.main, "main"), _starts(last))
+        else:
+            self._call(last.symbol, _starts(last))
+
+    def _main(self, function: FuncOp, starts: Sequence[MemoryRange]) -> None:
+        """Run main, whose arguments begin at some places."""
+        if len(starts) != len(function.args):
+            raise Unproved(f"main takes {len(function.args)} arrays, and is called with {len(starts)}")
+        places = dict[SSAValue, MemoryRange]()
+        for value, start in zip(function.args, starts, strict=True):
+            places[value] = MemoryRange(start.region, start.start, _bytes(value))
+        for op in function.body.block.ops:
+            self._step(op, places)
+
+    def _step(self, op: Operation, places: dict[SSAValue, MemoryRange]) -> None:
+        match op:
+            case memref.AllocOp():
+                places[op.memref] = MemoryRange(("temporary", len(places)), 0, _bytes(op.memref))
+            case memref.ViewOp():
+                places[op.result] = _viewed(op, places[op.source])
+            case UnrealizedConversionCastOp():
+                places[op.results[0]] = places[op.inputs[0]]
+            case memref.CopyOp():
+                self.memory.write(places[op.destination], self.memory.read(places[op.source]))
+            case CallOp():
+                self._call(op.callee.string_value(), [places[value] for value in op.arguments])
+            case IfOp():
+                self._skipped(op, places)
+            case ConstantOp() | memref.LoadOp() | CmpfOp() | ReturnOp():
+                return
+            case _:
+                raise Unproved(f"'{op.name}' is not an op of main")
+
+    def _skipped(self, op: IfOp, places: Mapping[SSAValue, MemoryRange]) -> None:
+        """A call that runs if a guard is zero. If not, the result is the input that is in its place already."""
+        test, ops = op.cond.owner, list(op.true_region.block.ops)
+        call, load = ops[0], test.lhs.owner if isinstance(test, CmpfOp) else None
+        is_zero = isinstance(test, CmpfOp) and test.predicate_name == "oeq" and _is_zero(test.rhs)
+        if not isinstance(call, CallOp) or len(ops) != 2 or not isinstance(load, memref.LoadOp) or not is_zero:
+            raise Unproved("'scf.if' of main is not one call under a guard")
+        arguments = [places[value] for value in call.arguments]
+        unit = self._unit(call.callee.string_value())
+        found = None if unit.te is None else guarded(unit.te)
+        guard = self.memory.read(places[load.memref])
+        inputs = self._inputs(unit, unit.parts.main, arguments)
+        if found is None or inputs.get(found.guard) != guard:
+            raise Unproved(f"the call of group {unit.group.name} is under a guard that is not its own")
+        if inputs.get(found.value) != self.memory.read(arguments[-1]):
+            raise Unproved(f"the form of group {unit.group.name} is not in the memory of its result")
+        self._call(call.callee.string_value(), arguments)
+
+    def _unit(self, symbol: str) -> CertifiedUnit:
+        if symbol not in self.units:
+            raise Unproved(f"the certificate has no group for the function '{symbol}'")
+        return self.units[symbol]
+
+    def _call(self, symbol: str, starts: Sequence[MemoryRange]) -> None:
+        """Call a native function with arrays that begin at some places."""
+        preparing = next((unit for unit in self.units.values() if unit.group.prepare == symbol and symbol), None)
+        unit = preparing or self._unit(symbol)
+        program = unit.parts.prepare if preparing else unit.parts.main
+        if program is None or len(starts) != len(program.arguments):
+            raise Unproved(f"a call of group {unit.group.name} passes {len(starts)} arrays")
+        places = [MemoryRange(s.region, s.start, size(b)) for s, b in zip(starts, program.arguments, strict=True)]
+        inputs = self._inputs(unit, program, places)
+        outputs = places[len(places) - program.outputs :]
+        self._check_overlaps(unit, program, places)
+        for number, place in enumerate(outputs):
+            if preparing:
+                name = program.arguments[len(places) - program.outputs + number].name
+                content = whole(value_of(place.size, "prepared", symbol, name, sorted(inputs.items())))
+                self._prepared[content] = _Prepared(unit, name, inputs)
+            else:
+                content = unit.computation.result(number, place.size, inputs)
+                if content not in self.expected and not self.deviation:
+                    self.deviation = f"a call of group {unit.group.name} reads or computes other values"
+            self.memory.write(place, content)
+
+    def _inputs(self, unit: CertifiedUnit, program: Program, places: Sequence[MemoryRange]) -> dict[int, Content]:
+        """The values of the inputs of a unit in a call, by position; those that only its preparation reads are known
+        from the prepared buffers."""
+        inputs = dict[int, Content]()
+        count = len(places) - program.outputs
+        for buffer, place in zip(program.arguments[:count], places[:count], strict=True):
+            content, position = self.memory.read(place), unit.position(buffer)
+            prepared = {} if position is not None else self._inputs_of_prepared(unit, buffer, content)
+            for n, value in ({position: content} if position is not None else prepared).items():
+                if inputs.setdefault(n, value) != value:
+                    raise Unproved(f"the preparation of group {unit.group.name} has read another input {n}")
+        return inputs
+
+    def _inputs_of_prepared(self, unit: CertifiedUnit, buffer: Buffer, content: Content) -> Mapping[int, Content]:
+        prepared = self._prepared.get(content)
+        if prepared is None or prepared.unit is not unit or prepared.name != buffer.name:
+            raise Unproved(f"'{buffer.name}' of group {unit.group.name} is not what its preparation has written")
+        return prepared.inputs
+
+    def _check_overlaps(self, unit: CertifiedUnit, program: Program, places: Sequence[MemoryRange]) -> None:
+        """Raise Unproved if an output overlaps another argument, other than an input that it may overwrite."""
+        count = len(places) - program.outputs
+        for target, output in enumerate(places[count:]):
+            for n, place in enumerate(places):
+                if n == count + target or not output.overlaps(place):
+                    continue
+                source = unit.position(program.arguments[n]) if n < count else None
+                if (source, target) not in unit.shared or place != output:
+                    raise Unproved(f"output {target} of group {unit.group.name} overlaps another of its arrays")
+
+
+def _starts(call: CallCertificate) -> list[MemoryRange]:
+    """The places at which the arrays of a call begin, without their sizes."""
+    memory: dict[str, Hashable] = {"constant": "constant", "scratch": "scratch"}
+    return [
+        MemoryRange(memory[str(kind)], int(number), 0) if kind in memory else MemoryRange((kind, number), 0, 0)
+        for kind, number in call.pointers
+    ]
+
+
+def _bytes(value: SSAValue) -> int:
+    """The bytes of a buffer of main."""
+    if not isinstance(value.type, MemRefType):
+        raise Unproved(f"main has a value of type {value.type}")
+    return prod(value.type.get_shape()) * element_bytes(value.type.element_type)
+
+
+def _viewed(view: memref.ViewOp, base: MemoryRange) -> MemoryRange:
+    """The place of a view of bytes."""
+    shift, bytes = view.byte_shift.owner, _bytes(view.result)
+    if not isinstance(shift, ConstantOp) or not isinstance(shift.value, IntegerAttr):
+        raise Unproved("a view of main is at an offset that is no constant")
+    start = shift.value.value.data
+    if not 0 <= start <= base.size - bytes:
+        raise Unproved("a view of main is not within its memory")
+    return MemoryRange(base.region, base.start + start, bytes)
+
+
+def _is_zero(value: SSAValue) -> bool:
+    op = value.owner
+    return isinstance(op, ConstantOp) and isinstance(op.value, FloatAttr) and op.value.value.data == 0

@@ -1,0 +1,98 @@
+"""`Memory`: the values that regions of memory hold, by bytes.
+
+A value is whatever a call has computed, known by a digest: equal digests mean equal values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of `size` bytes. digest: of its origin, such as an input, or a call and its operands."""
+
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The bytes of a value from `start` to `end`; of None, bytes that nobody has written."""
+
+    value: Value | None
+    start: int
+    end: int
+
+
+Content: TypeAlias = tuple[Piece, ...]
+"""The pieces of memory, one after the other; adjacent pieces of a value are one."""
+
+
+@dataclass(frozen=True)
+class MemoryRange:
+    """Bytes of memory: `size` bytes of a region from `start` on."""
+
+    region: Hashable
+    start: int
+    size: int
+
+    def overlaps(self, other: MemoryRange) -> bool:
+        """Whether two places have bytes in common."""
+        within = self.start < other.start + other.size and other.start < self.start + self.size
+        return self.region == other.region and within and bool(self.size and other.size)
+
+
+def value_of(size: int, *origin: object) -> Value:
+    """The value of an origin: texts, numbers, and contents."""
+    return Value(sha256(repr(origin).encode()).hexdigest(), size)
+
+
+def whole(value: Value) -> Content:
+    """All bytes of a value."""
+    return (Piece(value, 0, value.size),)
+
+
+def joined(pieces: Iterable[Piece]) -> Content:
+    """Pieces one after the other, with adjacent ones of a value as one: a[0:4], a[4:8], b[0:4] -> a[0:8], b[0:4]."""
+    result = list[Piece]()
+    for piece in pieces:
+        last = result[-1] if result else None
+        if last is not None and last.value == piece.value and (last.end == piece.start or piece.value is None):
+            result[-1] = replace(last, end=last.end + piece.end - piece.start)
+        elif piece.end > piece.start:
+            result.append(piece)
+    return tuple(result)
+
+
+class Memory:
+    """The contents of regions of memory, by their names; bytes that nobody has written are pieces of None."""
+
+    def __init__(self) -> None:
+        self._regions: dict[Hashable, Content] = {}
+
+    def read(self, place: MemoryRange) -> Content:
+        """The content of a place."""
+        return joined(_cut(self._regions.get(place.region, ()), place.start, place.start + place.size))
+
+    def write(self, place: MemoryRange, content: Content) -> None:
+        """Replace the content of a place by one of its size."""
+        former, end = self._regions.get(place.region, ()), place.start + place.size
+        total = max(end, sum(piece.end - piece.start for piece in former))
+        around = [*_cut(former, 0, place.start), *content, *_cut(former, end, total)]
+        self._regions[place.region] = joined(around)
+
+
+def _cut(content: Content, start: int, end: int) -> Iterator[Piece]:
+    """The pieces of the bytes from `start` to `end` of a content, which goes on with unwritten bytes."""
+    position = 0
+    for piece in content:
+        first, last = max(start - position, 0), min(end - position, piece.end - piece.start)
+        if first < last:
+            yield Piece(piece.value, piece.start + first, piece.start + last)
+        position += piece.end - piece.start
+    if end > max(position, start):
+        yield Piece(None, 0, end - max(position, start))
