@@ -38,6 +38,8 @@ UPSTREAM = {
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
     "linalg": "compiler.dialects.upstream.linalg:LINALG",
     "tensor": "compiler.dialects.upstream.tensor:TENSOR",
+    "stablehlo": "compiler.dialects.upstream.stablehlo:STABLEHLO",
+    "chlo": "compiler.dialects.upstream.stablehlo:CHLO",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
 asynchronous copies, MMA tiles, the syntax of parallel loops, padding. The other upstream dialects are xDSL's."""
@@ -46,6 +48,7 @@ PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "convert-linalg-to-te": "compiler.lowering.linalg_to_te:ConvertLinalgToTePass",
+    "convert-stablehlo-to-te": "compiler.lowering.stablehlo_to_te:ConvertStablehloToTePass",
     "convert-te-to-linalg": "compiler.lowering.te_to_linalg:ConvertTeToLinalgPass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
     "raise-affine-to-loop": "compiler.lowering.affine_to_loop:RaiseAffineToLoopPass",

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
     IntegerType,
+    LocationAttr,
     ModuleOp,
     StringAttr,
     UnknownLoc,
@@ -57,6 +58,8 @@ EXPECTED = {
     "Could not parse entire input!": "an op is expected",
 }
 """Replacements for messages of upstream that do not say what is expected."""
+_LOCATION_ALIAS = re.compile(r"^#loc\d*[ ]=", re.MULTILINE)
+"""The definition of an alias of a location."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """The codes of `struct` for an integer and a float, by width in bits."""
 
@@ -101,6 +104,33 @@ class Parser(upstream.Parser):
         if op.name in HOLDERS and (op.name != "arith.constant" or _is_resource(op)):
             self._named[op] = start
         return op
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        """Parse a location. Those of a text with aliases of locations, as JAX prints it, are skipped, since its aliases
+        are defined behind their uses: its ops have their position in the text."""
+        if not self._has_location_aliases:
+            return super().parse_optional_location()
+        if self.parse_optional_characters("loc"):
+            self.parse_punctuation("(")
+            depth = 1
+            while depth:
+                kind = self._consume_token().kind
+                depth += (kind is MLIRTokenKind.L_PAREN) - (kind is MLIRTokenKind.R_PAREN)
+                if kind is MLIRTokenKind.EOF:
+                    self.raise_error("a location is not closed")
+        return None
+
+    def _parse_alias_def(self) -> None:
+        if not _LOCATION_ALIAS.match(self._source.content, self.pos):
+            super()._parse_alias_def()
+            return
+        self._consume_token()
+        self.parse_punctuation("=")
+        self.parse_optional_location()
+
+    @cached_property
+    def _has_location_aliases(self) -> bool:
+        return _LOCATION_ALIAS.search(self._source.content) is not None
 
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None

@@ -16,6 +16,7 @@ from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream.walk import ops_in
 from compiler.frontends.model import Imported
 from compiler.lowering.linalg_to_te.detection import has_linalg
+from compiler.lowering.stablehlo_to_te.detection import has_stablehlo
 from compiler.pipeline.models import import_model
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import run, verifies_each
@@ -32,6 +33,8 @@ RAISE = "raise-affine-to-loop"
 """The pass from affine and scf loops to the loop level."""
 CONVERT = "convert-linalg-to-te"
 """The pass from linalg on tensors to te."""
+CONVERT_STABLEHLO = "convert-stablehlo-to-te"
+"""The pass from StableHLO to te."""
 
 
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
@@ -57,9 +60,9 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:
     """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>. Programs of
-    linalg become te.
+    linalg and of StableHLO become te.
 
-    Raises xDSL's ParseError and VerifyException, and LoweringError for linalg without a te form.
+    Raises xDSL's ParseError and VerifyException, and LoweringError for those without a te form.
 
     >>> text = "func.func @f(%A: tensor<4xf32>) -> tensor<4xf32> { func.return %A : tensor<4xf32> }"
     >>> strata.dialects.find_function(strata.passes.parse(text)).sym_name.data
@@ -69,11 +72,13 @@ def parse(text: str, source: str = "<text>") -> ModuleOp:
 
 
 def with_te(module: ModuleOp) -> ModuleOp:
-    """Convert a copy of a module of linalg to te; return any other module as it is. Raises LoweringError."""
-    if not has_linalg(module):
+    """Convert a copy of a module of linalg or StableHLO to te; return any other module as it is. Raises
+    LoweringError."""
+    convert = CONVERT_STABLEHLO if has_stablehlo(module) else CONVERT if has_linalg(module) else None
+    if convert is None:
         return module
     copy = module.clone()
-    run(universe.context(), copy, parse_passes(CONVERT), verify=True)
+    run(universe.context(), copy, parse_passes(convert), verify=True)
     return copy
 
 
@@ -88,9 +93,9 @@ def level_of(module: ModuleOp) -> str:
 def module_of(x: object) -> ModuleOp:
     """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
 
-    The module is not copied, but one of linalg is converted to te, and one with ops of the affine dialect is raised to
-    a module of loops. Raises InputError for other objects; ParseError and VerifyException for text; LoweringError for
-    linalg without a te form, and for affine ops without a form in loops.
+    The module is not copied, but one of linalg or StableHLO is converted to te, and one with ops of the affine dialect
+    is raised to a module of loops. Raises InputError for other objects; ParseError and VerifyException for text;
+    LoweringError for programs without a te form, and for affine ops without a form in loops.
     """
     module = _stated_module(x)
     return raised(module) if any(op.name.startswith("affine.") for op in ops_in(module)) else module

@@ -1,0 +1,178 @@
+"""Functions of StableHLO: their ops in order, calls inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from compiler.dialects.functions import functions, is_private
+from compiler.lowering.stablehlo_to_te import operators
+from compiler.lowering.stablehlo_to_te.call import PASS, HloCall, refused, tensor_type
+from compiler.lowering.stablehlo_to_te.known import Array, KnownValues
+from compiler.lowering.stablehlo_to_te.table import HANDLERS
+from compiler.program.names import Names, spelled
+from compiler.support.errors import LoweringError, TeError
+from compiler.support.spans import called_at, of_location
+from compiler.te.constant import constant
+from compiler.te.function import Function
+from compiler.te.function import function as te_function
+from compiler.te.tensor import Tensor, placeholder
+
+MISMATCH = (IndexError, KeyError, ValueError)
+"""What Python raises in a handler for attributes that do not fit the operands."""
+MAX_OPS = 50_000
+"""The most ops that are converted, loops unrolled and calls inlined."""
+MAX_WEIGHT = 1024
+"""The elements from which on a constant becomes a weight, if the caller takes weights."""
+assert operators.FAMILIES
+
+
+@dataclass
+class HloConversion:
+    """The conversion of a function.
+
+    functions: those of the module by name. elements: the arrays of constants whose text has a name instead of elements.
+    weights: the arrays of inputs that were constants, by name; None if constants stay constants.
+    """
+
+    functions: Mapping[str, FuncOp]
+    elements: Mapping[str, Array] = field(default_factory=dict)
+    weights: dict[str, Array] | None = None
+    known: KnownValues = field(default_factory=KnownValues)
+    names: Names = field(default_factory=lambda: Names(separator="_"))
+    weight_tensors: dict[tuple[Any, ...], Tensor] = field(default_factory=dict)
+    _calls: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, Tensor]) -> list[Tensor]:
+        """Convert the ops of a block for tensors of its arguments; return what its last op returns. `values` has those
+        of the blocks around it. Raises LoweringError."""
+        scope = {**values, **dict(zip(block.args, arguments, strict=True))}
+        for op in block.ops:
+            if isinstance(op, ReturnOp) or op.name == "stablehlo.return":
+                return [scope[value] for value in op.operands]
+            self._count += 1
+            if self._count > MAX_OPS:
+                raise refused(op, f"is beyond the {MAX_OPS} ops that a function may have with its loops unrolled")
+            scope |= zip(op.results, self._results(op, scope), strict=True)
+        parent = block.parent_op()
+        raise LoweringError(f"{PASS}: a block ends without a return").at(parent if parent is not None else op)
+
+    def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """Convert the body of a function for these arguments. Raises LoweringError at `op` if there is none."""
+        callee = self.functions.get(name)
+        if callee is None or not callee.body.blocks:
+            raise refused(op, f"calls @{name}, which the module does not define")
+        if name in self._calls:
+            raise refused(op, f"calls @{name}, which calls itself")
+        expected = [tensor_type(op, argument.type) for argument in callee.body.block.args]
+        if [(tensor.shape, tensor.dtype) for tensor in arguments] != expected:
+            raise refused(op, f"calls @{name} with arguments of other types")
+        self._calls.append(name)
+        results = self.run(callee.body.block, arguments, {})
+        self._calls.pop()
+        return results
+
+    def constant(self, array: Array, dtype: str, name: str) -> Tensor:
+        """A constant; a weight, which is an input, if it is large and the caller takes weights."""
+        if self.weights is None or array.size < MAX_WEIGHT:
+            return self.known.add(constant(array, dtype, name), array)
+        key = (dtype, array.shape, array.tobytes())
+        if key not in self.weight_tensors:
+            label = self.names.fresh(f"w{len(self.weights)}")
+            self.weight_tensors[key] = placeholder(array.shape, dtype, label)
+            self.weights[label] = array
+        return self.weight_tensors[key]
+
+    def _results(self, op: Operation, scope: Mapping[SSAValue, Tensor]) -> list[Tensor]:
+        for value in (*op.operands, *op.results):
+            tensor_type(op, value.type)
+        operands = [scope[value] for value in op.operands]
+        hint = op.results[0].name_hint if op.results else None
+        name = spelled(hint or op.name.rpartition(".")[2])
+        call = HloCall(self, op, operands, self.known, name, scope)
+        with called_at(of_location(op.location)):
+            try:
+                results = self._handled(call)
+            except TeError as error:
+                raise refused(op, f"has no te form: {error}") from error
+            except MISMATCH as error:
+                raise refused(op, f"has attributes that do not fit its operands ({error})") from error
+        _check_results(op, results)
+        return self.known.settled(results, operands)
+
+    def _handled(self, call: HloCall) -> list[Tensor]:
+        if isinstance(call.op, CallOp):
+            return self.call(call.op, call.op.callee.string_value(), call.operands)
+        handler = HANDLERS.get(call.op.name)
+        if handler is None:
+            raise call.refused("has no te form")
+        results = handler(call)
+        return [results] if isinstance(results, Tensor) else list(results)
+
+
+def _check_results(op: Operation, results: Sequence[Tensor]) -> None:
+    """Raise LoweringError unless results have the types that the op states."""
+    stated = [tensor_type(op, result.type) for result in op.results]
+    computed = [(tensor.shape, tensor.dtype) for tensor in results]
+    if stated == computed:
+        return
+    shown = [", ".join(f"{dtype}{list(shape)}" for shape, dtype in types) for types in (stated, computed)]
+    raise refused(op, f"states a result of type {shown[0]}, and its operands and attributes give {shown[1]}")
+
+
+def convert(
+    module: ModuleOp,
+    function: FuncOp,
+    labels: Sequence[str] | None = None,
+    elements: Mapping[str, Array] | None = None,
+    weights: dict[str, Array] | None = None,
+) -> Function:
+    """Convert a function of a module to a te function. `labels` are the names of its inputs. With `weights` large
+    constants become inputs behind the others, whose arrays are added to it by name. Raises LoweringError."""
+    conversion = HloConversion(
+        {f.sym_name.data: f for f in functions(module)}, {} if elements is None else elements, weights
+    )
+    if len(function.body.blocks) != 1:
+        raise LoweringError(f"{PASS}: @{function.sym_name.data} has no body of one block").at(function)
+    body = function.body.block
+    inputs = []
+    for number, argument in enumerate(body.args):
+        shape, dtype = tensor_type(function, argument.type)
+        label = labels[number] if labels else argument.name_hint or f"arg{number}"
+        inputs.append(placeholder(shape, dtype, conversion.names.fresh(spelled(label))))
+    outputs = conversion.run(body, inputs, {})
+    if not outputs:
+        raise LoweringError(f"{PASS}: @{function.sym_name.data} has no results").at(function)
+    weight_inputs = [*conversion.weight_tensors.values()]
+    return te_function(spelled(function.sym_name.data), [*inputs, *weight_inputs], outputs)
+
+
+def convert_module(module: ModuleOp) -> None:
+    """Replace the public functions of a module by their te forms, and remove private ones. Raises LoweringError, and
+    leaves the module, at an op without a te form."""
+    converted = [(f, convert(module, f)) for f in functions(module) if not is_private(f)]
+    for function in functions(module):
+        if is_private(function):
+            function.detach()
+    for function, te in converted:
+        new = te.module.body.block.first_op
+        assert new is not None
+        new.detach()
+        module.body.block.insert_op_before(new, function)
+        function.detach()
+    for attribute in [*module.attributes]:
+        del module.attributes[attribute]
+
+
+def decomposition(call: HloCall) -> str:
+    """The name of the function that a composite stands for. Raises LoweringError without one."""
+    symbol = call.attribute("decomposition")
+    if not isinstance(symbol, SymbolRefAttr):
+        raise call.refused("has no decomposition")
+    return symbol.string_value()

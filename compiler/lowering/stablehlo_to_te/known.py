@@ -1,0 +1,83 @@
+"""`KnownValues`: the tensors whose elements are known before a run, which te's evaluator computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.interpret.te import evaluate
+from compiler.te.constant import constant
+from compiler.te.function import function
+from compiler.te.tensor import Tensor
+
+Array: TypeAlias = NDArray[Any]
+
+MAX_EAGER = 16
+"""The most elements of a computed value that becomes a constant at once, such as a counter of a loop."""
+MAX_ELEMENTS = 1 << 16
+"""The most elements of a value that is computed if an op needs to know them, such as where a slice starts."""
+
+
+@dataclass
+class KnownValues:
+    """Tensors with known elements: constants, and what is computed of constants only.
+
+    numbers: the number that all elements of a tensor are equal to. arrays: the elements of tensors, as far as they were
+    computed. computed: the tensors that depend on constants only.
+    """
+
+    numbers: dict[Tensor, Any] = field(default_factory=dict)
+    arrays: dict[Tensor, Array] = field(default_factory=dict)
+    computed: set[Tensor] = field(default_factory=set)
+
+    def add(self, tensor: Tensor, array: Array) -> Tensor:
+        """Record the elements of a tensor, and return it."""
+        self.arrays[tensor] = array
+        self.computed.add(tensor)
+        first = array.reshape(-1)[:1]
+        if array.size and bool((array.view(_BITS[array.itemsize]) == first.view(_BITS[array.itemsize])).all()):
+            self.add_number(tensor, first[0].item() if array.dtype.kind != "V" else float(first[0]))
+        return tensor
+
+    def add_number(self, tensor: Tensor, number: Any) -> Tensor:
+        """Record that all elements of a tensor are equal to a number, and return it."""
+        self.numbers[tensor] = float(number) if not isinstance(number, bool | int) else number
+        self.computed.add(tensor)
+        return tensor
+
+    def number(self, tensor: Tensor) -> Any:
+        """The number that all elements of a tensor are equal to; None if unknown."""
+        return self.numbers.get(tensor)
+
+    def array(self, tensor: Tensor) -> Array | None:
+        """The elements of a tensor; None if they are not known, or too many to be computed."""
+        if tensor in self.arrays:
+            return self.arrays[tensor]
+        if tensor not in self.computed or prod(tensor.shape) > MAX_ELEMENTS:
+            return None
+        (self.arrays[tensor],) = evaluate(function("known", [], [tensor]).module, [])
+        return self.arrays[tensor]
+
+    def settled(self, results: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
+        """Record results of an op whose operands are all known; small ones become constants. Return the results."""
+        if not all(operand in self.computed for operand in operands):
+            return list(results)
+        return [self._settled(result) for result in results]
+
+    def _settled(self, result: Tensor) -> Tensor:
+        if result in self.computed:
+            return result
+        self.computed.add(result)
+        if prod(result.shape) > MAX_EAGER:
+            return result
+        array = self.array(result)
+        assert array is not None
+        return self.add(constant(array, result.dtype, result.name), array)
+
+
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

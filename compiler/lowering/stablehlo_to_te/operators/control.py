@@ -1,0 +1,82 @@
+"""Composites, loops of a known number of iterations, branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.dialects.upstream.stablehlo.attributes import word
+from compiler.lowering.stablehlo_to_te.call import HloCall
+from compiler.lowering.stablehlo_to_te.operators.elementwise import pointwise
+from compiler.lowering.stablehlo_to_te.scalars import FUNCTIONS
+from compiler.lowering.stablehlo_to_te.table import HANDLERS, HloResults, handles
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.tensor import Tensor
+
+MAX_TRIPS = 1024
+"""The most iterations of a loop that is unrolled."""
+
+
+@handles("composite")
+def _composite(call: HloCall) -> HloResults:
+    """By the function of the composite's name, else by its decomposition."""
+    from compiler.lowering.stablehlo_to_te.function import decomposition
+
+    name = word(call.attribute("name"))
+    if name in FUNCTIONS:
+        return pointwise(call, lambda operands: FUNCTIONS[name](*operands))
+    if name == "chlo.top_k":
+        return HANDLERS[name](call)
+    return call.conversion.call(call.op, decomposition(call), call.operands)
+
+
+@handles("while")
+def _while(call: HloCall) -> Sequence[Tensor]:
+    """Unrolled, as long as the condition is known and holds."""
+    condition, body = (region.block for region in call.op.regions)
+    state = list(call.operands)
+    for _ in range(MAX_TRIPS + 1):
+        (holds,) = call.conversion.run(condition, state, call.scope)
+        array = call.array(holds)
+        if array is None:
+            raise call.refused("runs as often as data decide: loops of a known number of iterations are unrolled")
+        if not bool(array):
+            return state
+        state = call.conversion.run(body, state, call.scope)
+    raise call.refused(f"runs more than {MAX_TRIPS} times: unrolled, it would be too large")
+
+
+@handles("case", "if")
+def _branch(call: HloCall) -> Sequence[Tensor]:
+    """The branch of a known index; else all of them, and a selection between their results."""
+    selector = call.operands[0]
+    blocks = [region.block for region in call.op.regions]
+    array, last = call.array(selector), len(blocks) - 1
+    if array is not None:
+        number = int(array)
+        taken = (0 if number else 1) if selector.dtype == "i1" else number if 0 <= number < last else last
+        return call.conversion.run(blocks[taken], [], call.scope)
+    results = [call.conversion.run(block, [], call.scope) for block in blocks]
+    if selector.dtype == "i1":
+        return [_chosen(call, selector, *pair) for pair in zip(*results, strict=True)]
+    return [_by_number(call, selector, parts) for parts in zip(*results, strict=True)]
+
+
+def _chosen(call: HloCall, condition: Tensor, then: Tensor, otherwise: Tensor) -> Tensor:
+    return compute(
+        then.shape, lambda *i: e.select(condition[()], call.at(then, *i), call.at(otherwise, *i)), call.name
+    )
+
+
+def _by_number(call: HloCall, selector: Tensor, parts: Sequence[Tensor]) -> Tensor:
+    """The part of a number; the last one for all others."""
+
+    def element(*i: Index) -> Expr:
+        value = call.at(parts[-1], *i)
+        for number, part in reversed([*enumerate(parts[:-1])]):
+            value = e.select(e.equal(selector[()], number), call.at(part, *i), value)
+        return value
+
+    return compute(parts[0].shape, element, call.name)

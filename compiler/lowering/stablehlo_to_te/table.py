@@ -1,0 +1,29 @@
+"""`handles`: the table of handlers, by the name of an op or of a composite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from compiler.te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from compiler.lowering.stablehlo_to_te.call import HloCall
+
+HloResults: TypeAlias = "Tensor | Sequence[Tensor]"
+HloHandler: TypeAlias = "Callable[[HloCall], HloResults]"
+HANDLERS: dict[str, HloHandler] = {}
+"""Map the name of each op with a te form to its handler, which raises LoweringError or TeError."""
+
+
+def handles(*names: str) -> Callable[[HloHandler], HloHandler]:
+    """Return a decorator that registers the handler of ops, `add` for stablehlo.add."""
+
+    def register(handler: HloHandler) -> HloHandler:
+        for name in names:
+            full = name if "." in name else f"stablehlo.{name}"
+            assert full not in HANDLERS, full
+            HANDLERS[full] = handler
+        return handler
+
+    return register

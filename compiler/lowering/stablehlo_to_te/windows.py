@@ -1,0 +1,67 @@
+"""Indices of windows: an image read at positions with strides, dilations and padding, zero or a value outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.te import scalar as e
+from compiler.te.expr import Expr
+from compiler.te.index import Condition, Index, IndexLike
+from compiler.te.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class DimWindow:
+    """A window in one dimension of an image.
+
+    size, stride, dilation: of the window. base: the dilation of the image, which has base - 1 gaps between elements.
+    before, after: the padding.
+    """
+
+    size: int
+    stride: int = 1
+    dilation: int = 1
+    base: int = 1
+    before: int = 0
+    after: int = 0
+
+    def count(self, extent: int) -> int:
+        """The number of windows over an image of an extent."""
+        padded = (extent - 1) * self.base + 1 + self.before + self.after
+        span = (self.size - 1) * self.dilation + 1
+        return 0 if padded < span else (padded - span) // self.stride + 1
+
+    def position(self, output: IndexLike, tap: IndexLike) -> Index | int:
+        """The position in the dilated image of an element of the window at an output index."""
+        moved = output if self.stride == 1 else output * self.stride
+        step = tap if self.dilation == 1 else tap * self.dilation
+        total = step if isinstance(moved, int) and moved == 0 else moved + step
+        return total - self.before if self.before else total
+
+    def bounds(self, extent: int) -> tuple[int, int]:
+        """The least and the greatest position."""
+        last = (self.count(extent) - 1) * self.stride + (self.size - 1) * self.dilation
+        return -self.before, last - self.before
+
+
+def read_window(
+    x: Tensor,
+    index: Sequence[IndexLike],
+    windows: Sequence[tuple[int, DimWindow, Index | int]],
+    outside: float,
+) -> Expr:
+    """The element of x at an index, in which each dimension of `windows` has its window and a position in the dilated
+    image; `outside` beyond the image and in its gaps."""
+    position = list(index)
+    conditions: list[Condition] = []
+    for dim, window, at in windows:
+        extent = x.shape[dim]
+        low, high = window.bounds(extent)
+        if isinstance(at, Index):
+            conditions += [at >= 0] if low < 0 else []
+            conditions += [at <= (extent - 1) * window.base] if high > (extent - 1) * window.base else []
+            conditions += [e.equal(at % window.base, 0)] if window.base != 1 else []
+        position[dim] = at if window.base == 1 else at // window.base
+    read = x[tuple(position)]
+    return e.select(e.all_of(*conditions), read, outside) if conditions else read
