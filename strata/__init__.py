@@ -15,7 +15,7 @@ alternatives  laws that are choices
 analysis      proofs, costs, orders of loops
 interpret     interpreters of te functions and loops
 driver        builds by the caller's plan
-frontends     torch and ONNX
+frontends     torch, ONNX and JAX
 plugins       parts of other packages
 errors        the errors that a caller can cause
 examples      files of example programs
@@ -33,7 +33,7 @@ from strata._former_paths import FormerPaths
 
 if TYPE_CHECKING:
     from compiler import __version__ as __version__
-    from compiler import build, from_onnx, from_torch, lower
+    from compiler import build, from_jax, from_onnx, from_torch, lower
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.workloads import workload
@@ -56,6 +56,7 @@ _NAMES = {
     "__version__": "compiler",
     "build": "compiler",
     "export": "compiler.driver.exporting",
+    "from_jax": "compiler",
     "from_onnx": "compiler",
     "from_torch": "compiler",
     "load": "compiler.targets.cpu.library",
@@ -93,6 +94,7 @@ __all__ = [
     "__version__",
     "build",
     "export",
+    "from_jax",
     "from_onnx",
     "from_torch",
     "load",

@@ -1,8 +1,8 @@
-"""Models of other tools: ONNX files by name, and the results of front ends."""
+"""Models of other tools: ONNX files by name, functions of JAX, and the results of front ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import Any
@@ -38,6 +38,33 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     from compiler.frontends.onnx import from_onnx as read
 
     return read(model, shapes)
+
+
+def from_jax(function: Callable[..., Any], arguments: Sequence[Any]) -> Imported:
+    """Import a function of JAX, for example arguments, as a te function with the arrays that it closes over.
+
+    arguments: a list or tuple with an entry for each parameter: an array, a `jax.ShapeDtypeStruct`, or a tree of them;
+    a single array is one argument. The function's inputs are the leaves in order, then the large arrays it closes over,
+    whose values are in `constants`; small ones are embedded. Trees of results are flattened in order.
+
+    Raises InputError for a function that JAX refuses, for ops without a te form, which are named with their line, and
+    if the package jax is not installed.
+
+    >>> import jax.numpy as jnp
+    >>> from_jax(lambda x: jnp.tanh(x) + 1, [jnp.ones((2, 3))]).function
+    <Function f(x: f32[2, 3]) -> add: f32[2, 3]>
+    """
+    if find_spec("jax") is None:
+        raise InputError("from_jax needs the package jax: pip install 'strata-compiler[jax]'")
+    if not callable(function):
+        raise InputError(f"from_jax takes a function of JAX, not a {type(function).__name__}")
+    if not isinstance(arguments, list | tuple):
+        if not hasattr(arguments, "shape"):
+            raise InputError(f"the arguments of a function are a list of arrays, not a {type(arguments).__name__}")
+        arguments = (arguments,)
+    from compiler.pipeline.stablehlo import import_traced  # loads jax
+
+    return import_traced(function, arguments)
 
 
 def import_model(x: object) -> object:

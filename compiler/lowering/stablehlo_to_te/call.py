@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -35,20 +35,29 @@ def tensor_type(op: Operation, type: Attribute) -> tuple[tuple[int, ...], str]:
     shape = tuple(type.get_shape())
     if any(size < 0 for size in shape):
         raise refused(op, f"has a value of type {type}: shapes of te are static")
-    if 0 in shape:
-        raise refused(op, f"has a value of type {type}, which has no elements")
     row = row_of(type.element_type)
     if row is None:
         raise refused(op, f"has a value of type {type}: te has no elements of {type.element_type}")
     return shape, row.name
 
 
+@dataclass(frozen=True)
+class EmptyTensor:
+    """A tensor without elements, which te lacks; a concatenation drops it, other ops refuse it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+HloValue: TypeAlias = Tensor | EmptyTensor
+
+
 @dataclass
 class HloCall:
     """An op, and its operands as te tensors.
 
-    conversion: the walk, for regions and functions. known: the values known before a run. name: of the result. scope: the
-    tensors of the values around the op, which its regions read.
+    conversion: the walk, for regions and functions. known: the values known before a run. name: of the result.
+    scope: the tensors of the values around the op, which its regions read.
     """
 
     conversion: HloConversion
@@ -56,7 +65,7 @@ class HloCall:
     operands: Sequence[Tensor]
     known: KnownValues
     name: str
-    scope: Mapping[SSAValue, Tensor] = field(default_factory=dict)
+    scope: Mapping[SSAValue, HloValue] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:

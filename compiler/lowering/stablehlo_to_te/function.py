@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.dialects.functions import functions, is_private
 from compiler.lowering.stablehlo_to_te import operators
-from compiler.lowering.stablehlo_to_te.call import PASS, HloCall, refused, tensor_type
+from compiler.lowering.stablehlo_to_te.call import PASS, EmptyTensor, HloCall, HloValue, refused, tensor_type
 from compiler.lowering.stablehlo_to_te.known import Array, KnownValues
 from compiler.lowering.stablehlo_to_te.table import HANDLERS
 from compiler.program.names import Names, spelled
@@ -25,6 +25,8 @@ from compiler.te.tensor import Tensor, placeholder
 
 MISMATCH = (IndexError, KeyError, ValueError)
 """What Python raises in a handler for attributes that do not fit the operands."""
+CAPTURING = ("stablehlo.while", "stablehlo.case", "stablehlo.if")
+"""The ops whose results may depend on values around them that are no operands."""
 MAX_OPS = 50_000
 """The most ops that are converted, loops unrolled and calls inlined."""
 MAX_WEIGHT = 1024
@@ -49,13 +51,14 @@ class HloConversion:
     _calls: list[str] = field(default_factory=list)
     _count: int = 0
 
-    def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, Tensor]) -> list[Tensor]:
+    def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, HloValue]) -> list[Tensor]:
         """Convert the ops of a block for tensors of its arguments; return what its last op returns. `values` has those
         of the blocks around it. Raises LoweringError."""
-        scope = {**values, **dict(zip(block.args, arguments, strict=True))}
+        scope: dict[SSAValue, HloValue] = dict(values)
+        scope |= zip(block.args, arguments, strict=True)
         for op in block.ops:
             if isinstance(op, ReturnOp) or op.name == "stablehlo.return":
-                return [scope[value] for value in op.operands]
+                return _operands(op, [scope[value] for value in op.operands])
             self._count += 1
             if self._count > MAX_OPS:
                 raise refused(op, f"is beyond the {MAX_OPS} ops that a function may have with its loops unrolled")
@@ -89,10 +92,11 @@ class HloConversion:
             self.weights[label] = array
         return self.weight_tensors[key]
 
-    def _results(self, op: Operation, scope: Mapping[SSAValue, Tensor]) -> list[Tensor]:
-        for value in (*op.operands, *op.results):
-            tensor_type(op, value.type)
-        operands = [scope[value] for value in op.operands]
+    def _results(self, op: Operation, scope: Mapping[SSAValue, HloValue]) -> Sequence[HloValue]:
+        stated = [tensor_type(op, value.type) for value in op.results]
+        if stated and all(0 in shape for shape, _ in stated):
+            return [EmptyTensor(*type) for type in stated]
+        operands = _operands(op, [scope[value] for value in op.operands])
         hint = op.results[0].name_hint if op.results else None
         name = spelled(hint or op.name.rpartition(".")[2])
         call = HloCall(self, op, operands, self.known, name, scope)
@@ -104,7 +108,7 @@ class HloConversion:
             except MISMATCH as error:
                 raise refused(op, f"has attributes that do not fit its operands ({error})") from error
         _check_results(op, results)
-        return self.known.settled(results, operands)
+        return results if op.name in CAPTURING else self.known.settled(results, operands)
 
     def _handled(self, call: HloCall) -> list[Tensor]:
         if isinstance(call.op, CallOp):
@@ -114,6 +118,16 @@ class HloConversion:
             raise call.refused("has no te form")
         results = handler(call)
         return [results] if isinstance(results, Tensor) else list(results)
+
+
+def _operands(op: Operation, values: Sequence[HloValue]) -> list[Tensor]:
+    """The operands of an op; those of a concatenation without empty ones. Raises LoweringError for an empty one."""
+    if op.name == "stablehlo.concatenate":
+        values = [value for value in values if not isinstance(value, EmptyTensor)]
+    for value in values:
+        if isinstance(value, EmptyTensor):
+            raise refused(op, f"has an operand of shape {value.shape}, which has no elements")
+    return [value for value in values if isinstance(value, Tensor)]
 
 
 def _check_results(op: Operation, results: Sequence[Tensor]) -> None:
@@ -129,12 +143,14 @@ def _check_results(op: Operation, results: Sequence[Tensor]) -> None:
 def convert(
     module: ModuleOp,
     function: FuncOp,
+    name: str | None = None,
     labels: Sequence[str] | None = None,
     elements: Mapping[str, Array] | None = None,
     weights: dict[str, Array] | None = None,
 ) -> Function:
-    """Convert a function of a module to a te function. `labels` are the names of its inputs. With `weights` large
-    constants become inputs behind the others, whose arrays are added to it by name. Raises LoweringError."""
+    """Convert a function of a module to a te function, by default of its name. `labels` are the names of its inputs.
+    With `weights` large constants become inputs behind the others, whose arrays are added to it by name. Raises
+    LoweringError."""
     conversion = HloConversion(
         {f.sym_name.data: f for f in functions(module)}, {} if elements is None else elements, weights
     )
@@ -150,7 +166,7 @@ def convert(
     if not outputs:
         raise LoweringError(f"{PASS}: @{function.sym_name.data} has no results").at(function)
     weight_inputs = [*conversion.weight_tensors.values()]
-    return te_function(spelled(function.sym_name.data), [*inputs, *weight_inputs], outputs)
+    return te_function(spelled(name or function.sym_name.data), [*inputs, *weight_inputs], outputs)
 
 
 def convert_module(module: ModuleOp) -> None:
@@ -175,4 +191,4 @@ def decomposition(call: HloCall) -> str:
     symbol = call.attribute("decomposition")
     if not isinstance(symbol, SymbolRefAttr):
         raise call.refused("has no decomposition")
-    return symbol.string_value()
+    return str(symbol.string_value())

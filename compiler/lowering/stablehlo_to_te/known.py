@@ -65,7 +65,7 @@ class KnownValues:
 
     def settled(self, results: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
         """Record results of an op whose operands are all known; small ones become constants. Return the results."""
-        if not all(operand in self.computed for operand in operands):
+        if not operands or not all(operand in self.computed for operand in operands):
             return list(results)
         return [self._settled(result) for result in results]
 

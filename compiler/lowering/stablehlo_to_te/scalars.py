@@ -255,7 +255,8 @@ def _rounded(op: Operation, x: Expr) -> Expr:
 def apply_region(block: Block, arguments: Sequence[Expr], outside: Mapping[SSAValue, Expr]) -> list[Expr]:
     """The scalars that a region returns for scalars of its arguments; `outside` has those of values around it. Raises
     LoweringError for an op that is not elementwise."""
-    scope = {**outside, **dict(zip(block.args, arguments, strict=True))}
+    scope: dict[SSAValue, Expr] = dict(outside)
+    scope |= zip(block.args, arguments, strict=True)
     for op in block.ops:
         if op.name == "stablehlo.return":
             return [scope[value] for value in op.operands]

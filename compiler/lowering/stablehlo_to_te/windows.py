@@ -32,11 +32,10 @@ class DimWindow:
         span = (self.size - 1) * self.dilation + 1
         return 0 if padded < span else (padded - span) // self.stride + 1
 
-    def position(self, output: IndexLike, tap: IndexLike) -> Index | int:
+    def position(self, output: Index, tap: Index | int) -> Index:
         """The position in the dilated image of an element of the window at an output index."""
         moved = output if self.stride == 1 else output * self.stride
-        step = tap if self.dilation == 1 else tap * self.dilation
-        total = step if isinstance(moved, int) and moved == 0 else moved + step
+        total = moved + (tap if self.dilation == 1 else tap * self.dilation)
         return total - self.before if self.before else total
 
     def bounds(self, extent: int) -> tuple[int, int]:
@@ -48,7 +47,7 @@ class DimWindow:
 def read_window(
     x: Tensor,
     index: Sequence[IndexLike],
-    windows: Sequence[tuple[int, DimWindow, Index | int]],
+    windows: Sequence[tuple[int, DimWindow, Index]],
     outside: float,
 ) -> Expr:
     """The element of x at an index, in which each dimension of `windows` has its window and a position in the dilated
@@ -58,10 +57,9 @@ def read_window(
     for dim, window, at in windows:
         extent = x.shape[dim]
         low, high = window.bounds(extent)
-        if isinstance(at, Index):
-            conditions += [at >= 0] if low < 0 else []
-            conditions += [at <= (extent - 1) * window.base] if high > (extent - 1) * window.base else []
-            conditions += [e.equal(at % window.base, 0)] if window.base != 1 else []
+        conditions += [at >= 0] if low < 0 else []
+        conditions += [at <= (extent - 1) * window.base] if high > (extent - 1) * window.base else []
+        conditions += [e.equal(at % window.base, 0)] if window.base != 1 else []
         position[dim] = at if window.base == 1 else at // window.base
     read = x[tuple(position)]
     return e.select(e.all_of(*conditions), read, outside) if conditions else read

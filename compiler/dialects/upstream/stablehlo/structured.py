@@ -50,9 +50,7 @@ def parse_composite(parser: Parser, kind: type[Operation]) -> Operation:
     parse_types(parser, parsed, "stablehlo.composite")
     names = ("name", "composite_attributes", "decomposition", "version")
     properties = {name: value for name, value in parsed.properties.items() if name in names}
-    return kind.create(
-        operands=parsed.values(parser, position), result_types=parsed.outputs, properties=properties
-    )
+    return kind.create(operands=parsed.values(parser, position), result_types=parsed.outputs, properties=properties)
 
 
 def parse_convolution(parser: Parser, kind: type[Operation]) -> Operation:
@@ -65,9 +63,7 @@ def parse_convolution(parser: Parser, kind: type[Operation]) -> Operation:
     parser.parse_punctuation(",")
     parser.parse_keyword("window")
     parser.parse_punctuation("=")
-    parsed.properties |= dict(
-        parser.parse_comma_separated_list(Parser.Delimiter.BRACES, lambda: _window_entry(parser))
-    )
+    parsed.properties |= dict(parser.parse_comma_separated_list(Parser.Delimiter.BRACES, lambda: _window_entry(parser)))
     parsed.properties |= parser.parse_optional_attr_dict()
     parse_types(parser, parsed, "stablehlo.convolution")
     return kind.create(
@@ -104,9 +100,7 @@ def parse_reduce(parser: Parser, kind: type[Operation]) -> Operation:
     parsed = ParsedOp([operand for operand, _ in pairs] + [start for _, start in pairs])
     parse_types(parser, parsed, "stablehlo.reduce")
     operands = parsed.values(parser, position)
-    region = (
-        _parse_reducer(parser) if short is None else _short_reducer(parser, short, parsed.inputs, short_position)
-    )
+    region = _parse_reducer(parser) if short is None else _short_reducer(parser, short, parsed.inputs, short_position)
     return kind.create(
         operands=operands,
         result_types=parsed.outputs,
@@ -128,13 +122,19 @@ def _parse_reducer(parser: Parser) -> Region:
     parser.parse_keyword("reducer")
     pairs: list[list[Parser.Argument]] = []
     while True:
-        pair = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument)
+        pair = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, lambda: _argument(parser))
         if pair is None:
             break
         if len(pair) != 2:
             parser.raise_error("a reducer has two arguments for each operand")
         pairs.append(pair)
     return parser.parse_region([pair[side] for side in (0, 1) for pair in pairs])
+
+
+def _argument(parser: Parser) -> Parser.Argument:
+    argument = parser.parse_argument()
+    parser.parse_optional_location()
+    return argument
 
 
 def _short_reducer(parser: Parser, name: str, types: Sequence[Attribute], position: int) -> Region:
@@ -196,5 +196,3 @@ def parse_top_k(parser: Parser, kind: type[Operation]) -> Operation:
         properties={"k": k},
         attributes=attributes,
     )
-
-

@@ -27,9 +27,7 @@ class ParsedOp:
     def values(self, parser: Parser, position: int) -> list[SSAValue]:
         """Resolve the operands. Raises ParseError at `position` for another number of types."""
         if len(self.operands) != len(self.inputs):
-            parser.raise_error(
-                f"{len(self.operands)} operands have {len(self.inputs)} types", position, parser.pos
-            )
+            parser.raise_error(f"{len(self.operands)} operands have {len(self.inputs)} types", position, parser.pos)
         return list(parser.resolve_operands(self.operands, self.inputs, position))
 
 

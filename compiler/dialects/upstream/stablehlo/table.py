@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 UNARY = (
-    "abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor", "is_finite",
-    "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "round_nearest_afz", "round_nearest_even", "rsqrt",
-    "sign", "sine", "sqrt", "tan", "tanh",
+    "abs", "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one", "floor",
+    "is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "round_nearest_afz",
+    "round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh",
 )  # fmt: skip
 """Functions of one operand."""
 BINARY = (
@@ -17,8 +17,8 @@ BINARY = (
 )  # fmt: skip
 """Functions of two operands."""
 CHLO = (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "erf", "erf_inv", "erfc", "is_inf", "sinh", "square", "tan",
-    "top_k", "lgamma", "digamma", "bessel_i1e", "next_after", "zeta", "polygamma",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "erf", "erf_inv", "erfc", "is_inf", "sinh", "square",
+    "tan", "top_k", "lgamma", "digamma", "bessel_i1e", "next_after", "zeta", "polygamma",
 )  # fmt: skip
 """Ops of CHLO: functions of elements that StableHLO lacks, and top_k."""
 
@@ -78,7 +78,7 @@ ROWS: dict[str, SyntaxRow] = {
     "reduce_window": SyntaxRow(more=_WINDOW),
     "reverse": SyntaxRow({"dims": "dimensions"}),
     "scatter": SyntaxRow(more=_SCATTER),
-    "select_and_scatter": SyntaxRow(more=_WINDOW[:2] + ("padding",)),
+    "select_and_scatter": SyntaxRow(more=(*_WINDOW[:2], "padding")),
     "slice": SyntaxRow(more=("start_indices", "limit_indices", "strides")),
     "sort": SyntaxRow(more=("dimension", "is_stable")),
     "transpose": SyntaxRow({"dims": "permutation"}),
@@ -87,8 +87,14 @@ ROWS: dict[str, SyntaxRow] = {
 """Map the name of each op of StableHLO that is read to its row."""
 
 _RANDOM = "te has no random numbers; jax.random's own functions draw theirs by arithmetic"
-_DYNAMIC = "shapes of te are static: export for shapes of numbers"
-_DEVICES = "a te function runs on one device"
+_OF_DYNAMIC_SHAPE = (
+    "dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad", "dynamic_reshape",
+    "get_dimension_size", "real_dynamic_slice", "set_dimension_size",
+)  # fmt: skip
+_OF_DEVICES = (
+    "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "infeed",
+    "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
+)  # fmt: skip
 _FACTORS = "te has no factorisations"
 FORMLESS: dict[str, str] = {
     "rng": _RANDOM,
@@ -103,19 +109,7 @@ FORMLESS: dict[str, str] = {
     "uniform_dequantize": "te has no quantised types",
     "tuple": "results of te are tensors",
     "get_tuple_element": "results of te are tensors",
-    **{
-        name: _DYNAMIC
-        for name in (
-            "dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad",
-            "dynamic_reshape", "get_dimension_size", "real_dynamic_slice", "set_dimension_size",
-        )
-    },
-    **{
-        name: _DEVICES
-        for name in (
-            "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute",
-            "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
-        )
-    },
-}  # fmt: skip
+    **dict.fromkeys(_OF_DYNAMIC_SHAPE, "shapes of te are static: export for shapes of numbers"),
+    **dict.fromkeys(_OF_DEVICES, "a te function runs on one device"),
+}
 """Map each op of StableHLO without a te form to the reason."""

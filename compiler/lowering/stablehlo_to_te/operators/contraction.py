@@ -135,7 +135,12 @@ def _convolution(call: HloCall) -> Tensor:
     windows = _windows(call, w, dims.kernel[2])
     (groups,), (batches,) = (call.integers(f"{name}_group_count", [1]) for name in ("feature", "batch"))
     features, outputs = w.shape[dims.kernel[1]], w.shape[dims.kernel[0]]
-    if x.shape[dims.image[1]] != features * groups or outputs % groups or outputs % batches or x.shape[dims.image[0]] % batches:
+    if (
+        x.shape[dims.image[1]] != features * groups
+        or outputs % groups
+        or outputs % batches
+        or x.shape[dims.image[0]] % batches
+    ):
         raise call.refused(f"has an image of shape {x.shape} and a kernel of {w.shape} for {groups} groups of features")
     extents = [window.count(x.shape[d]) for window, d in zip(windows, dims.image[2], strict=True)]
     shape = dict(zip(dims.result[2], extents, strict=True))
@@ -153,9 +158,7 @@ def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
         call.per_dim(name, rank, 1) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
     )
     padding = call.pairs("padding", rank)
-    return [
-        DimWindow(w.shape[d], strides[n], dilations[n], base[n], *padding[n]) for n, d in enumerate(space)
-    ]
+    return [DimWindow(w.shape[d], strides[n], dilations[n], base[n], *padding[n]) for n, d in enumerate(space)]
 
 
 class Convolution:

@@ -65,9 +65,7 @@ def _branch(call: HloCall) -> Sequence[Tensor]:
 
 
 def _chosen(call: HloCall, condition: Tensor, then: Tensor, otherwise: Tensor) -> Tensor:
-    return compute(
-        then.shape, lambda *i: e.select(condition[()], call.at(then, *i), call.at(otherwise, *i)), call.name
-    )
+    return compute(then.shape, lambda *i: e.select(condition[()], call.at(then, *i), call.at(otherwise, *i)), call.name)
 
 
 def _by_number(call: HloCall, selector: Tensor, parts: Sequence[Tensor]) -> Tensor:

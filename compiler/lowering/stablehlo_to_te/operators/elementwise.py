@@ -85,7 +85,9 @@ def _filled(call: HloCall, number: np.generic) -> Tensor:
 @handles("iota")
 def _iota(call: HloCall) -> Tensor:
     (dim,) = call.dims("iota_dimension", len(call.shape))
-    return compute(call.shape, lambda *i: e.cast(i[dim], call.dtype), call.name)
+    counted = compute(call.shape, lambda *i: e.cast(i[dim], call.dtype), call.name)
+    call.known.computed.add(counted)
+    return counted
 
 
 @handles("batch_norm_inference")

@@ -17,7 +17,9 @@ from compiler.te.index import Index, IndexLike
 from compiler.te.tensor import Read, TableRead, Tensor
 
 
-def known_starts(call: HloCall, starts: Sequence[Tensor], extents: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
+def known_starts(
+    call: HloCall, starts: Sequence[Tensor], extents: Sequence[int], sizes: Sequence[int]
+) -> list[int] | None:
     """Where a box begins in each dimension, inside the tensor; None if a run decides."""
     numbers = [call.number(start) if n != size else 0 for start, n, size in zip(starts, extents, sizes, strict=True)]
     if any(number is None for number in numbers):

@@ -17,7 +17,7 @@ from compiler.lowering.stablehlo_to_te.table import handles
 from compiler.lowering.stablehlo_to_te.windows import DimWindow, read_window
 from compiler.te import nn
 from compiler.te import scalar as e
-from compiler.te.combiner import combiner
+from compiler.te.combiner import Combiner, combiner
 from compiler.te.combiner import reduce as joint_reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, const
@@ -79,9 +79,7 @@ def _reduce(call: HloCall) -> Tensor | Sequence[Tensor]:
     return _reduce_jointly(call, block, inputs, starts, dims)
 
 
-def _without_axes(
-    call: HloCall, block: Block, inputs: Sequence[Tensor], starts: Sequence[Tensor]
-) -> Sequence[Tensor]:
+def _without_axes(call: HloCall, block: Block, inputs: Sequence[Tensor], starts: Sequence[Tensor]) -> Sequence[Tensor]:
     def element(*i: Index) -> tuple[Expr, ...]:
         arguments = [*(call.at(start) for start in starts), *(x[i] for x in inputs)]
         return tuple(apply_region(block, arguments, outside(call, block)))
@@ -129,7 +127,7 @@ def outside(call: HloCall, block: Block) -> dict[SSAValue, Expr]:
     for op in block.ops:
         for value in op.operands:
             tensor = call.scope.get(value)
-            if tensor is None or value in scalars:
+            if not isinstance(tensor, Tensor) or value in scalars:
                 continue
             number = call.number(tensor)
             if number is None:
@@ -143,19 +141,23 @@ def _reduce_jointly(
 ) -> Sequence[Tensor]:
     """A reduction by a region, whose initial values are its identity."""
     stay, taps = _axes(inputs[0], dims)
-    numbers: list[Any] = [call.number(start) for start in starts]
-    if any(number is None for number in numbers):
-        raise call.refused("begins with values that are computed, and its region is no combiner of te")
-    scalars = outside(call, block)
-    both = combiner(lambda held, added: apply_region(block, [*held, *added], scalars), tuple(numbers))
+    both, _ = _joint(call, block, starts)
 
     def element(*i: Index) -> Any:
         index: dict[int, IndexLike] = {**dict(zip(stay, i, strict=True)), **taps}
         values = [call.at(x, *(index[d] for d in range(x.rank))) for x in inputs]
         return joint_reduce(both, values, axis=[*taps.values()])
 
-    results = compute([inputs[0].shape[d] for d in stay], element, call.name, axes=[f"i{d}" for d in stay])
-    return [results] if isinstance(results, Tensor) else results
+    return _several(compute([inputs[0].shape[d] for d in stay], element, call.name, axes=[f"i{d}" for d in stay]))
+
+
+def _joint(call: HloCall, block: Block, starts: Sequence[Tensor]) -> tuple[Combiner, list[Any]]:
+    """The combiner of a region, and its identity. Raises LoweringError for initial values that are computed."""
+    numbers: list[Any] = [call.number(start) for start in starts]
+    if any(number is None for number in numbers):
+        raise call.refused("begins with values that are computed, and its region is no combiner of te")
+    scalars = outside(call, block)
+    return combiner(lambda held, added: apply_region(block, [*held, *added], scalars), tuple(numbers)), numbers
 
 
 def _arg_extremum(call: HloCall, block: Block, inputs: Sequence[Tensor], dim: int) -> list[Tensor] | None:
@@ -170,10 +172,12 @@ def _arg_extremum(call: HloCall, block: Block, inputs: Sequence[Tensor], dim: in
     x = inputs[0]
     if not bool((index == _counted(x.shape, dim)).all()):
         return None
+    if x.dtype == "i1":
+        x = convert_to(x, "i32", f"{call.name}.numbers")
     pick = nn.argmax if direction == "GT" else nn.argmin
     place = convert_to(pick(x, dim, name=f"{call.name}.place"), inputs[1].dtype, f"{call.name}.index")
     value = (nn.max if direction == "GT" else nn.min)(x, axis=dim, name=f"{call.name}.value")
-    return [value, place]
+    return [convert_to(value, inputs[0].dtype, f"{call.name}.greatest"), place]
 
 
 def _counted(shape: Sequence[int], dim: int) -> Any:
@@ -210,14 +214,40 @@ _EXTREMA = {
 
 
 @handles("reduce_window")
-def _reduce_window(call: HloCall) -> Tensor:
-    if len(call.operands) != 2:
-        raise call.refused("reduces several tensors at once")
-    x, start = call.operands
-    name = combining_op(call.op.regions[0].block, x.dtype)
+def _reduce_window(call: HloCall) -> Tensor | Sequence[Tensor]:
+    count = len(call.operands) // 2
+    inputs, starts = call.operands[:count], call.operands[count:]
+    block = call.op.regions[0].block
+    if any(x.shape != inputs[0].shape for x in inputs) or len(block.args) != 2 * count:
+        raise call.refused("has operands of several shapes, or a region that does not fit them")
+    windows = _windows(call, inputs[0].rank)
+    name = combining_op(block, inputs[0].dtype) if count == 1 else None
     if name is None:
-        raise call.refused("has a region that is no sum, product, maximum or minimum")
-    windows = _windows(call, x.rank)
+        return _windows_jointly(call, block, inputs, starts, windows)
+    return _windows_by_name(call, name, inputs[0], starts[0], windows)
+
+
+def _windows_jointly(
+    call: HloCall, block: Block, inputs: Sequence[Tensor], starts: Sequence[Tensor], windows: Sequence[DimWindow]
+) -> Sequence[Tensor]:
+    """A reduction of windows by a region, whose initial values are its identity, and the elements of the padding."""
+    both, numbers = _joint(call, block, starts)
+    taps = [reduce_axis(window.size, f"r{d}") for d, window in enumerate(windows)]
+
+    def element(*i: Index) -> Any:
+        positions = [(d, w, w.position(i[d], tap)) for d, (w, tap) in enumerate(zip(windows, taps, strict=True))]
+        values = [read_window(x, [0] * x.rank, positions, n) for x, n in zip(inputs, numbers, strict=True)]
+        return joint_reduce(both, values, axis=taps)
+
+    shape = [window.count(n) for window, n in zip(windows, inputs[0].shape, strict=True)]
+    return _several(compute(shape, element, call.name))
+
+
+def _several(results: Tensor | tuple[Tensor, ...]) -> Sequence[Tensor]:
+    return [results] if isinstance(results, Tensor) else results
+
+
+def _windows_by_name(call: HloCall, name: str, x: Tensor, start: Tensor, windows: Sequence[DimWindow]) -> Tensor:
     scanned = _scanned(call, x, name, windows)
     if scanned is not None:
         return started(call, name, scanned, start, x.dtype)
@@ -255,4 +285,3 @@ def _scanned(call: HloCall, x: Tensor, name: str, windows: Sequence[DimWindow]) 
             scan = nn.cumsum if name == "add" else nn.cumprod
             return scan(x, dim, reverse=reverse, name=call.name)
     return None
-

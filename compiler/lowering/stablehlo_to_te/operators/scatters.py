@@ -17,6 +17,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, const
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
+from compiler.te.nn.window import row_major
 from compiler.te.tensor import TableRead, Tensor, reduce_axis
 
 MAX_WRITES = 256
@@ -39,7 +40,9 @@ class ScatterDims:
         inserted = call.check_dims("inserted_window_dims", lists.get("inserted_window_dims", []), x.rank)
         batching = call.check_dims("input_batching_dims", lists.get("input_batching_dims", []), x.rank)
         own = lists.get("scatter_indices_batching_dims", [])
-        self.starts = call.check_dims("scatter_dims_to_operand_dims", lists.get("scatter_dims_to_operand_dims", []), x.rank)
+        self.starts = call.check_dims(
+            "scatter_dims_to_operand_dims", lists.get("scatter_dims_to_operand_dims", []), x.rank
+        )
         self.vector = numbers.number("index_vector_dim")
         boxed = [d for d in range(x.rank) if d not in (*inserted, *batching)]
         if len(boxed) != len(window) or len(own) != len(batching):
@@ -72,7 +75,9 @@ def _scatter(call: HloCall) -> Tensor:
         return boxed
     for d in dims.starts:
         if d in dims.window_of and updates.shape[dims.window_of[d]] > 1:
-            raise call.refused(f"writes boxes at positions of dimension {d} that a run decides; single elements are read")
+            raise call.refused(
+                f"writes boxes at positions of dimension {d} that a run decides; single elements are read"
+            )
     for d, n in dims.window_of.items():
         if d not in dims.starts and updates.shape[n] != x.shape[d]:
             raise call.refused(f"writes to a part of dimension {d}")
@@ -174,11 +179,9 @@ class ScatterWrites:
             flat = False
 
         def number(*i: Index) -> Expr:
-            position: IndexLike = 0
-            for tap, n in zip(taps, self.extents or [1], strict=True):
-                position = position * n + tap
+            position = row_major(taps, self.extents or [1])
             hit = self.hits(i, [] if flat else taps)
-            return e.max(e.select(hit, e.cast(_index(position), "i64"), e.const(-1, "i64")), axis=taps)
+            return e.max(e.select(hit, e.cast(position, "i64"), e.const(-1, "i64")), axis=taps)
 
         numbers = compute(self.x.shape, number, f"{self.call.name}.last")
         rest = [n for d, n in enumerate(self.updates.shape) if d not in self.dims.batch]

@@ -1,0 +1,114 @@
+"""`trace`: a function of JAX as StableHLO text, with its large constants beside the text."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from jax.extend.mlir import ir
+from numpy.typing import NDArray
+
+from compiler.support.errors import InputError
+from compiler.types.dtypes import DTYPES
+
+LARGE = 64
+"""The most elements of a constant that the text has."""
+_ELIDED = "dense_resource<__elided__>"
+_CHLO = re.compile(r"\bchlo\.\w+")
+_HEX = re.compile(r'dense<"0x([0-9A-Fa-f]+)">')
+
+
+@dataclass(frozen=True)
+class JaxProgram:
+    """A traced function.
+
+    name: of the function. text: StableHLO, whose large constants are `dense_resource<elements_N>`. elements: their
+    arrays by these names. inputs: a name for each leaf of the arguments.
+    """
+
+    name: str
+    text: str
+    elements: dict[str, NDArray[Any]] = field(repr=False)
+    inputs: tuple[str, ...]
+
+
+def trace(function: Callable[..., Any], arguments: Sequence[Any], functions: Collection[str]) -> JaxProgram:
+    """Trace a function for arguments that are arrays or have a shape and a dtype, or trees of them.
+
+    functions: the ops of CHLO that may be in the text, such as `chlo.erf`; a program with others is exported, which
+    takes them apart. Raises InputError for a function or arguments that JAX refuses.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    name = name if name.isidentifier() else "f"
+    jitted = jax.jit(function, keep_unused=True)
+    try:
+        module = jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).compiler_ir("stablehlo")
+    except Exception as error:  # JAX or the function may raise any type
+        message = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"JAX refuses {name}: {message}") from error
+    inputs = _input_names(function, arguments)
+    if not {*_CHLO.findall(str(module.operation.get_asm(large_elements_limit=LARGE)))} <= {*functions}:
+        exported = jax.export.export(jitted, platforms=["cpu"])(*arguments)  # takes apart ops of CHLO
+        return JaxProgram(name, str(exported.mlir_module()), {}, inputs)
+    constants = _large_constants(module)
+    text = module.operation.get_asm(large_elements_limit=LARGE, enable_debug_info=True)
+    parts = text.split(_ELIDED)
+    if len(parts) != len(constants) + 1:
+        raise InputError(f"{name} has a constant of a dtype that te lacks")
+    names = [f"elements_{n}" for n in range(len(constants))]
+    numbered = "".join(f"{part}dense_resource<{name}>" for part, name in zip(parts, names, strict=False))
+    return JaxProgram(name, numbered + parts[-1], dict(zip(names, constants, strict=True)), inputs)
+
+
+def _large_constants(module: Any) -> list[NDArray[Any]]:
+    """The arrays of the constants that the text elides, in its order."""
+    constants: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "stablehlo.constant":
+            constants.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return [_array(op, value) for op in constants if (value := _value(op)) is not None]
+
+
+def _value(op: Any) -> Any:
+    """The elements of a constant that the text elides; None for another one, and for a dtype without bindings."""
+    try:
+        value = op.attributes["value"]
+    except TypeError:
+        return None
+    return None if value.is_splat or math.prod(value.type.shape) <= LARGE else value
+
+
+def _array(op: Any, value: Any) -> NDArray[Any]:
+    """The elements of a constant; by its text where numpy lacks the dtype. Raises InputError for one that te lacks."""
+    try:
+        return np.array(value)
+    except TypeError:
+        digits = _HEX.search(op.get_asm())
+        row = DTYPES.get(str(value.type.element_type))
+        if digits is None or row is None:
+            raise InputError(f"a constant of {value.type.element_type} has no dtype in te") from None
+        return np.frombuffer(bytes.fromhex(digits[1]), row.array).reshape(value.type.shape)
+
+
+def _input_names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, ...]:
+    """A name for each leaf of the arguments: the parameter's, with the leaf's path, `params['w']` as params_w."""
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        parameters = []
+    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [*plain, *(f"x{n}" for n in range(len(plain), len(arguments)))]
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tuple(arguments))
+    spelled = [f"{names[path[0].idx]}{jax.tree_util.keystr(path[1:])}" for path, _ in leaves]
+    return tuple(re.sub(r"\W+", "_", name).strip("_") or "x" for name in spelled)
