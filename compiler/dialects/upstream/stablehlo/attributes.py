@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -131,17 +138,18 @@ def word(value: Attribute | None, default: str = "") -> str:
 
 
 def integers(value: Attribute | None, default: list[int]) -> list[int]:
-    """The integers of a list in either syntax, flat; the default without one."""
-    from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-
+    """The integers of a list in either syntax, flat; the default without one. Raises ValueError for another
+    attribute."""
     match value:
+        case None:
+            return default
         case DenseArrayBase() | DenseIntOrFPElementsAttr():
             return [int(number) for number in value.get_values()]
         case ArrayAttr():
             return [number for part in value.data for number in integers(part, [])]
         case IntegerAttr():
             return [int(value.value.data)]
-    return default
+    raise ValueError(f"{value} is no list of integers")
 
 
 def array(numbers: list[int]) -> DenseArrayBase:

@@ -145,7 +145,7 @@ def _convolution(call: HloCall) -> Tensor:
     extents = [window.count(x.shape[d]) for window, d in zip(windows, dims.image[2], strict=True)]
     shape = dict(zip(dims.result[2], extents, strict=True))
     shape |= {dims.result[0]: x.shape[dims.image[0]] // batches, dims.result[1]: outputs}
-    conv = Convolution(call, x, w, dims, windows, (groups, batches))
+    conv = HloConvolution(call, x, w, dims, windows, (groups, batches))
     dtype = _accumulator(call)
     label = call.name if dtype == call.dtype else f"{call.name}.sum"
     summed = compute([shape[d] for d in range(rank + 2)], conv.element, label)
@@ -161,7 +161,7 @@ def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
     return [DimWindow(w.shape[d], strides[n], dilations[n], base[n], *padding[n]) for n, d in enumerate(space)]
 
 
-class Convolution:
+class HloConvolution:
     """The sum of a convolution at an index of its result."""
 
     def __init__(
