@@ -11,8 +11,23 @@ from typing import Any
 
 import numpy as np
 
-REFUSED = "refused"
-"""The expectation of a case that has no te form."""
+_BITS = "stablehlo.bitcast_convert' reads the bits"
+_OF_DATA = "stablehlo.while' runs as often as data decide"
+REFUSED = {
+    "jnp.signbit": _BITS,
+    "jnp.copysign": _BITS,
+    "jnp.nextafter": _BITS,
+    "jnp.gcd": _OF_DATA,
+    "lax.bitcast_convert_type": _BITS,
+    "jax.random.uniform of a key": _BITS,
+    "lax.while_loop of data": _OF_DATA,
+    "jnp.linalg.cholesky": "stablehlo.custom_call .* @lapack_spotrf_ffi",
+    "jnp.linalg.inv": "stablehlo.custom_call .* @lapack_sgetrf_ffi",
+    "jnp.fft.fft": "stablehlo.fft",
+    "complex": "stablehlo.convert' .* te has no elements of complex<f32>",
+    "gradient of max_pool": "stablehlo.select_and_scatter' has no te form",
+}
+"""Map each case without a te form to the sentence."""
 
 
 def cases() -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:

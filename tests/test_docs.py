@@ -45,6 +45,8 @@ def test_python(
 ) -> None:
     if "from_onnx" in code:
         pytest.importorskip("onnx")
+    if re.search(r"^(import|from) jax\b", code, re.MULTILINE):
+        pytest.importorskip("jax")
     if re.search(r"^(import|from) torch\b", code, re.MULTILINE):
         pytest.importorskip("torch")
         import_module("compiler.torch_backend")  # as the entry point of an installed package would
@@ -63,7 +65,7 @@ def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 def test_the_first_example_needs_the_plain_install() -> None:
     first = python_blocks(ROOT / "README.md")[0]
-    assert "import strata" in first and not re.search(r"\b(torch|onnx)\b", first)
+    assert "import strata" in first and not re.search(r"\b(torch|onnx|jax)\b", first)
 
 
 def test_the_files_that_pages_use_come_with_the_package() -> None:

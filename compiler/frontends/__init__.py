@@ -3,4 +3,5 @@
 model.py  `Imported`, the result of an import
 onnx/     ONNX models
 torch/    graphs captured by torch
+jax/      functions of JAX as StableHLO text, for convert-stablehlo-to-te
 """

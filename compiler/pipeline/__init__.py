@@ -2,7 +2,8 @@
 is defined here and by targets.
 
 source.py   the verified module of a caller's program, and its level
-models.py   models of other tools: `from_onnx`
+models.py   models of other tools: `from_onnx`, `from_jax`
+stablehlo.py `import_traced`: functions of JAX, traced, parsed and converted
 loops.py    `lower`: to loops; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels
 to_llvm.py  `to_code`: from each level to the input of LLVM emission
 verify.py   `verify`: prove that one loop program computes the same as another

@@ -10,6 +10,7 @@ memref.py   memref.prefetch, the syntax of memref.global and memref.copy
 gpu.py      gpu.shuffle
 linalg/     linalg.generic, and named ops by a table
 tensor.py   padding and reshapes that xDSL refuses
+stablehlo/  StableHLO and CHLO, which xDSL lacks, as JAX prints them
 nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 walk.py     the ops inside an op
 builders.py fast constructors of the most frequent ops of unrolled nests

@@ -161,6 +161,8 @@ def convert(
     for number, argument in enumerate(body.args):
         shape, dtype = tensor_type(function, argument.type)
         label = labels[number] if labels else argument.name_hint or f"arg{number}"
+        if 0 in shape:
+            raise refused(function, f"has the argument {label} of type {argument.type}, which has no elements")
         inputs.append(placeholder(shape, dtype, conversion.names.fresh(spelled(label))))
     outputs = conversion.run(body, inputs, {})
     if not outputs:

@@ -33,7 +33,7 @@ func.func @structured(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) -> tenso
   %1 = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1, 2] : (tensor<2x8x8x3xf32>, tensor<f32>) -> tensor<2x3xf32>
   // The arguments of a reducer are pairs in the pretty syntax, those of one side behind those of the other in the region.
   // CHECK:      "stablehlo.reduce"(%1, %1, %zero, %zero)
-  // CHECK-NEXT: ^{{.*}}(%a : tensor<f32>, %c : tensor<f32>, %b : tensor<f32>, %d : tensor<f32>)
+  // CHECK-NEXT: ^{{.*}}(%a: tensor<f32>, %c: tensor<f32>, %b: tensor<f32>, %d: tensor<f32>)
   %2:2 = stablehlo.reduce(%1 init: %zero), (%1 init: %zero) across dimensions = [1] : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
    reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>)  {
     %s = stablehlo.add %a, %b : tensor<f32>
@@ -43,9 +43,9 @@ func.func @structured(%x: tensor<2x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) -> tenso
   // CHECK:      "stablehlo.dot_general"(%1, %1) <{
   // CHECK-SAME: dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>
   %3 = stablehlo.dot_general %1, %1, batching_dims = [0] x [0], contracting_dims = [1] x [1], precision = [HIGHEST, DEFAULT], algorithm = <lhs_precision_type = tf32, rhs_precision_type = tf32> : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
-  // CHECK:      "stablehlo.composite"(%3) <{name = "chlo.f", composite_attributes = {k = 3 : i64}, decomposition = @f, version = 1 : i32}>
+  // CHECK:      "stablehlo.composite"(%{{[0-9]+}}) <{name = "chlo.f", composite_attributes = {k = 3 : i64}, decomposition = @f, version = 1 : i32}>
   %4 = stablehlo.composite "chlo.f" %3 {composite_attributes = {k = 3 : i64}, decomposition = @f, version = 1 : i32} : (tensor<2xf32>) -> tensor<2xf32>
-  // CHECK:      "chlo.top_k"(%3) <{k = 1 : i64}>
+  // CHECK:      "chlo.top_k"(%{{[0-9]+}}) <{k = 1 : i64}>
   %5:2 = chlo.top_k(%3, k = 1) : tensor<2xf32> -> (tensor<1xf32>, tensor<1xi32>)
   return %0 : tensor<2x4x8x4xf32>
 }

@@ -40,6 +40,8 @@ WITHOUT = FOREIGN | {
 }
 """The names without an example, each with the reason."""
 NEEDS = {
+    "strata.frontends.from_jax": ("jax",),
+    "strata.from_jax": ("jax",),
     "strata.from_onnx": ("onnx",),
     "strata.from_torch": ("torch",),
     "strata.frontends.from_onnx": ("onnx",),
