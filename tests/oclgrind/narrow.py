@@ -11,7 +11,7 @@ _OPERAND = re.compile(r"[-!]*(?:\w[\w.]*)?")
 _FIELD = re.compile(r"\.\w+")
 _NUMBER = re.compile(r"\((?:unsigned |signed |long )*(?:float|double|int|char|short|long|unsigned|bool)\)$")
 _DECLARED = re.compile(rf"\b({_ANY})(?:\* (?:__restrict__ )?(\w+)|2? (\w+)(?=\[|;)| \(\*(\w+)\))")
-_DECLARATION = re.compile(rf"(?:__shared__ .*|const )?(?:{_ANY})(?:[*2] | \(\*|.*\[\d+\];)")
+_DECLARATION = re.compile(rf"(?:__shared__ .*|const )?(?:{_ANY})(?:[*2] | \(\*| \w+(?:\[\d+\])+;)")
 
 
 def widened(text: str) -> str:

@@ -129,7 +129,7 @@ def _kernel(text: str, launch: Launch) -> str:
     parameters = _PARAMETER.sub(_parameter, parameters)
     if exchanges(body):
         parameters = parameters.replace(") {", ", global ulong* scratch) {")
-    if "copy_async<" in body:
+    if "wait_for_copies();" in body or "copy_async<" in body:
         parameters += " Copies copies; copies.count = 0;"
     shape = ", ".join(map(str, launch.block))
     first = f"{first.removeprefix(_LINKAGE)} __attribute__((reqd_work_group_size({shape})))"
