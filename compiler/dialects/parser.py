@@ -7,7 +7,8 @@ import re
 import struct
 from bisect import bisect_right
 from functools import cached_property
-from typing import NoReturn, TypeVar
+from math import prod
+from typing import Any, NoReturn, TypeVar
 
 from xdsl import parser as upstream
 from xdsl.context import Context
@@ -28,6 +29,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     UnknownLoc,
+    i1,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import UnresolvedOperand
@@ -62,6 +64,10 @@ _LOCATION_ALIAS = re.compile(r"^#loc\d*[ ]=", re.MULTILINE)
 """The definition of an alias of a location."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """The codes of `struct` for an integer and a float, by width in bits."""
+
+
+_PACKED = re.compile(r'<\s*"0[xX]((?:[0-9a-fA-F]{2})*)"\s*>\s*:\s*')
+"""A dense attribute's elements as bytes."""
 
 
 class _Element(AttrParser._TensorLiteralElement):
@@ -156,6 +162,25 @@ class Parser(upstream.Parser):
             return None
         self._consume_token()
         return text
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any | None) -> DenseIntOrFPElementsAttr:
+        """Parse the elements of a dense attribute; eight of type i1 are a byte of a hexadecimal string."""
+        start, packed = self.pos, _PACKED.match(self._source.content, self.pos)
+        if type is None and packed is not None:
+            self._resume_from(packed.end())
+            shaped = self._parse_dense_literal_type()
+            if shaped.element_type == i1:
+                return self._truths(bytes.fromhex(packed[1]), shaped, start)
+            self._resume_from(start)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _truths(self, packed: bytes, type: Any, start: int) -> DenseIntOrFPElementsAttr:
+        count = prod(type.get_shape())
+        if len(packed) == 1 and packed[0] in (0, 255):
+            packed *= (count + 7) // 8
+        if len(packed) != (count + 7) // 8:
+            self.raise_error(f"{count} elements of type i1 are {(count + 7) // 8} bytes, not {len(packed)}", start)
+        return DenseIntOrFPElementsAttr.from_list(type, [packed[n // 8] >> n % 8 & 1 for n in range(count)])
 
     def _location(self, start: int) -> FileLineColLoc:
         line = bisect_right(self._lines, start)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -107,6 +107,9 @@ def check_scalar_op(op: Operation) -> None:
     """Raise LoweringError for an op that cannot be in a body."""
     if not is_scalar(op):
         raise refusal(op, "is no op on scalars of arith or math, so no te body has it")
+    for type in (_scalar(value.type) for value in (*op.operands, *op.results)):
+        if isinstance(type, IntegerType) and type.signedness.data is not Signedness.SIGNLESS:
+            raise refusal(op, f"is on elements of type {type}: MLIR computes with signless integers only")
 
 
 def _scalar(type: Attribute) -> Attribute:

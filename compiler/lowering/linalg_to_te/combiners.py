@@ -37,6 +37,10 @@ _IDENTITIES: dict[str, float] = {
     "arith.andi": -1,
     "arith.ori": 0,
     "arith.xori": 0,
+    "arith.addi": 0,
+    "arith.muli": -1,
+    "arith.maxsi": -1,
+    "arith.minsi": 0,  # of i1, whose true is -1
 }
 """Map each combining op without a combiner in te to its identity; -1 has all bits set."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType, i64
-from xdsl.dialects.tensor import ExtractOp
+from xdsl.dialects.tensor import DimOp, ExtractOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
@@ -15,7 +15,14 @@ from compiler.dialects.gather import Gathered
 from compiler.dialects.upstream.casts import IndexCastOp
 from compiler.dialects.upstream.linalg.special import IndexOp
 from compiler.lowering.linalg_to_te.bodies import ComputeBody, check_scalar_op
-from compiler.lowering.linalg_to_te.reads import ExtractedGather, ExtractedRead, affine_index, gathers_in, reads_in
+from compiler.lowering.linalg_to_te.reads import (
+    ExtractedGather,
+    ExtractedRead,
+    affine_index,
+    gathers_in,
+    reads_in,
+    static_extent,
+)
 from compiler.lowering.linalg_to_te.values import Literal
 
 
@@ -38,6 +45,8 @@ def copy_body(
             values[op.result] = _index(body, dims[op.dim.value.data])
         elif op in gathers:
             values[op.results[0]] = _gather(body, gathers[op], block, dims)
+        elif isinstance(op, DimOp) and (extent := static_extent(op)) is not None:
+            values[op.result] = body.literal(IntegerAttr(extent, IndexType()))
         else:
             check_scalar_op(op)
             operands = [body.value(operand, values) for operand in op.operands]

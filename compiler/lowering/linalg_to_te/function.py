@@ -33,7 +33,10 @@ def convert_function(function: FuncOp) -> None:
         new.name_hint = values.labels.fresh(spelled(old.name_hint or f"arg{number}"))
         values.tensors[old] = new
     for op in body.ops:
-        _convert(op, values)
+        try:
+            _convert(op, values)
+        except LoweringError as error:
+            raise error if error.op is not None else error.at(op)  # noqa: B904
     _remove_unused(block)
     function.detach_region(function.body)
     function.add_region(Region(block))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.dialects.tensor import ExtractOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.tensor import DimOp, ExtractOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
@@ -125,6 +125,14 @@ def _literal(value: SSAValue) -> Literal | None:
     return owner.value if is_literal else None  # type: ignore[union-attr]
 
 
+def static_extent(op: DimOp) -> int | None:
+    """The extent that a type states for a constant dimension; None for others."""
+    literal = _literal(op.index)
+    shape = op.source.type.get_shape() if isinstance(op.source.type, TensorType) else ()
+    dim = literal.value.data if isinstance(literal, IntegerAttr) else -1
+    return shape[dim] if 0 <= dim < len(shape) and shape[dim] >= 0 else None
+
+
 def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
     """An index as an expression over the axes of `dims`; None if it is not quasi-affine."""
     owner = value.owner
@@ -133,6 +141,9 @@ def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | No
             return dims[owner.dim.value.data]
         case arith.ConstantOp(value=IntegerAttr() as number):
             return AffineConstantExpr(number.value.data)
+        case DimOp():
+            extent = static_extent(owner)
+            return None if extent is None else AffineConstantExpr(extent)
         case ApplyOp() | arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | arith.FloorDivSIOp():
             operands = [affine_index(operand, dims) for operand in owner.operands]
             stated = [operand for operand in operands if operand is not None]

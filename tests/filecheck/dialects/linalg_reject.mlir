@@ -174,14 +174,6 @@ func.func @word(%A: tensor<4x8xf32>, %B: tensor<4xf32>) {
 
 // -----
 
-func.func @flags(%A: tensor<4x8xf32>, %B: tensor<4xf32>) {
-  // expected-error@below {{attributes of 'arith.addf' in braces are not read: write the body as a region}}
-  %0 = linalg.reduce { arith.addf {fastmath = #arith.fastmath<fast>} } ins(%A : tensor<4x8xf32>) outs(%B : tensor<4xf32>) dimensions = [1]
-  return
-}
-
-// -----
-
 func.func @two(%A: tensor<4x8xf32>) {
   // expected-error@+2 {{linalg.map has one output}}
   %0:2 = linalg.map { math.exp } ins(%A : tensor<4x8xf32>) outs(%A, %A : tensor<4x8xf32>, tensor<4x8xf32>)

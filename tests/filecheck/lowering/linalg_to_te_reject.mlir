@@ -276,3 +276,31 @@ func.func @many(%A: tensor<4xi32>) -> tensor<4xi32> {
   %B, %C = "arith.mulsi_extended"(%A, %A) : (tensor<4xi32>, tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)
   return %B : tensor<4xi32>
 }
+
+// -----
+
+func.func @unsigned(%A: tensor<4xui8>, %B: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{'arith.sitofp' is on elements of type ui8: MLIR computes with signless integers only}}
+  %C = linalg.copy ins(%A : tensor<4xui8>) outs(%B : tensor<4xf32>) -> tensor<4xf32>
+  return %C : tensor<4xf32>
+}
+
+// -----
+
+func.func @packed_bits() -> tensor<9xi1> {
+  // expected-error@below {{9 elements of type i1 are 2 bytes, not 1}}
+  %c = arith.constant dense<"0x05"> : tensor<9xi1>
+  %d = arith.andi %c, %c : tensor<9xi1>
+  return %d : tensor<9xi1>
+}
+
+// -----
+
+func.func @index_maximum(%A: tensor<4xindex>) -> tensor<index> {
+  %c = arith.constant 0 : index
+  %e = tensor.empty() : tensor<index>
+  %i = linalg.fill ins(%c : index) outs(%e : tensor<index>) -> tensor<index>
+  // expected-error@below {{the combiner 'max' has no identity at type index}}
+  %B = linalg.reduce { arith.maxsi } ins(%A : tensor<4xindex>) outs(%i : tensor<index>) dimensions = [0]
+  return %B : tensor<index>
+}

@@ -206,6 +206,11 @@ REDUCTIONS: dict[str, tuple[str, str, str, Array, Array]] = {
     "xori": ("xori", "i32", "0", I, np.bitwise_xor.reduce(I, 1)),
     "ori of i1": ("ori", "i1", "false", A > 1.5, (A > 1.5).any(1)),
     "andi of i1": ("andi", "i1", "true", A > -1.5, (A > -1.5).all(1)),
+    "addi of i1": ("addi", "i1", "false", A > 0, np.logical_xor.reduce(A > 0, 1)),
+    "addi of i1 from true": ("addi", "i1", "true", A > 0, ~np.logical_xor.reduce(A > 0, 1)),
+    "muli of i1": ("muli", "i1", "true", A > -1.5, (A > -1.5).all(1)),
+    "maxsi of i1": ("maxsi", "i1", "true", A > -1.5, (A > -1.5).all(1)),
+    "minsi of i1": ("minsi", "i1", "false", A > 1.5, (A > 1.5).any(1)),
 }
 
 

@@ -122,6 +122,27 @@ CASES: dict[str, tuple[str, Array]] = {
         '%t = arith.constant true\ncf.assert %t, "holds"\n%0 = arith.negf %A : tensor<7x4xf32>',
         -A,
     ),
+    "a body with an extent": (
+        "%e = tensor.empty() : tensor<4xf32>\n%one = arith.constant 1 : index\n"
+        '%0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}'
+        " outs(%e : tensor<4xf32>) {\n^bb0(%o: f32):\n  %n = tensor.dim %A, %one : tensor<7x4xf32>\n"
+        "  %i = linalg.index 0 : index\n  %k = arith.subi %n, %one : index\n  %j = arith.subi %k, %i : index\n"
+        "  %a = tensor.extract %A[%one, %j] : tensor<7x4xf32>\n  %h = arith.index_cast %n : index to i32\n"
+        "  %f = arith.sitofp %h : i32 to f32\n  %s = arith.addf %a, %f : f32\n  linalg.yield %s : f32\n"
+        "} -> tensor<4xf32>",
+        A[1, ::-1] + 4,
+    ),
+    "a short body with properties": (
+        "%i = arith.fptosi %A : tensor<7x4xf32> to tensor<7x4xi32>\n%z = arith.constant dense<0> : tensor<7xi32>\n"
+        "%0 = linalg.reduce { arith.addi {overflowFlags = #arith.overflow<none>} } ins(%i : tensor<7x4xi32>)"
+        " outs(%z : tensor<7xi32>) dimensions = [1] -> tensor<7xi32>",
+        np.trunc(A).astype(np.int32).sum(1, dtype=np.int32),
+    ),
+    "truth values in the bits of a string": (
+        '%m = arith.constant dense<"0x050301"> : tensor<17xi1>\n%n = arith.constant dense<"0xFF"> : tensor<17xi1>\n'
+        "%0 = arith.andi %m, %n : tensor<17xi1>",
+        np.unpackbits(np.array([5, 3, 1], np.uint8), bitorder="little")[:17].astype(bool),
+    ),
     "a packed tensor": (
         "%e = tensor.empty() : tensor<2x2x4x2xf32>\n"
         "%0 = linalg.pack %A padding_value(%x : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1]"

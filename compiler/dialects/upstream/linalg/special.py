@@ -38,7 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.linalg.bodies import build_body
 from compiler.dialects.upstream.linalg.generic import element_of, kinds_of, rank_of
-from compiler.dialects.upstream.linalg.syntax import parse_parts, print_operands, print_results
+from compiler.dialects.upstream.linalg.syntax import ParsedParts, parse_parts, print_operands, print_results
 
 
 class RegionlessOp(LinalgStructuredOperation):
@@ -122,13 +122,14 @@ def _parse_region(parser: Parser) -> Region:
     return parser.parse_region(arguments)
 
 
-def _short_region(parser: Parser, name: str, types: Sequence[Attribute], order: Sequence[int]) -> Region:
-    """Build the body `linalg.yield NAME(arguments in this order)`."""
-    kind = parser.ctx.get_optional_op(name)
+def _short_region(parser: Parser, parts: ParsedParts, types: Sequence[Attribute], order: Sequence[int]) -> Region:
+    """Build the body `linalg.yield OP(arguments in this order)`."""
+    kind = parser.ctx.get_optional_op(parts.short)
     block = Block(arg_types=types)
     if kind is None:
-        parser.raise_error(f"'{name}' is not an op")
-    op = kind.create(operands=[block.args[n] for n in order], result_types=[types[-1]])
+        parser.raise_error(f"'{parts.short}' is not an op")
+    operands = [block.args[n] for n in order]
+    op = kind.create(operands=operands, result_types=[types[-1]], properties=parts.short_properties)
     block.add_ops([op, YieldOp(op.results[0])])
     return Region(block)
 
@@ -172,7 +173,7 @@ class ReduceOp(LinalgStructuredOperation):
         types = [element_of(value) for value in parts.operands]
         if "dimensions" not in parts.attributes or not parts.ins:
             parser.raise_error("linalg.reduce has inputs, outputs and dimensions")
-        body = _short_region(parser, parts.short, types, (1, 0)) if parts.short else _parse_region(parser)
+        body = _short_region(parser, parts, types, (1, 0)) if parts.short else _parse_region(parser)
         return cls.build(
             operands=[parts.ins, parts.outs],
             result_types=[parts.results],
@@ -215,7 +216,7 @@ class MapOp(LinalgStructuredOperation):
         if len(parts.outs) != 1:
             parser.raise_error("linalg.map has one output")
         order = range(len(parts.ins))
-        body = _short_region(parser, parts.short, types, order) if parts.short else _parse_region(parser)
+        body = _short_region(parser, parts, types, order) if parts.short else _parse_region(parser)
         if len(body.block.args) == len(parts.ins):  # MLIR before 22 has no argument for the output
             body.block.insert_arg(types[-1], len(body.block.args))
         return cls.build(

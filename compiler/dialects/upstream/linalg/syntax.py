@@ -14,13 +14,15 @@ from xdsl.utils.exceptions import ParseError
 
 @dataclass
 class ParsedParts:
-    """The parsed parts of an op. `short` is the op in braces of `linalg.map { arith.addf } ...`, empty without one."""
+    """The parsed parts of an op. `short` is the op in braces of `linalg.map { arith.addf } ...`, empty without one, and
+    `short_properties` are its properties."""
 
     ins: list[SSAValue] = field(default_factory=list)
     outs: list[SSAValue] = field(default_factory=list)
     attributes: dict[str, Attribute] = field(default_factory=dict)
     results: Sequence[Attribute] = ()
     short: str = ""
+    short_properties: dict[str, Attribute] = field(default_factory=dict)
     region: Region | None = None
 
     @property
@@ -33,8 +35,8 @@ def parse_parts(parser: Parser, words: Iterable[str] = (), short: bool = False, 
     """Parse an op behind its name: properties `words` as `word = value`, with `short` an op in braces, attributes,
     operands, and result types, which default to those of the output tensors. With `body` a region follows."""
     parts = ParsedParts()
-    if short and (name := _parse_short(parser)):
-        parts.short = name
+    if short:
+        _parse_short(parser, parts)
     _parse_attributes(parser, words, parts)
     parts.ins = _parse_operands(parser, "ins")
     parts.outs = _parse_operands(parser, "outs")
@@ -56,19 +58,16 @@ def parse_results(parser: Parser, parts: ParsedParts) -> None:
         parts.results = [value.type for value in parts.outs if isinstance(value.type, TensorType)]
 
 
-def _parse_short(parser: Parser) -> str:
-    """Parse the name of an op in braces, `{ arith.addf }`; an attribute dictionary in place of it stays unread."""
+def _parse_short(parser: Parser, parts: ParsedParts) -> None:
+    """Parse an op in braces, `{ arith.addf }` or `{ arith.addi {overflowFlags = ...} }`, if there is one."""
     position = parser.pos
     if parser.parse_optional_punctuation("{") is None:
-        return ""
+        return
     name = parser.parse_optional_identifier()
     if name is None or "." not in name:
         parser.raise_error("expected the name of an op, such as arith.addf", position)
-    attributes = parser.parse_optional_attr_dict()
-    if attributes:
-        parser.raise_error(f"attributes of '{name}' in braces are not read: write the body as a region", position)
+    parts.short, parts.short_properties = name, parser.parse_optional_attr_dict()
     parser.parse_punctuation("}")
-    return name
 
 
 def _parse_attributes(parser: Parser, words: Iterable[str], parts: ParsedParts) -> None:
