@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any, ClassVar
 from weakref import finalize
 
 import pytest
@@ -27,7 +27,6 @@ from tests import under_qemu
 
 ALIGNMENT = 64
 MAIN = r"""
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 static char *region(size_t bytes, size_t shift) {
@@ -87,10 +86,12 @@ class Program:
     """A native function as a program under qemu. sizes: the bytes of each array argument, 0 for a scalar; types: of the
     arguments, the workspace's pointer and perhaps the count of threads last."""
 
+    root: ClassVar[str] = ""
+    """The folder of all programs, in the context."""
+
     def __init__(self, objects: Sequence[bytes], symbol: str, sizes: Sequence[int], types: Sequence[Any]) -> None:
         self._sizes, self._types, self._symbol, self._objects = sizes, types, symbol, objects
-        self._folder = Path(mkdtemp(prefix="strata-"))
-        self._places: list[Any] = []
+        self._folder = Path(mkdtemp(dir=self.root))
         finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     def __call__(self, *values: Any, workspace: int) -> None:
@@ -105,7 +106,7 @@ class Program:
         for region in touched:
             shift = region.start % ALIGNMENT
             payload += [(region.end - region.start).to_bytes(8, "little"), shift.to_bytes(8, "little"), region.bytes]
-        words = [str(under_qemu.QEMU), "-cpu", under_qemu.CPU_MODELS.get(host().cpu, "max"), "-L", str(under_qemu.ROOT)]
+        words = [str(under_qemu.QEMU), "-cpu", under_qemu.cpu_model(host()), "-L", str(under_qemu.ROOT)]
         done = subprocess.run([*words, executable], input=b"".join(payload), capture_output=True, timeout=600)
         assert done.returncode == 0, f"{self._symbol} under qemu: {done.returncode} {done.stderr.decode()[-500:]}"
         results = done.stdout
@@ -125,7 +126,7 @@ class Program:
         name = f"main{abs(hash(call))}"
         if not (self._folder / name).exists():
             parameters = ", ".join(_C_TYPES[type] for type in self._types)
-            declaration = f'extern void function({parameters}) __asm__("{self._symbol}");'
+            declaration = f'#include <stdint.h>\nextern void function({parameters}) __asm__("{self._symbol}");'
             (self._folder / "main.c").write_text(declaration + MAIN.replace("CALL", call))
             files = [f"part{n}.o" for n in range(len(self._objects))]
             for file, code in zip(files, self._objects, strict=True):
@@ -162,7 +163,8 @@ def installed() -> Iterator[None]:
 
     native = cached_property(_native)
     native.__set_name__(kernel.Kernel, "_native")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="strata-") as folder:
+        patch.setattr(Program, "root", folder)
         patch.setattr(compile.LoadedCode, "__init__", loaded)
         patch.setattr(kernel.Kernel, "_native", native)
         patch.setattr(programs, "_run", _prepare)

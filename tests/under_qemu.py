@@ -14,6 +14,7 @@ import numpy as np
 
 import strata
 from compiler.targets.compilers import cross_command, run_compiler
+from compiler.types.machines import Machine
 from strata import te
 
 ARCHITECTURE = "aarch64"
@@ -21,8 +22,8 @@ CPU = "neoverse-n1"
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 ROOT = Path("/usr/aarch64-linux-gnu")
 REASON = "qemu-aarch64 or a C compiler for AArch64 is missing (Debian: qemu-user, gcc-aarch64-linux-gnu)"
-CPU_MODELS = {name: name for name in ("cortex-a72", "neoverse-n1")}
-"""qemu's model of a processor, by LLVM's name; of others `max`, which has all features."""
+MODELS = ("cortex-a72", "neoverse-n1")
+"""The processors that qemu has a model of."""
 Array = np.ndarray[Any, Any]
 
 RUNNER = r"""
@@ -56,6 +57,12 @@ int main(int count, char **words) {
   return status;
 }
 """
+
+
+def cpu_model(machine: Machine) -> str:
+    """qemu's model of a processor, or `max`, which has all features, with registers of SVE as wide as the machine's."""
+    scale = machine.vector_scale or 1
+    return machine.cpu if machine.cpu in MODELS else f"max,sve-max-vq={scale}"
 
 
 @cache

@@ -64,7 +64,7 @@ def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
     paths_by_number, main_symbol = paths(loop_nests), symbol(b.kernel.name)
     codes: list[LoopCode] = []
     outside: Counter[int] = Counter()
-    for function in parse_assembly(b.assembly, machine.architecture):
+    for function in parse_assembly(b.assembly, machine.architecture, machine.vector_scale):
         if function.name != main_symbol and not function.name.startswith(f"{main_symbol}."):
             continue
         for loop in function.innermost:

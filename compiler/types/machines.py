@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -63,7 +64,17 @@ class Machine:
     @property
     def multiplies_by_lane(self) -> bool:
         """Whether an fma takes one lane of a register for all of its lanes: then scalars are loaded as vectors."""
+        return self.architecture == "aarch64" and not self.vector_scale
+
+    @property
+    def has_minimum_of_nan(self) -> bool:
+        """Whether one instruction is the minimum that is NaN if an operand is, another one the maximum."""
         return self.architecture == "aarch64"
+
+    @property
+    def vector_scale(self) -> int:
+        """The bits of SVE's registers divided by 128, if vectors are in them; 0 elsewhere."""
+        return self.vector_bits // 128 if "sve" in self.present and self.vector_bits > 128 else 0
 
     def place(self, threads: int) -> str:
         """The threads of a program on this machine as text: `4 threads`."""
@@ -143,6 +154,8 @@ _ICELAKE = (
 )
 
 
+PR_SVE_GET_VL = 51
+"""The request of Linux, by prctl, for the bytes of the registers of SVE in the low 16 bits."""
 _ARMV8_2 = ("neon", "fp-armv8", "fullfp16", "dotprod", "lse", "rdm", "crc")
 
 
@@ -171,6 +184,7 @@ MACHINES = {
         _row("znver5", "znver5", (*_ICELAKE, "avx512bf16", "avxvnni", "sse4a"), 512, 32, 48, 1024, 32768),
         _row("cortex-a72", "cortex-a72", ("neon", "fp-armv8", "crc"), 128, 32, 32, 1024, 2048),
         _row("neoverse-n1", "neoverse-n1", _ARMV8_2, 128, 32, 64, 1024, 32768),
+        _row("neoverse-v1", "neoverse-v1", (*_ARMV8_2, "bf16", "i8mm", "sve"), 256, 32, 64, 1024, 32768),
         _row("neoverse-v2", "neoverse-v2", (*_ARMV8_2, "bf16", "i8mm"), 128, 32, 64, 2048, 32768),
     )
 }
@@ -249,7 +263,17 @@ def missing_features(machine: Machine) -> tuple[str, ...]:
     here = detect_machine()
     if machine.architecture != here.architecture:
         return (machine.architecture,)
-    return tuple(sorted(machine.present - here.present))
+    missing = sorted(machine.present - here.present)
+    if machine.vector_scale and not missing and _sve_bits() != machine.vector_bits:
+        return (f"sve of {machine.vector_bits} bits",)
+    return tuple(missing)
+
+
+def _sve_bits() -> int:
+    """The bits of SVE's registers in this process. Source: Linux, Documentation/arch/arm64/sve."""
+    import ctypes
+
+    return 8 * (ctypes.CDLL(None).prctl(PR_SVE_GET_VL) & 0xFFFF) if sys.platform == "linux" else 0
 
 
 def architecture() -> str:

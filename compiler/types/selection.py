@@ -46,7 +46,7 @@ def _with_features(machine: Machine, features: str) -> Machine:
         else:
             removed = {name for name in known if word[1:] in _implied(name)}
             names, lacking = names - removed, lacking | removed
-    bits = 512 if "avx512f" in names else 256 if "avx2" in names else 128
+    bits = 512 if names & {"avx512f", "sve"} else 256 if "avx2" in names else 128
     return replace(
         machine,
         name=f"{machine.name} {','.join(words)}",

@@ -18,7 +18,7 @@ from tests import qemu_calls, under_qemu
 from tests.e2e.test_operator_texts import case, dtypes, wrong_results
 from tests.operators import OPERATORS
 from tests.operators.catalogue import numpy_dtype
-from tests.sample import some
+from tests.sample import pairs, some
 from tests.unit.schedule.test_tensorize import NEON, kind_of, matmul, scheduled
 from tools.innermost import PROGRAMS as PRINTED
 from tools.innermost import busiest, innermost
@@ -87,12 +87,13 @@ def _drawn(tensor: te.Tensor, seed: int) -> np.ndarray:
 
 
 @pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_results_under_qemu(name: str) -> None:
+@pytest.mark.parametrize(("name", "machine"), pairs(list(PROGRAMS), ["neoverse-n1", "neoverse-v1"]))
+def test_results_under_qemu(name: str, machine: str) -> None:
+    """By NEON, and by SVE of 256 bits."""
     function = PROGRAMS[name]()
     arrays = [_drawn(tensor, seed) for seed, tensor in enumerate(function.inputs)]
     expected = strata.build(function, threads=1)(*arrays)
-    with compiling_for(MACHINES["neoverse-n1"]), qemu_calls.installed():
+    with compiling_for(MACHINES[machine]), qemu_calls.installed():
         results = strata.build(function, threads=1, schedule="auto")(*arrays)
     for actual, wanted in zip(*((r if isinstance(r, tuple) else (r,)) for r in (results, expected)), strict=True):
         tolerance = 2e-2 if wanted.dtype.itemsize < 4 and wanted.dtype.kind != "i" else 1e-5

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.dialects.upstream.memref import GlobalOp
-from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
+from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC, selections
 from compiler.lowering.low_to_llvm.body import emit_function
 from compiler.lowering.low_to_llvm.control import CONTROL, loop_metadata
 from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
@@ -54,7 +54,7 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
     byte for an i1; an argument is aligned to its element, a slot of the workspace, and an argument in the attribute
     `aligned`, to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type
     without a native form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
-    handlers = {**handlers, **intrinsics(machine), **stores(machine)}
+    handlers = {**handlers, **intrinsics(machine), **stores(machine), **selections(machine)}
     handlers = {**handlers, **lane_loads(machine, handlers)}
     texts: list[str] = []
     externals: set[str] = set()
@@ -76,10 +76,13 @@ def _attributes(machine: Machine) -> str:
     """Return the attributes of all functions.
 
     LLVM prefers 256-bit vectors on some 512-bit machines. By the scheduling models of some of them (Zen, Ice Lake) it
-    loads all operands of a register tile of 14 by 2 vectors first, and spills accumulators in the innermost loop.
+    loads all operands of a register tile of 14 by 2 vectors first, and spills accumulators in the innermost loop. The
+    registers of SVE have the bits of the machine's vectors: LLVM takes them for vectors of these bits then.
     """
+    scale = machine.vector_scale
+    fixed = f"vscale_range({scale},{scale}) " if scale else ""
     wide = f' "prefer-vector-width"="512" "tune-cpu"="{TUNED_FOR_512}"' if machine.vector_bits == 512 else ""
     return (
-        f'attributes #0 = {{ nounwind mustprogress "target-cpu"="{machine.cpu}" '
+        f'attributes #0 = {{ nounwind mustprogress {fixed}"target-cpu"="{machine.cpu}" '
         f'"target-features"="{machine.features}"{wide} }}'
     )

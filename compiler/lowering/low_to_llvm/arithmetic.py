@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.upstream import arith as vector_arith
@@ -13,6 +13,7 @@ from compiler.dialects.upstream import casts
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number, wrap_flags
 from compiler.lowering.low_to_llvm.types import llvm_type, shaped, suffix, width
+from compiler.types.machines import Machine
 
 
 def _binary(instruction: str, flags: Callable[[Operation], str] = lambda op: "") -> Emit:
@@ -65,6 +66,44 @@ def _cmpf(f: FunctionEmitter, op: arith.CmpfOp | vector_arith.CmpfOp) -> None:
 
 def _select(f: FunctionEmitter, op: Operation) -> None:
     f.set(op.results[0], f"select {', '.join(map(f.typed, op.operands))}")
+
+
+def selections(machine: Machine) -> Handlers:
+    """Return the handlers of selections for a machine with an instruction for a minimum that keeps NaN: the selection
+    `x > limit ? limit : x` of a constant limit is one, and so is that of a maximum."""
+    if not machine.has_minimum_of_nan:
+        return {}
+
+    def emit(f: FunctionEmitter, op: arith.SelectOp | vector_arith.SelectOp) -> None:
+        name = _clamp(op)
+        if name is None:
+            _select(f, op)
+            return
+        type, full = llvm_type(op.result.type), f"llvm.{name}.{suffix(op.result.type)}"
+        f.declare(type, full, [type, type])
+        f.set(op.result, f"call {type} @{full}({f.typed(op.rhs)}, {f.typed(op.lhs)})")
+
+    return {arith.SelectOp: emit, vector_arith.SelectOp: emit}
+
+
+def _clamp(op: arith.SelectOp | vector_arith.SelectOp) -> str | None:
+    """Return `minimum` for a selection of the lesser of a value and a constant, `maximum` for that of the greater; None
+    for another one. A limit of zero has two signs, and is none."""
+    test, limit = op.cond.owner, op.lhs.owner
+    if isinstance(limit, vector.BroadcastOp):
+        limit = limit.source.owner
+    if not isinstance(test, arith.CmpfOp | vector_arith.CmpfOp) or not isinstance(limit, arith.ConstantOp):
+        return None
+    match limit.value:
+        case FloatAttr():
+            limits = [limit.value.value.data]
+        case DenseIntOrFPElementsAttr():
+            limits = list(map(float, limit.value.get_values()))
+        case _:
+            return None
+    if (test.lhs, test.rhs) != (op.rhs, op.lhs) or not all(x and x == x for x in limits):
+        return None
+    return {"ogt": "minimum", "olt": "maximum"}.get(vector_arith.CMPF[test.predicate.value.data])
 
 
 def _negate(f: FunctionEmitter, op: arith.NegfOp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.targets.cpu.instructions import Instruction
@@ -10,8 +11,9 @@ from compiler.targets.cpu.instructions import Instruction
 _ELEMENT = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}
 _ARRANGED = re.compile(r"v\d+\.(\d+)([bhsd])")
 _LANE = re.compile(r"v\d+\.\d*[bhsd]\[\d+\]|\{[^}]*\}\[\d+\]")
+_SCALABLE = re.compile(r"z\d+\.([bhsd])|z\d+")
 _SCALAR = re.compile(r"([bhsdq])\d+")
-_FUSED = re.compile(r"fn?m(?:add|sub)|fml[as]l?2?")
+_FUSED = re.compile(r"fn?m(?:add|sub)|fml[as]l?2?|fn?m(?:ad|sb)")
 _DOT = re.compile(r"[us]?[us]dot|bfdot|[us]?[us]mmla|bfmmla|bfmlal[bt]|[us]?ml[as]l?2?")
 _ARITHMETIC = re.compile(r"f(?:n?mulx?|add|sub|abd|div|sqrt|addp|(?:min|max)(?:nm)?p?)")
 _PRODUCTS = {"bfdot": 8, "bfmmla": 16, "bfmlalb": 4, "bfmlalt": 4}
@@ -30,8 +32,11 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
 class AArch64Instruction(Instruction):
-    """An instruction of AArch64: the first operand is the destination."""
+    """An instruction of AArch64: the first operand is the destination. scale: the bits of SVE's registers by 128."""
+
+    scale: int = 1
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -63,12 +68,13 @@ class AArch64Instruction(Instruction):
         widths = [int(count) * _ELEMENT[element] for o in self.operands for count, element in _ARRANGED.findall(o)]
         scalars = (_SCALAR.fullmatch(o) for o in self.operands)
         widths += [128 if match[1] == "q" else 64 for match in scalars if match is not None]
+        widths += [128 * self.scale for o in self.operands if _SCALABLE.match(o.strip("{ "))]
         return max([*widths, *(64 for o in self.operands if _LANE.fullmatch(o))], default=0)
 
     @property
     def registers(self) -> str:
-        """The name of its widest vector registers, q or d; "" without them."""
-        return {0: "", 64: "d", 128: "q"}[self.bits]
+        """The name of its widest vector registers, q, d, or z of SVE; "" without them."""
+        return {0: "", 64: "d", 128: "q"}.get(self.bits, "z")
 
     @cached_property
     def float_bits(self) -> int:
@@ -77,12 +83,15 @@ class AArch64Instruction(Instruction):
             return 16
         if not (_FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)):
             return 0
-        arranged, scalar = _ARRANGED.fullmatch(self.operands[0]), _SCALAR.fullmatch(self.operands[0])
-        return _ELEMENT[arranged[2]] if arranged else _ELEMENT[scalar[1]] if scalar else 0
+        forms = ((_ARRANGED, 2), (_SCALABLE, 1), (_SCALAR, 1))
+        matches = ((form.fullmatch(self.operands[0]), group) for form, group in forms)
+        return next((_ELEMENT[match[group]] for match, group in matches if match), 0)
 
     @cached_property
     def lanes(self) -> int:
         """The number of elements of its floating-point arithmetic: 1 for scalars, 0 for other instructions."""
+        if self.float_bits and _SCALABLE.fullmatch(self.operands[0]):
+            return self.bits // self.float_bits
         arranged = _ARRANGED.fullmatch(self.operands[0]) if self.float_bits else None
         return _PRODUCTS.get(self.mnemonic, int(arranged[1])) if arranged else int(bool(self.float_bits))
 
@@ -136,14 +145,14 @@ class AArch64Instruction(Instruction):
         return tuple(n for o in self._destinations for n in _families(o)) + (self.addressed[:1] if advances else ())
 
 
-def parse_aarch64(text: str, loop: int = 0) -> Instruction:
-    """Parse an instruction from a line."""
+def parse_aarch64(text: str, loop: int = 0, scale: int = 1) -> Instruction:
+    """Parse an instruction from a line; `scale` is the bits of SVE's registers by 128."""
     mnemonic, _, rest = text.partition("\t") if "\t" in text else text.partition(" ")
     operands = re.split(r",(?![^\[{]*[\]}])", rest) if rest.strip() else []
-    return AArch64Instruction(mnemonic.strip(), tuple(operand.strip() for operand in operands), loop)
+    return AArch64Instruction(mnemonic.strip(), tuple(operand.strip() for operand in operands), loop, scale)
 
 
 def _families(operand: str) -> tuple[str, ...]:
     """Return the register families of an operand: `w8` and `x8` are `x8`, `q0`, `s0` and `v0.4s` are `v0`."""
-    names = re.findall(r"\b(?:sp|[wxvqdshb]\d+)\b", operand)
+    names = re.findall(r"\b(?:sp|[wxvzqdshb]\d+)\b", operand)
     return tuple(name if name == "sp" else ("x" if name[0] in "wx" else "v") + name[1:] for name in names)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from compiler.targets.cpu.aarch64_instructions import parse_aarch64
 from compiler.targets.cpu.instructions import Instruction, InstructionCounts, count_instructions, parse_instruction
@@ -143,9 +143,12 @@ SYNTAXES = {"x86_64": AssemblySyntax("#", parse_instruction), "aarch64": Assembl
 """Map each architecture whose assembly can be parsed to its syntax: AT&T's for x86."""
 
 
-def parse_assembly(text: str, architecture: str = "x86_64") -> list[AssemblyFunction]:
-    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped."""
+def parse_assembly(text: str, architecture: str = "x86_64", vector_scale: int = 0) -> list[AssemblyFunction]:
+    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped. vector_scale: of
+    a machine with SVE."""
     syntax = SYNTAXES[architecture]
+    if vector_scale:
+        syntax = replace(syntax, parse=partial(parse_aarch64, scale=vector_scale))
     return [AssemblyFunction(name, tuple(_blocks(lines, syntax))) for name, lines in _functions(text, syntax)]
 
 

@@ -38,7 +38,7 @@ BITS = {
 }
 """The features that generated code may use, by LLVM's names. Others, such as `clflush`, are for systems."""
 
-HARDWARE_BITS = {"neon": 1, "fp-armv8": 0, "crc": 7, "lse": 8, "fullfp16": 10, "rdm": 12, "dotprod": 20}
+HARDWARE_BITS = {"neon": 1, "fp-armv8": 0, "crc": 7, "lse": 8, "fullfp16": 10, "rdm": 12, "dotprod": 20, "sve": 22}
 """The features of AArch64 as bits of AT_HWCAP. Source: Linux, Documentation/arch/arm64/elf_hwcaps."""
 HARDWARE_BITS_2 = {"i8mm": 13, "bf16": 14}
 """The features of AArch64 as bits of AT_HWCAP2."""

@@ -22,6 +22,7 @@ from compiler.targets.cpu.library.description import (
 from compiler.targets.cpu.library.features import hardware_bits, required, states
 from compiler.targets.cpu.library.statuses import STATUSES
 from compiler.targets.cpu.library.weights import Layout
+from compiler.types.machines import PR_SVE_GET_VL
 
 MOST_THREADS = 4096
 """The largest number of threads of a call."""
@@ -84,7 +85,7 @@ def quoted(text: str) -> str:
 
 
 def _includes(d: Description, in_file: bool) -> str:
-    lines = ["#include <cpuid.h>" if _is_x86(d.versions[0]) else "#include <sys/auxv.h>"]
+    lines = ["#include <cpuid.h>" if _is_x86(d.versions[0]) else "#include <sys/auxv.h>\n#include <sys/prctl.h>"]
     if any(v.tiles for v in d.versions):
         lines += ["#include <sys/syscall.h>", "#include <unistd.h>"]
     if in_file:
@@ -159,6 +160,8 @@ def _supported(version: CodeVersion, number: int) -> str:
     if not _is_x86(version):
         first, second = (f"UINT64_C({bits})" for bits in hardware_bits(version.machine.present))
         words = f"(getauxval(AT_HWCAP) & {first}) == {first} && (getauxval(AT_HWCAP2) & {second}) == {second}"
+        if version.machine.vector_scale:
+            words += f" && (prctl({PR_SVE_GET_VL}) & 0xFFFF) == {version.machine.vector_bits // 8}"
         return f"static int is_supported_{number}(void) {{\n  return {words};\n}}\n"
     names = version.machine.present
     rows = [f"  {{{bit.leaf}u, {bit.subleaf}u, {bit.register}, {bit.bit}}}," for bit in required(names)]
