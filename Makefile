@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, CASES of each, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-oclgrind test-doors test-oldest test-wheel test-plugin coverage docs fuzz lint types lines clean
+.PHONY: demo test test-all test-avx2 test-aarch64 test-oclgrind test-doors test-oldest test-wheel test-plugin coverage docs fuzz lint types lines clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -39,6 +39,12 @@ test-avx2: .venv/ready
 # The CUDA text of all operators on oclgrind: see docs/gpu.md.
 test-oclgrind: .venv/ready
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/oclgrind
+
+# End-to-end tests whose kernels qemu runs as AArch64, and each operator of te.nn in each dtype: see docs/machines.md.
+AARCH64 := constants te_constants cuts kinds native_programs operators operator_schedules policies programs schedules threads
+test-aarch64: .venv/ready
+	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e/test_aarch64.py
+	STRATA_MACHINE=neoverse-n1 $(BIN)/python -m pytest -q -n auto --dist worksteal $(AARCH64:%=tests/e2e/test_%.py)
 
 # The tests that need torch, ONNX or dask, which are installed for them.
 test-doors: .venv/doors

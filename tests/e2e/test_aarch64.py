@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import strata
 from compiler import recipes
 from compiler.explain.builds import builds
 from compiler.explain.explanation import explain
+from compiler.targets.compilers import run_compiler
 from compiler.types.machines import MACHINES
 from compiler.types.selection import compiling_for
 from strata import te
@@ -133,6 +136,19 @@ def test_constants_are_prepared_under_qemu() -> None:
     expected = strata.build(function, threads=1, constants={"W": w})(x)
     (actual,) = under_qemu.run(function, [x], [expected], schedule="auto", constants={"W": w})
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
+def test_a_library_runs_sve_only_at_its_width(tmp_path: Path) -> None:
+    function = _unary(te.nn.exp)
+    strata.export(function, tmp_path / "net.a", cpus=("neoverse-v1", "neoverse-n1"), threads=1, schedule="auto")
+    text = '#include <stdio.h>\n#include "net.h"\nint main(void) { puts(net_version()); return 0; }\n'
+    (tmp_path / "main.c").write_text(text)
+    run_compiler(["-o", "main", "main.c", "net.a", "-lm"], tmp_path, under_qemu.ARCHITECTURE)
+    models = {"max,sve-max-vq=2": "neoverse-v1", "max,sve-max-vq=1": "neoverse-n1", "cortex-a72": ""}
+    words = [str(under_qemu.QEMU), "-L", str(under_qemu.ROOT), "-cpu"]
+    picked = {m: subprocess.check_output([*words, m, tmp_path / "main"], text=True).strip() for m in models}
+    assert picked == models
 
 
 @pytest.mark.parametrize(
