@@ -1,6 +1,6 @@
 """Facts of a program: the proof of a schedule, operations, bytes, orders of loops, indices."""
 
-from compiler.affine.linear import Linear, Quotient, constant, substitute, variable
+from compiler.affine.linear import Linear, Quotient, bounds, constant, substitute, variable
 from compiler.analysis.barriers import ASYNC, barriers
 from compiler.analysis.cost import footprint, total_flops
 from compiler.analysis.order import contiguous_order, step
@@ -14,6 +14,7 @@ __all__ = [
     "Rows",
     "Verdict",
     "barriers",
+    "bounds",
     "constant",
     "contiguous_order",
     "footprint",

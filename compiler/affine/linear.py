@@ -241,7 +241,12 @@ def evaluate(form: Linear, values: Mapping[int, int]) -> int:
 
 
 def bounds(form: Linear, ranges: Ranges) -> Range:
-    """An inclusive interval of all values of a form over `ranges`; tight if each variable occurs once, and no mod."""
+    """An inclusive interval of all values of a form over `ranges`; tight if each variable occurs once, and no mod.
+
+    >>> from strata.analysis import variable
+    >>> strata.analysis.bounds(variable(0).scaled(2) + variable(1), {0: (0, 3), 1: (-1, 1)})
+    (-1, 7)
+    """
     low = high = form.constant
     for atom, factor in form.terms:
         smallest, largest = _atom_bounds(atom, ranges)

@@ -7,20 +7,24 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from compiler.affine.linear import bounds
 from compiler.analysis.barriers import ASYNC
 from compiler.program.body import Read
-from compiler.program.tree import Block
+from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft, inlined, labels
 from compiler.recipes.steps import around, at_most, axes_of, fused, inside, node_of, refusal, split_loops, target_of
 from compiler.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
+from compiler.types.elements import element_bytes
 
 WARP, THREADS = 32, 256
 """The threads of a warp, and the default number of threads of a block."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
-MOST_PANEL = 64
-"""The most elements of a panel along one reduce axis."""
+PANEL, MOST_PANEL = 8, 64
+"""The default number, and the most, of elements of a panel along one reduce axis."""
+PADDED = (8, 2)
+"""The default numbers of threads and of elements of a thread along an axis with padding."""
 WIDE = 4
 """The elements of a vector that a thread fetches at once."""
 TILE = 64
@@ -54,20 +58,65 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
     handle = s.get_block(label)
     loops = s.get_loops(handle)
     spatial, reduce = loops[: block.spatial], loops[block.spatial :]
-    preferred = _preferred_tiles(draft, [s.extent(loop) for loop in spatial])
+    preferred, panel_sizes = _fitting_tiles(draft, block, [s.extent(loop) for loop in loops], 2 if twice else 1)
     cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, preferred, strict=True)]
-    panels = [_panel(draft, s.extent(loop)) for loop in reduce]
+    panels = [
+        draft.choose(_panels(s.extent(loop)), size, "panel") for loop, size in zip(reduce, panel_sizes, strict=True)
+    ]
     epilogue = draft.handle(after)
     tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
     return [label, *labels(after)]
 
 
-def _preferred_tiles(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
+def _fitting_tiles(
+    draft: Draft, block: Block, extents: Sequence[int], copies: int
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the default threads and elements of a thread of each spatial axis, and the default panel of each reduce
+    axis. `copies` tiles of all operands fit in half the shared memory of a multiprocessor: panels are shortened for
+    that, then the elements of a thread are halved, then the threads down to a warp."""
+    spatial, reduce = extents[: block.spatial], extents[block.spatial :]
+    most_bytes = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes) // copies
+    elements, threads = min(TILE, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))), THREADS
+    options = [_panels(extent) for extent in reduce]
+    wanted = [min(sizes, key=lambda n: (abs(n - PANEL), n)) for sizes in options]
+    while True:
+        preferred = _preferred_tiles(spatial, elements, threads)
+        tile = [across * each for across, each in map(_default_tile, spatial, preferred)]
+        panels = _shortened(draft, block, tile, options, wanted, most_bytes)
+        is_least = elements == 1 and threads == WARP
+        if is_least or tile_bytes(draft.schedule.program, block, [*tile, *panels]) <= most_bytes:
+            return preferred, panels
+        elements, threads = max(1, elements // 2), threads if elements > 1 else threads // 2
+
+
+def _shortened(
+    draft: Draft, block: Block, tile: Sequence[int], options: Sequence[list[int]], wanted: Sequence[int], most: int
+) -> list[int]:
+    """Return the wanted panel of each reduce axis, the first axes with a longer panel shortened until the operands of
+    the tile take at most `most` bytes, or each panel is the shortest of its options."""
+    panels = list(wanted)
+    for axis, sizes in enumerate(options):
+        for size in sorted((n for n in sizes if n < panels[axis]), reverse=True):
+            if tile_bytes(draft.schedule.program, block, [*tile, *panels]) <= most:
+                return panels
+            panels[axis] = size
+    return panels
+
+
+def tile_bytes(program: Program, block: Block, sizes: Sequence[int]) -> int:
+    """Return the bytes of the elements of all operands, each in its bounding box, that a tile of a block reads; `sizes`
+    are those of the tile, one for each axis of the block."""
+    ranges = {n: (0, size - 1) for n, size in enumerate(sizes)}
+    total = 0
+    for access in block.reads:
+        spans = [bounds(form, ranges) for form in access.index]
+        total += prod(high - low + 1 for low, high in spans) * element_bytes(program.buffers[access.buffer].element)
+    return total
+
+
+def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> list[tuple[int, int]]:
     """Return for each axis the default numbers of threads and of elements of a thread: neighbouring threads along the
-    last axes, and as many elements as leave work for all multiprocessors."""
-    machine = draft.gpu
-    elements = min(TILE, max(1, prod(extents) // (machine.multiprocessors * THREADS)))
-    threads = THREADS
+    last axes, `threads` at most, and at most about `elements` elements of a thread in all."""
     preferred: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))
@@ -88,16 +137,21 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
         preferred = (extent // (threads * elements), 1, threads, elements)
         _, virtual, across, each = s.sample_perfect_tile(loop, 4, min(extent, MOST_ELEMENTS), decision=preferred)
         return virtual, across, each
-    padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], 8, "threads")
-    return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], 2, "elements")
+    padded_threads, padded_elements = PADDED
+    padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], padded_threads, "threads")
+    return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], padded_elements, "elements")
 
 
-def _panel(draft: Draft, extent: int) -> Size:
-    """Add the choice of how many elements along a reduce axis are fetched at once."""
-    sizes = [d for d in _divisors(extent) if d <= MOST_PANEL]
-    if not _is_smooth(extent):
-        sizes = [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
-    return draft.choose(sizes, 8, "panel")
+def _default_tile(extent: int, preferred: tuple[int, int]) -> tuple[int, int]:
+    """Return the threads and elements of a thread along an axis that `_cut` has as defaults."""
+    return preferred if _is_smooth(extent) else PADDED
+
+
+def _panels(extent: int) -> list[int]:
+    """Return the options of how many elements along a reduce axis are fetched at once."""
+    if _is_smooth(extent):
+        return [d for d in _divisors(extent) if d <= MOST_PANEL]
+    return [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
 
 
 def _divisors(number: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from compiler import recipes, te
 from compiler.dialects.upstream import nvgpu
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.recipes import ThreadTiles
+from compiler.recipes.draft import Draft
+from compiler.recipes.gpu.threads import tiled_on_threads
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from compiler.targets.registry import target_named
+from compiler.types.elements import element_bytes
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.programs import applied
 from tests.sample import some
@@ -296,3 +301,18 @@ def test_sums_that_no_warp_has(dtype: str, reduce: str) -> None:
     checked = simt.run(module, [given])
     assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], given + getattr(np, reduce)(given, axis=1, keepdims=True), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "o, c, h, k, stride, twice", [(64, 3, 224, 7, 2, False), (96, 16, 112, 3, 2, True), (768, 3, 224, 16, 16, False)]
+)
+def test_default_tiles_fit_half_the_shared_memory(o: int, c: int, h: int, k: int, stride: int, twice: bool) -> None:
+    x, f = te.placeholder((1, c, h, h), name="X"), te.placeholder((o, c, k, k), name="F")
+    conv = te.function("conv", [x, f], te.nn.conv2d(x, f, stride=stride, padding=k // 2 if k < 16 else 0, name="C"))
+    gpu = target_named("cuda").machine("sm_80")
+    draft = Draft(Schedule(compiler.lower(conv)).fork(judged=False)[0], gpu, 1, ("C",))
+    way = next(way for way in tiled_on_threads(draft, "C") if ("ahead" in way.name) == twice)
+    way.apply(draft)
+    shared = [b for b in draft.schedule.program.buffers.values() if b.scope == "shared"]
+    total = sum(prod(b.shape) * element_bytes(b.element) for b in shared)
+    assert 0 < total <= gpu.shared_bytes // 2
