@@ -39,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", help=output_help)
     level_help = "the level, or the target's text, where the output's name does not say it"
     parser.add_argument("--emit", choices=(*LEVELS, *TARGET_TEXTS), help=level_help)
-    parser.add_argument("--cpu", metavar="NAMES", help="the processors of a library, best first (default: native)")
+    parser.add_argument(
+        "--cpu",
+        metavar="NAMES",
+        help="the processors of a library, best first (default: native); CPU=NAME takes records of the machine NAME",
+    )
     parser.add_argument("--features", metavar="F", help="features that they have or lack, as +avx512vnni,-avx512bf16")
     parser.add_argument("--library", metavar="NAME", help="the prefix of functions (default: the file's name)")
     parser.add_argument(

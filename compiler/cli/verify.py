@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from textwrap import indent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("library", help="the library: libNAME.so or NAME.o, written by `strata build`")
     parser.add_argument("--certificate", help="its certificate (default: NAME.certificate.json beside it)")
+    parser.add_argument("--scripts", action="store_true", help="also print the script of each group's schedule")
     parser.add_argument("--emit-again", action="store_true", help="also compile the loops anew, and compare the code")
 
 
@@ -22,6 +24,8 @@ def run(options: argparse.Namespace) -> int:
     findings = list[bool]()
     for finding in check_certificate(Path(options.library), certificate):
         print(finding)
+        if options.scripts and finding.script:
+            print(indent(finding.script, "  "))
         findings.append(finding.holds)
     if options.emit_again:
         from compiler.driver.emission_again import emitted_again

@@ -9,11 +9,14 @@ from pathlib import Path
 from compiler.certificate.text import Certificate, VersionCertificate, version
 from compiler.driver.building import compile_program
 from compiler.driver.caching import CompiledProgram
+from compiler.driver.choice.mode import ScheduleMode, schedule_mode
+from compiler.driver.choice.recorded_machine import recorded_machine
 from compiler.driver.recipe import text_of
 from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.cpu.library.description import combined_weights, describe
 from compiler.targets.cpu.library.export import Weights, check_library_words, export_program, library_name
+from compiler.types.machines import Machine
 from compiler.types.selection import NATIVE, compiling_for, machine_for
 
 
@@ -36,8 +39,10 @@ def export(
     path: `libNAME.so`, `.a` or `.o`, `.h` for the header alone, or a folder for all of these and the C text. weights:
     where the weights are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has them).
     cpus: the processors, best first; the library chooses at run time. They are LLVM's names of `MACHINES`, or `native`;
-    `features` adds and removes features of each. library: the prefix of the functions, by default the file's name. The
-    other arguments are those of `build`. Nothing is run here, so that programs for other processors can be exported.
+    `features` adds and removes features of each. With a database as `schedule` each version takes records of its own
+    (docs/export.md); `CPU=NAME` states the machine of these. library: the prefix of the functions, by default the
+    file's name. The other arguments are those of `build`. Nothing is run here, so that programs for other processors
+    can be exported.
     Returns the paths of the files. Raises what `build` does, InputError for a wrong path or word, and TargetError for
     an unknown processor and without a C compiler.
 
@@ -48,10 +53,11 @@ def export(
     """
     if isinstance(cpus, str) or not cpus or len(set(cpus)) != len(cpus):
         raise InputError(f"cpus is {cpus!r}, expected distinct names of processors")
+    way = schedule_mode(schedule)
     file = to_path(path)
     check_library_words(file, weights)
     prefix, programs, versions = library_name(file, library), list[CompiledProgram](), list[VersionCertificate]()
-    for machine in [machine_for(cpu, features) for cpu in cpus]:
+    for machine in [_machine(cpu, features, way) for cpu in cpus]:
         with compiling_for(machine):
             programs.append(compile_program(x, threads, policy, name, constants, schedule, error))
             versions.append(version(text_of(programs[-1].texts.main["certificate"])))
@@ -60,3 +66,14 @@ def export(
     return export_program(
         description, Weights(arrays, False, weights), file, Certificate(description.name, versions, error=error)
     )
+
+
+def _machine(word: str, features: str, way: ScheduleMode) -> Machine:
+    """The machine of a version by its word `CPU` or `CPU=NAME`, under the name whose records it takes."""
+    cpu, _, name = word.partition("=")
+    machine = machine_for(cpu, features)
+    if isinstance(way, Path):
+        return recorded_machine(machine, cpu, way, name)
+    if name:
+        raise InputError(f"'{word}' names records: state a database as schedule=")
+    return machine

@@ -23,8 +23,8 @@ def machine_for(cpu: str, features: str = "") -> Machine:
     """
     if cpu != NATIVE and cpu not in MACHINES:
         raise TargetError(f"there is no processor '{cpu}' (there are {NATIVE}, {', '.join(MACHINES)})")
-    here = host()
-    row = here if cpu == NATIVE else replace(MACHINES[cpu], name=f"{here.name} as {cpu}", cores=here.cores)
+    here = detect_machine()
+    row = host() if cpu == NATIVE else replace(MACHINES[cpu], name=f"{here.name} as {cpu}", cores=here.cores)
     return _with_features(row, features) if features else row
 
 

@@ -2,6 +2,7 @@
 
 mode.py      the `schedule` argument of `build`: "auto", "written", the path of a database, or a script
 preferred.py the schedule that the rules prefer, its sizes chosen by the forest
+recorded_machine.py  the name of the machine whose records a version of a library takes
 estimate.py  a cheap estimate of time, to reject schedules that do not pay
 forest.py    the shipped forest, as arrays: it compares candidates of one program
 data/        that forest, and the records of its training; tools/train.py makes both

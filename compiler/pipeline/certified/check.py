@@ -18,11 +18,13 @@ from compiler.support import files
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of a check: its subject, whether it holds, and the words for it."""
+    """A line of a check: its subject, whether it holds, and the words for it. script: of the schedule that it is about;
+    empty for none."""
 
     subject: str
     holds: bool
     words: str
+    script: str = ""
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.words}"
@@ -71,11 +73,15 @@ def schedule_findings(version: VersionCertificate) -> Iterator[Finding]:
         if key not in proved:
             proved[key] = verdict_of(group)
         verdict = proved[key]
-        yield Finding(f"{version.cpu}, group {group.name}", bool(verdict), f"{verdict}{_law(group)}")
+        words = f"{verdict} ({_origin(group, version)})"
+        yield Finding(f"{version.cpu}, group {group.name}", bool(verdict), words, group.script)
 
 
-def _law(group: GroupCertificate) -> str:
-    return f" (in the form of the law '{group.law}')" if group.law else ""
+def _origin(group: GroupCertificate, version: VersionCertificate) -> str:
+    """A clause on the origin of a group's loops, and of its form."""
+    origins = {"record": f"under a record of {version.target.name}", "model": "under the rules' schedule"}
+    origin = origins.get(group.source, "as written")
+    return f"in the form of the law '{group.law}', {origin}" if group.law else origin
 
 
 def whole_findings(version: VersionCertificate, interface: LibraryInterface, error: float | None) -> Iterator[Finding]:
