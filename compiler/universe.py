@@ -40,6 +40,7 @@ UPSTREAM = {
     "tensor": "compiler.dialects.upstream.tensor:TENSOR",
     "stablehlo": "compiler.dialects.upstream.stablehlo:STABLEHLO",
     "chlo": "compiler.dialects.upstream.stablehlo:CHLO",
+    "sdy": "compiler.dialects.upstream.stablehlo.shardings:SDY",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
 asynchronous copies, MMA tiles, the syntax of parallel loops, padding. The other upstream dialects are xDSL's."""

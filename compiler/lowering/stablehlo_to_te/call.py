@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.upstream.stablehlo.attributes import integers
 from compiler.lowering.stablehlo_to_te.known import Array, KnownValues
@@ -16,9 +16,6 @@ from compiler.te.expr import Expr, const
 from compiler.te.index import IndexLike
 from compiler.te.tensor import Tensor
 from compiler.types.dtypes import row_of
-
-if TYPE_CHECKING:
-    from compiler.lowering.stablehlo_to_te.function import HloConversion
 
 PASS = "convert-stablehlo-to-te"
 
@@ -52,6 +49,26 @@ class EmptyTensor:
 HloValue: TypeAlias = Tensor | EmptyTensor
 
 
+class HloWalk(Protocol):
+    """What handlers need of the conversion.
+
+    elements: the arrays of constants whose text has a name instead of elements. swapped: for each product, a function
+    that builds it with its operands exchanged, and returns where its dimensions are then.
+    """
+
+    elements: Mapping[str, Array]
+    swapped: dict[Tensor, Callable[[], tuple[Tensor, list[int]]]]
+
+    def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, HloValue]) -> list[Tensor]:
+        """Convert the ops of a block for tensors of its arguments; return what its last op returns."""
+
+    def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """Convert the body of a function for these arguments."""
+
+    def constant(self, array: Array, dtype: str, name: str) -> Tensor:
+        """A constant; a weight, which is an input, if it is large and the caller takes weights."""
+
+
 @dataclass
 class HloCall:
     """An op, and its operands as te tensors.
@@ -60,7 +77,7 @@ class HloCall:
     scope: the tensors of the values around the op, which its regions read.
     """
 
-    conversion: HloConversion
+    conversion: HloWalk
     op: Operation
     operands: Sequence[Tensor]
     known: KnownValues

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -48,6 +48,7 @@ class HloConversion:
     known: KnownValues = field(default_factory=KnownValues)
     names: Names = field(default_factory=lambda: Names(separator="_"))
     weight_tensors: dict[tuple[Any, ...], Tensor] = field(default_factory=dict)
+    swapped: dict[Tensor, Callable[[], tuple[Tensor, list[int]]]] = field(default_factory=dict)
     _calls: list[str] = field(default_factory=list)
     _count: int = 0
 
@@ -175,9 +176,9 @@ def convert_module(module: ModuleOp) -> None:
     """Replace the public functions of a module by their te forms, and remove private ones. Raises LoweringError, and
     leaves the module, at an op without a te form."""
     converted = [(f, convert(module, f)) for f in functions(module) if not is_private(f)]
-    for function in functions(module):
-        if is_private(function):
-            function.detach()
+    for op in [*module.ops]:
+        if op.name == "sdy.mesh" or (isinstance(op, FuncOp) and is_private(op)):
+            op.detach()
     for function, te in converted:
         new = te.module.body.block.first_op
         assert new is not None
@@ -186,11 +187,3 @@ def convert_module(module: ModuleOp) -> None:
         function.detach()
     for attribute in [*module.attributes]:
         del module.attributes[attribute]
-
-
-def decomposition(call: HloCall) -> str:
-    """The name of the function that a composite stands for. Raises LoweringError without one."""
-    symbol = call.attribute("decomposition")
-    if not isinstance(symbol, SymbolRefAttr):
-        raise call.refused("has no decomposition")
-    return str(symbol.string_value())

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from compiler.dialects.upstream.stablehlo.attributes import integers, precision_bits, word
 from compiler.lowering.stablehlo_to_te.call import refused, tensor_type
 from compiler.te import scalar as e
-from compiler.te.expr import Expr, compare
+from compiler.te.expr import Const, Expr, compare
 from compiler.types.dtypes import has_sign, is_float, width
 
 ScalarFunction: TypeAlias = Callable[..., Expr]
@@ -45,6 +45,13 @@ def _unsigned(dtype: str) -> str:
 
 def _signed(dtype: str) -> str:
     return f"i{width(dtype)}"
+
+
+def _quotient(a: Expr, b: Expr) -> Expr:
+    """a / b; by a power of two, the product with its reciprocal, which is exact."""
+    if isinstance(b, Const) and math.frexp(b.value)[0] in (0.5, -0.5) and 1e-30 < abs(b.value) < 1e30:
+        return a * (1.0 / b.value)
+    return a / b
 
 
 def _sign(x: Expr) -> Expr:
@@ -145,7 +152,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "stablehlo.ceil": e.ceil,
     "stablehlo.cosine": _wide(e.cos),
     "stablehlo.count_leading_zeros": _leading_zeros,
-    "stablehlo.divide": _by_kind(lambda a, b: a / b, e.truncdiv, _AND),
+    "stablehlo.divide": _by_kind(_quotient, e.truncdiv, _AND),
     "stablehlo.exponential": _wide(e.exp),
     "stablehlo.exponential_minus_one": _wide(e.expm1),
     "stablehlo.floor": e.floor,

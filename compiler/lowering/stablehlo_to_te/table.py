@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from compiler.lowering.stablehlo_to_te.call import HloCall
 from compiler.te.tensor import Tensor
 
-if TYPE_CHECKING:
-    from compiler.lowering.stablehlo_to_te.call import HloCall
-
-HloResults: TypeAlias = "Tensor | Sequence[Tensor]"
-HloHandler: TypeAlias = "Callable[[HloCall], HloResults]"
+HloResults: TypeAlias = Tensor | Sequence[Tensor]
+HloHandler: TypeAlias = Callable[[HloCall], HloResults]
 HANDLERS: dict[str, HloHandler] = {}
 """Map the name of each op with a te form to its handler, which raises LoweringError or TeError."""
 

@@ -61,3 +61,12 @@ func.func @quantised(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.1>>
   return %x : tensor<4xf32>
 }
+
+// -----
+
+sdy.mesh @mesh = <["x"=2], device_ids=[1, 0]> {stablehlo.mesh = {axes = []}}
+func.func @sharded(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+  // expected-error@below {{stablehlo.all_reduce is not read: a te function runs on one device}}
+  %0 = stablehlo.all_reduce %x : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}

@@ -95,3 +95,30 @@ func.func @rows(%t: tensor<9x8xf32>, %i: tensor<5x1xi32>) -> tensor<5x8xf32> {
   %y = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 8>}> : (tensor<9x8xf32>, tensor<5x1xi32>) -> tensor<5x8xf32>
   return %y : tensor<5x8xf32>
 }
+
+// -----
+
+// A mesh of devices, and shardings of arguments, are dropped.
+// CHECK-NOT:   sdy.mesh
+// CHECK-LABEL: func.func @sharded
+sdy.mesh @mesh = <["x"=1], device_ids=[0]> {stablehlo.mesh = {axes = []}}
+func.func @sharded(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+  // CHECK-NEXT: te.compute "y"
+  %y = stablehlo.sine %x : tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @attention
+// A product of columns and rows, as an einsum states it, behind which there is a transpose, is one of rows and columns.
+func.func @attention(%p: tensor<2x3x4x5xf32>, %v: tensor<2x5x3x6xf32>) -> tensor<2x4x3x6xf32> {
+  // CHECK-NEXT: te.compute "o" [i0 = 2, i1 = 3, i2 = 4, i3 = 6, reduce k0 = 5] combine [add]
+  // CHECK-NEXT:   %p[i0, i1, i2, k0]
+  // CHECK-SAME:   %v[i0, k0, i1, i3]
+  %o = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [3] : (tensor<2x5x3x6xf32>, tensor<2x3x4x5xf32>) -> tensor<2x3x6x4xf32>
+  // CHECK:      te.compute "t"
+  // CHECK-NEXT:   %o[i0, i2, i1, i3]
+  %t = stablehlo.transpose %o, dims = [0, 3, 1, 2] : (tensor<2x3x6x4xf32>) -> tensor<2x4x3x6xf32>
+  return %t : tensor<2x4x3x6xf32>
+}

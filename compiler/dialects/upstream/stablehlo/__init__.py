@@ -5,6 +5,7 @@ operations.py  the classes of the ops, made of the table
 syntax.py      the pretty syntax: operands, `word = value`, types
 structured.py  ops with a syntax of their own: reduce, while, convolution, constant, composite
 attributes.py  dimension numbers, words such as a direction of comparison
+shardings.py   meshes and shardings, the dialect sdy, which are skipped
 
 Ops print in the generic syntax, which is valid StableHLO too.
 """

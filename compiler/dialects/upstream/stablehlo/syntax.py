@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 
 from compiler.dialects.upstream.stablehlo.attributes import DotAttr, array, integers
+from compiler.dialects.upstream.stablehlo.shardings import skip_angles
 from compiler.dialects.upstream.stablehlo.table import SyntaxRow
 
 
@@ -83,15 +84,9 @@ def parse_value(parser: Parser) -> Attribute:
     number = parser.parse_optional_integer()
     if number is not None:
         return IntegerAttr(number, i64)
-    if parser.parse_optional_punctuation("<") is not None:
-        return _skip_angles(parser)
+    if parser._current_token.text == "<":
+        return StringAttr(skip_angles(parser))
     return StringAttr(parser.parse_identifier())
-
-
-def _skip_angles(parser: Parser) -> StringAttr:
-    while parser.parse_optional_punctuation(">") is None:
-        parser._consume_token()
-    return StringAttr("algorithm")
 
 
 def _parse_ranges(parser: Parser) -> dict[str, Attribute]:

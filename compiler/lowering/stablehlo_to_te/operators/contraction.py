@@ -56,7 +56,21 @@ def _dot_general(call: HloCall) -> Tensor:
     pairs = [*zip(dims.lhs_batch, dims.rhs_batch, strict=True), *zip(dims.lhs_contract, dims.rhs_contract, strict=True)]
     if any(lhs.shape[a] != rhs.shape[b] for a, b in pairs):
         raise call.refused(f"has operands of shapes {lhs.shape} and {rhs.shape}, which do not fit {numbers}")
-    return _dot(call, lhs, rhs, dims)
+    product = _dot(call, lhs, rhs, dims)
+    call.conversion.swapped[product] = lambda: _swapped(call, lhs, rhs, dims)
+    return product
+
+
+def _swapped(call: HloCall, lhs: Tensor, rhs: Tensor, dims: DotDims) -> tuple[Tensor, list[int]]:
+    """The product with its operands exchanged, and the dimension of it for each of the product as it is stated.
+
+    An einsum of JAX may state a product of rows and columns as one of columns and rows, and a transpose behind it.
+    """
+    exchanged = DotDims(dims.rhs_batch, dims.lhs_batch, dims.rhs_contract, dims.lhs_contract)
+    batch = len(dims.lhs_batch)
+    lhs_count, rhs_count = (len(_free(x, *used)) for x, used in ((lhs, dims[::2]), (rhs, dims[1::2])))
+    behind = [batch + rhs_count + n for n in range(lhs_count)]
+    return _dot(call, rhs, lhs, exchanged), [*range(batch), *behind, *(batch + n for n in range(rhs_count))]
 
 
 @handles("dot")

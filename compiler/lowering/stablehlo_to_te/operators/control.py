@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import SymbolRefAttr
+
 from compiler.dialects.upstream.stablehlo.attributes import word
 from compiler.lowering.stablehlo_to_te.call import HloCall
 from compiler.lowering.stablehlo_to_te.operators.elementwise import pointwise
@@ -22,14 +24,20 @@ MAX_TRIPS = 1024
 @handles("composite")
 def _composite(call: HloCall) -> HloResults:
     """By the function of the composite's name, else by its decomposition."""
-    from compiler.lowering.stablehlo_to_te.function import decomposition
-
     name = word(call.attribute("name"))
     if name in FUNCTIONS:
         return pointwise(call, lambda operands: FUNCTIONS[name](*operands))
     if name == "chlo.top_k":
         return HANDLERS[name](call)
-    return call.conversion.call(call.op, decomposition(call), call.operands)
+    return call.conversion.call(call.op, _decomposition(call), call.operands)
+
+
+def _decomposition(call: HloCall) -> str:
+    """The name of the function that a composite stands for. Raises LoweringError without one."""
+    symbol = call.attribute("decomposition")
+    if not isinstance(symbol, SymbolRefAttr):
+        raise call.refused("has no decomposition")
+    return str(symbol.string_value())
 
 
 @handles("while")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, const
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
-from compiler.types.dtypes import DTYPES
+from compiler.types.dtypes import DTYPES, is_float
 
 
 def pointwise(call: HloCall, function: Callable[[Sequence[Expr]], Expr]) -> Tensor:
@@ -35,7 +36,16 @@ def pointwise(call: HloCall, function: Callable[[Sequence[Expr]], Expr]) -> Tens
 
 @handles(*FUNCTIONS, "convert", "compare", "reduce_precision")
 def _elementwise(call: HloCall) -> Tensor:
+    neutral = _NEUTRAL.get(call.op.name)
+    if neutral is not None and is_float(call.dtype):
+        for x, other in (call.operands, call.operands[::-1]):
+            if call.number(other) == neutral and x.shape == call.shape:
+                return x
     return pointwise(call, lambda operands: scalar_of(call.op, operands))
+
+
+_NEUTRAL = {"stablehlo.maximum": -math.inf, "stablehlo.minimum": math.inf, "stablehlo.multiply": 1.0}
+"""Map ops on two floats to the number that leaves the other one."""
 
 
 @handles("map")

@@ -58,7 +58,12 @@ def _reshape(call: HloCall) -> Tensor:
 @handles("transpose")
 def _transpose(call: HloCall) -> Tensor:
     x = call.operands[0]
-    return nn.transpose(x, call.dims("permutation", x.rank), call.name)
+    order = call.dims("permutation", x.rank)
+    swapped = call.conversion.swapped.get(x)
+    if swapped is not None and len(order) == x.rank and order[-1] != x.rank - 1:
+        x, places = swapped()
+        order = [places[d] for d in order]
+    return nn.transpose(x, order, call.name)
 
 
 @handles("reverse")
