@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.tile_intrinsics import DotOp
 from compiler.dialects.upstream import casts
+from compiler.dialects.upstream.arith import kind_of
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.lowering.low_to_llvm.address import access_form, form_address
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers, Lane
@@ -58,7 +59,7 @@ def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
         if op not in f.scanned and _lane_of(op) is not None:
             _load_vectors(f, op, machine.vector_bits)
         if op.results[0] not in f.lanes:
-            handlers[type(op)](f, op)
+            handlers[kind_of(op)](f, op)
 
     def broadcast(f: FunctionEmitter, op: vector.BroadcastOp) -> None:
         lane = f.lanes.get(op.source)
@@ -70,11 +71,11 @@ def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
     def extend(f: FunctionEmitter, op: Operation) -> None:
         lane = f.lanes.get(op.operands[0])
         if lane is None:
-            handlers[type(op)](f, op)
+            handlers[kind_of(op)](f, op)
             return
-        element = llvm_type(op.results[0].type)
-        wide = f"<{lane.count} x {element}>"
-        extended = f.once((lane.vector, wide, type(op)), f"{_EXTENSIONS[type(op)]} {lane.type} {lane.vector} to {wide}")
+        element, instruction = llvm_type(op.results[0].type), _EXTENSIONS[kind_of(op)]
+        wide = f"{instruction} {lane.type} {lane.vector} to <{lane.count} x {element}>"
+        extended = f.once((lane.vector, wide), wide)
         f.lanes[op.results[0]] = Lane(extended, element, lane.count, lane.number)
 
     extensions = dict.fromkeys(_EXTENSIONS, extend)
@@ -136,7 +137,7 @@ def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
             bits = 0
         elif isinstance(user, vector.BroadcastOp):
             bits = 8 * byte_size(value.type)
-        elif type(user) in _EXTENSIONS and not extended:
+        elif kind_of(user) in _EXTENSIONS and not extended:
             bits = _broadcast_bits(user.results[0], extended=True)
         else:
             bits = 0
