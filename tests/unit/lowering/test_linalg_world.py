@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from compiler.analysis.combiners import check_combiners
 from compiler.dialects.functions import functions
 from compiler.interpret.te import evaluate
 from compiler.pipeline.source import parse
+from tools import linalg_share
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -278,3 +280,42 @@ def test_a_comparison_of_nan_keeps_the_output() -> None:
     array[0, 1], array[1] = np.nan, np.nan
     (value,) = evaluate(parse(REDUCED.format(element="f32", point=".0", init=init, body=body)), [array, A[:, 0]])
     np.testing.assert_array_equal(value, np.fmax.reduce(np.nan_to_num(array, nan=-np.inf), 1))
+
+
+FILE = """#map = affine_map<(d0) -> (d0)>
+func.func @checked() {
+  %a = util.unfoldable_constant dense<[1.0, 2.0]> : tensor<2xf32>  // a comment
+  %b = flow.tensor.dynamic_constant dense<[3.0, 4.0]> : tensor<2xf32> -> tensor<?xf32>
+  %c = call @sum(%a, %b) : (tensor<2xf32>, tensor<?xf32>) -> tensor<2xf32>
+  check.expect_almost_eq_const(%c, dense<[4.0, 6.0]> : tensor<2xf32>) : tensor<2xf32>
+  return
+}
+func.func private @sum(%a: tensor<2xf32>, %b: tensor<?xf32>) -> tensor<2xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %c = linalg.add ins(%a, %b : tensor<2xf32>, tensor<?xf32>) outs(%e : tensor<2xf32>) -> tensor<2xf32>
+  return %c : tensor<2xf32>
+}
+// -----
+func.func @foreign(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %b = linalg.copy ins(%a : tensor<2xf32>) outs(%a : tensor<2xf32>) -> tensor<2xf32>
+  %c = other.op %b : tensor<2xf32>
+  return %c : tensor<2xf32>
+}
+// -----
+func.func @buffers(%a: memref<2xf32>) {
+  linalg.exp ins(%a : memref<2xf32>) outs(%a : memref<2xf32>)
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_the_share_of_a_folder_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str], is_right: bool) -> None:
+    (tmp_path / "a.mlir").write_text(FILE if is_right else FILE.replace("[4.0, 6.0]", "[4.0, 7.0]"))
+    linalg_share.main([str(tmp_path), "--each"])
+    printed = capsys.readouterr().out
+    assert "0 of 0 static functions are read" in printed
+    assert f"{1 if is_right else 0} of 2 dynamic functions are read" in printed
+    assert ("@checked: is WRONG" in printed) is not is_right
+    assert "@sum: convert-linalg-to-te: 'func.func' has a value that te lacks" in printed
+    assert "0 of 1 foreign functions are read" in printed and "other.op is not registered" in printed
