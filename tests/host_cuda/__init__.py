@@ -18,6 +18,7 @@ import pytest
 
 from compiler.dialects.numbers import dtype_of
 from compiler.targets.cuda import CudaKernel
+from compiler.targets.cuda.emit import WORKSPACE
 from compiler.targets.cuda.helpers import WARPS
 
 HERE = Path(__file__).parent
@@ -47,13 +48,23 @@ class OnHost:
         self.library = _library(parts, folder)
 
     def __call__(self, number: int, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """The outputs of one of the kernels."""
+        """The outputs of one of the kernels, its preparation run before; temporaries are parts of one workspace."""
         kernel = self.kernels[number]
-        count = len(kernel.arguments) - kernel.outputs
-        outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
-        kept = [_poisoned(t.shape, dtype_of(t.element)) for t in kernel.source.temporaries]
-        arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
-        for position, launch in enumerate(kernel.launches):
+        source, arguments = kernel.source, kernel.native_arguments or kernel.arguments
+        arrays = [_poisoned(a.shape, a.dtype) for a in arguments]
+        outs = arrays[len(arrays) - kernel.outputs :]
+        free = (n for n in range(len(arguments)) if n not in kernel.constants)
+        for position, array in [*kernel.constants.items(), *zip(free, inputs, strict=False)]:
+            arrays[position] = np.ascontiguousarray(array)
+        arrays += [_poisoned(buffer.shape, dtype_of(buffer.element)) for buffer in source.prepared]
+        workspace = _poisoned((source.workspace_bytes,), np.uint8)
+        for buffer in source.temporaries:
+            memory = workspace if buffer.base == WORKSPACE else arrays[buffer.base].reshape(-1).view(np.uint8)
+            part = memory[buffer.offset : buffer.offset + buffer.size]
+            arrays.append(part.view(dtype_of(buffer.element)).reshape(buffer.shape))
+        for position, launch in enumerate(source.all_launches):
+            if position == len(source.preparation):
+                workspace[...] = 0xFF
             _call(self.library, f"launch_{number}_{position}", [arrays[n] for n in launch.arguments])
         return outs
 
@@ -66,7 +77,7 @@ class OnHost:
 
 
 def _shapes(kernel: CudaKernel) -> list[tuple[str, Extents, Extents]]:
-    return [(launch.name, launch.grid, launch.block) for launch in kernel.launches]
+    return [(launch.name, launch.grid, launch.block) for launch in kernel.source.all_launches]
 
 
 def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:

@@ -87,6 +87,10 @@ class RawModule:
         return Function(self.code, name)
 
 
+ONE = threading.Lock()
+"""Launches run one at a time: those on the host share the memory of a block."""
+
+
 class Function:
     def __init__(self, code, name):
         self.code, self.name, self.built = code, name, {}
@@ -101,10 +105,11 @@ class Function:
         if shared_mem > 100 << 10:  # less than its architecture has
             raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         key = (grid, block)
-        if key not in self.built:
-            with tempfile.TemporaryDirectory() as folder:
-                self.built[key] = compiled(self.code, [(self.name, grid, block)], Path(folder))
-        started(self.built[key], 0, [array.array for array in arguments])
+        with ONE:
+            if key not in self.built:
+                with tempfile.TemporaryDirectory() as folder:
+                    self.built[key] = compiled(self.code, [(self.name, grid, block)], Path(folder))
+            started(self.built[key], 0, [array.array for array in arguments])
 
 
 class Stream:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,30 +24,12 @@ from compiler.pipeline.loops import lower
 from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
+from compiler.targets.cuda.helpers import FIRST_ARCH
 from compiler.targets.registry import target_named
 from tests.gpu_schedules import product
 from tests.host_cuda import needs_gxx
 
-PRETENDED = Path(__file__).parents[2] / "pretended_gpu"
 pytestmark = needs_gxx
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A GPU that is pretended, also for the processes that are started."""
-    pytest.importorskip("compiler")
-    try:
-        import cupy
-
-        if not str(cupy.__file__).startswith(str(PRETENDED)):
-            pytest.skip("there is a CuPy here")
-    except ImportError:
-        pass
-    monkeypatch.syspath_prepend(str(PRETENDED))
-    yield
-    import sys
-
-    sys.modules.pop("cupy", None)
 
 
 def _tiled(m: int, n: int, k: int, panel: int = 4) -> Schedule:
