@@ -29,7 +29,7 @@ from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged_verdict, proved
 from compiler.driver.devices.function import usable_kernel
 from compiler.driver.devices.program import build_joined
-from compiler.driver.inputs import checked_mapping
+from compiler.driver.inputs import checked_mapping, stating_constants
 from compiler.driver.on_demand import OnDemand
 from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
@@ -120,7 +120,8 @@ def build(
 
     `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's. On a GPU loops bound to blocks and threads
     become kernels, and other loops run on one thread. `arch` is the architecture to compile for if this machine has no
-    GPU; launches beyond its limits are refused. `constants` and a database are for the CPU only, `threads` also for C.
+    GPU; launches beyond its limits are refused. A database is for the CPU only, `constants` also for CUDA, `threads`
+    also for C.
 
     Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
     xDSL's ParseError and VerifyException for text that is not a valid program.
@@ -136,6 +137,8 @@ def build(
     checked_error(error)
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
+        if arrays and chosen.program_kind is not None:
+            x, arrays = stating_constants(x, verified_module(x, policy, name), arrays, name), None
         return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
     if isinstance(way, Path) and not chosen.takes_databases:
         sentence = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
@@ -404,7 +407,7 @@ def _by_rules(
     """Compile the verified module of `x` under the schedules that a target's rules prefer, a program of groups group by
     group; see `usable_kernel`. Raises InputError for loops that the target cannot have, TargetError for threads or
     constants that it does not take, and the errors of its `make_kernel`."""
-    target.check(threads, constants)
+    target.check(threads, None if target.program_kind else constants)
     here = target.local_device()
     arch = here.arch if here else arch
     if target.program_kind is not None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from compiler.dialects.dense import DenseAttr
-from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_constants
+from compiler.dialects.dense_elements import Dense
+from compiler.dialects.functions import SLOT_ALIGNMENT, constant_values, find_function, outputs, state_constants
 from compiler.dialects.numbers import array_of
 from compiler.graph.main import Main
+from compiler.lowering.te_to_loop.nests import arguments_of
 from compiler.passes.split_constants import check_constants
-from compiler.pipeline.source import argument
+from compiler.pipeline.source import argument, level_of
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
@@ -48,6 +50,31 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
     constants = tuple(dict.fromkeys([*program.constants, *renamed_constants(x, program, dict.fromkeys(names))]))
     check_constants(program, constants)
     state_constants(function, constant_arguments(replace(program, constants=constants)))
+    return module
+
+
+def stating_constants(
+    x: object, module: ModuleOp, constants: Mapping[str, object], name: str | None = None
+) -> ModuleOp:
+    """A copy of a te or loop module that states the elements of constant inputs; `constants` are arrays by the names of
+    inputs in its source `x`, and `name` picks one of several functions. Raises InputError for a name that is no input,
+    for an array that does not fit, and for a program at the low level."""
+    module = module.clone()
+    function = find_function(module, name)
+    if level_of(module) == "low":
+        raise InputError("the program is at the low level, which has no constant inputs")
+    buffers = arguments_of(function) if level_of(module) == "te" else read(function).arguments
+    outputs_count = len(function.function_type.outputs) or outputs(function)
+    signature = Signature(function.sym_name.data, tuple(buffers), outputs_count, 1)
+    values = constant_values(function)
+    stated_names = {buffers[n].name: value for n, value in values.items()}
+    arrays = merged_constants(renamed_constants(x, signature, constants), stated_names)
+    checked = checked_arrays(signature, {name: array for name, array in arrays.items() if name not in stated_names})
+    for position, buffer in enumerate(buffers):
+        if buffer.name in checked:
+            type = TensorType(buffer.scalar, buffer.shape)
+            values[position] = DenseAttr(Dense(type, checked[buffer.name].tobytes()))
+    state_constants(function, values)
     return module
 
 

@@ -58,14 +58,15 @@ def build_joined(request: BuildRequest, program: GroupedProgram, target: Target,
     assert target.program_kind is not None
     cached, kernels = entries.get(_ProgramConstants, words), entries.get(target.program_kind, words)
     if cached is not None and kernels is not None:
-        constants = known_elements(cached.stated_constants, request.module)
-        return kernels.kernel(arrays_of(request, cached.signature, constants))
+        elements = known_elements(cached.stated_constants, request.module)
+        return kernels.kernel(arrays_of(request, cached.signature, elements))
     main = read_tensors(program.function)
     stated = {main.inputs[n].name: value for n, value in constant_values(program.function).items()}
     stated |= {name: DenseAttr(dense) for name, dense in main.elements.items()}
     signature = signature_of(main)
     arrays = arrays_of(request, signature, stated)
-    kernels = _joined(program, main, sorted(arrays), target, arch, request.settings.policy)
+    constants = [name for name in main.buffers if name in arrays]
+    kernels = _joined(program, main, constants, target, arch, request.settings.policy)
     entries.put(_ProgramConstants(signature, cached_elements(stated, request.module)), words)
     entries.put(kernels, words)
     return kernels.kernel(arrays)

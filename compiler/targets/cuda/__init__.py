@@ -15,19 +15,22 @@ nvrtc.py       text to machine code, without a GPU
 checked.py     the text run as PTX on numpy, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
+programs.py    a program as data; programs of several functions, joined
 machines.py    the representative GPU of each architecture
 """
 
 from compiler.targets.cuda.emit import CudaSource, Launch
 from compiler.targets.cuda.kernel import CudaKernel, make_kernel
-from compiler.targets.cuda.machines import representative_gpu
-from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
+from compiler.targets.cuda.machines import ARCHITECTURES, representative_gpu
+from compiler.targets.cuda.nvrtc import Cubin, Resources
+from compiler.targets.cuda.programs import CudaProgram
 from compiler.targets.cuda.runtime import local_gpu
 
 __all__ = [
     "ARCHITECTURES",
     "Cubin",
     "CudaKernel",
+    "CudaProgram",
     "CudaSource",
     "Launch",
     "Resources",

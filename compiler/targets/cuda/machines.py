@@ -6,7 +6,10 @@ the products that the models are named after.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from compiler.support.errors import TargetError
 from compiler.types.machines import Gpu
@@ -15,13 +18,22 @@ KIB = 1 << 10
 MACHINES = {
     gpu.arch: gpu
     for gpu in (
+        Gpu("V100", "sm_70", 80, 2048, 32, 96 * KIB, 96 * KIB, 6 << 20, 64, 1.53e9, 900e9),
         Gpu("T4", "sm_75", 40, 1024, 16, 64 * KIB, 64 * KIB, 4 << 20, 64, 1.59e9, 320e9),
         Gpu("A100", "sm_80", 108, 2048, 32, 164 * KIB, 163 * KIB, 40 << 20, 64, 1.41e9, 1555e9, tensor_fmas=1024),
         Gpu("A10", "sm_86", 72, 1536, 16, 100 * KIB, 99 * KIB, 6 << 20, 128, 1.695e9, 600e9),
+        Gpu("Jetson AGX Orin", "sm_87", 16, 1536, 16, 164 * KIB, 163 * KIB, 4 << 20, 128, 1.3e9, 204.8e9),
         Gpu("L40S", "sm_89", 142, 1536, 24, 100 * KIB, 99 * KIB, 96 << 20, 128, 2.52e9, 864e9),
         Gpu("H100", "sm_90", 132, 2048, 32, 228 * KIB, 227 * KIB, 50 << 20, 128, 1.98e9, 3350e9, tensor_fmas=1024),
+        Gpu("B200", "sm_100", 148, 2048, 32, 228 * KIB, 227 * KIB, 126 << 20, 128, 1.965e9, 8000e9, tensor_fmas=1024),
+        Gpu("B300", "sm_103", 160, 2048, 32, 228 * KIB, 227 * KIB, 126 << 20, 128, 1.92e9, 8000e9, tensor_fmas=1024),
+        Gpu("RTX 5090", "sm_120", 170, 1536, 24, 100 * KIB, 99 * KIB, 96 << 20, 128, 2.407e9, 1792e9),
+        Gpu("GB10", "sm_121", 48, 1536, 24, 100 * KIB, 99 * KIB, 24 << 20, 128, 2.418e9, 273e9),
     )
 }
+"""The models by architecture, in ascending order."""
+ARCHITECTURES = tuple(MACHINES)
+"""The architectures with a model."""
 
 
 def representative_gpu(arch: str) -> Gpu:
@@ -36,3 +48,33 @@ def launch_limits(arch: str) -> Gpu:
     block, with that architecture as its `arch`."""
     most_permissive = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
     return MACHINES.get(arch) or replace(most_permissive, arch=arch)
+
+
+def described(arch: str, name: str, properties: Mapping[str, Any]) -> Gpu:
+    """Return the model of a GPU by the properties of its device, as cudaDeviceProp names them; the model of its
+    architecture, or of the last one before it that has a model, has the facts that are missing among them. Example: an
+    H200 is the model of sm_90 with its own number of multiprocessors and bandwidth."""
+    number = int(re.sub(r"\D", "", arch) or 0)
+    rows = list(MACHINES.values())
+    base = next((gpu for gpu in reversed(rows) if int(gpu.arch[3:]) <= number), rows[0])
+    given: dict[str, Any] = {
+        field: properties[name] for field, name in _PROPERTIES.items() if properties.get(name, 0) > 0
+    }
+    if properties.get("clockRate", 0) > 0:
+        given["clock"] = properties["clockRate"] * 1e3
+    if properties.get("memoryClockRate", 0) > 0 and properties.get("memoryBusWidth", 0) > 0:
+        given["bandwidth"] = 2e3 * properties["memoryClockRate"] * properties["memoryBusWidth"] / 8
+    return replace(base, name=name, arch=arch, **given)
+
+
+_PROPERTIES = {
+    "multiprocessors": "multiProcessorCount",
+    "threads": "maxThreadsPerMultiProcessor",
+    "blocks": "maxBlocksPerMultiProcessor",
+    "shared_bytes": "sharedMemPerMultiprocessor",
+    "block_shared_bytes": "sharedMemPerBlockOptin",
+    "l2_bytes": "l2CacheSize",
+    "registers": "regsPerMultiprocessor",
+    "block_threads": "maxThreadsPerBlock",
+}
+"""Map fields of a model to the properties of a device."""

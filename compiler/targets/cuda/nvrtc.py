@@ -12,8 +12,6 @@ from pathlib import Path
 
 from compiler.support.errors import TargetError
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
-"""The architectures that kernels are tested for."""
 MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strata-compiler[cuda]"
 
 
@@ -55,6 +53,16 @@ def version() -> str:
     return f"{major.value}.{minor.value}"
 
 
+@cache
+def architectures() -> tuple[str, ...]:
+    """Return the architectures that NVRTC compiles for, in ascending order. Raises TargetError without NVRTC."""
+    count = ctypes.c_int()
+    _library().nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    numbers = (ctypes.c_int * count.value)()
+    _library().nvrtcGetSupportedArchs(numbers)
+    return tuple(f"sm_{number}" for number in numbers)
+
+
 def fmad(contract: bool) -> str:
     """Return the compiler's option that permits products and sums to be fused, or forbids it."""
     return f"--fmad={'true' if contract else 'false'}"
@@ -62,7 +70,7 @@ def fmad(contract: bool) -> str:
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
     """Compile a text to machine code; `contract` permits products and sums to be fused. Raises TargetError without
-    NVRTC, and for text that it refuses, with its message."""
+    NVRTC, for an architecture that it lacks, and for text that it refuses, with its message."""
     with _program(text, arch, contract) as (program, log):
         return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
 
@@ -78,6 +86,8 @@ def ptx(text: str, arch: str, contract: bool = True) -> str:
 def _program(text: str, arch: str, contract: bool) -> Iterator[tuple[ctypes.c_void_p, str]]:
     """A compiled program of NVRTC, and its log."""
     library = _library()
+    if arch not in architectures():
+        raise TargetError(f"NVRTC {version()} has no architecture {arch} (it has {', '.join(architectures())})")
     program = ctypes.c_void_p()
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
         raise TargetError("NVRTC cannot begin a program")

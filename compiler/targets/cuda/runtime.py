@@ -14,7 +14,9 @@ from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource, DeviceTemporary, Launch
+from compiler.targets.cuda.machines import described
 from compiler.targets.cuda.nvrtc import fmad
+from compiler.types.machines import Gpu
 
 PER_THREAD = 2
 """The handle of the default stream of the calling thread, cudaStreamPerThread."""
@@ -35,15 +37,16 @@ def cupy() -> Cupy:
     return library
 
 
-def local_gpu() -> tuple[str, str] | None:
-    """Return the name and the architecture of the GPU; None if CuPy can use none."""
+def local_gpu() -> Gpu | None:
+    """Return the model of the current GPU, by its own facts; None if CuPy can use none."""
     try:
         library = cupy()
     except TargetError:
         return None
-    properties = library.cuda.runtime.getDeviceProperties(0)
+    properties = library.cuda.runtime.getDeviceProperties(library.cuda.runtime.getDevice())
     name = properties["name"]
-    return name.decode() if isinstance(name, bytes) else str(name), f"sm_{properties['major']}{properties['minor']}"
+    arch = f"sm_{properties['major']}{properties['minor']}"
+    return described(arch, name.decode() if isinstance(name, bytes) else str(name), properties)
 
 
 class LoadedKernels(Unpicklable):
@@ -63,7 +66,8 @@ class LoadedKernels(Unpicklable):
     @cached_property
     def _functions(self) -> dict[str, Cupy]:
         library, functions = cupy(), {}
-        _, arch = local_gpu() or ("", "")
+        gpu = local_gpu()
+        arch = "" if gpu is None else gpu.arch
         self.source.check(arch)
         options = (fmad(self._contract),)
         try:

@@ -28,17 +28,18 @@ class CudaTarget(GpuTarget):
     texts = ("cuda", "launches")
     program_kind = CudaProgram
     alignment = ALIGNMENT
-    takes_constants = True
     suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda", ".json": "launches"}
 
     def machine(self, arch: str) -> Gpu:
-        """Return the GPU model of an architecture. Raises TargetError for one without a model."""
-        return representative_gpu(arch)
+        """Return the GPU at hand if it has this architecture, else the model of the architecture. Raises TargetError
+        for an architecture without one."""
+        gpu = local_gpu()
+        return gpu if gpu is not None and gpu.arch == arch else representative_gpu(arch)
 
     def local_device(self) -> Device | None:
         """Return the GPU that CuPy can use; None if there is none."""
         gpu = local_gpu()
-        return None if gpu is None else Device(*gpu)
+        return None if gpu is None else Device(gpu.name, gpu.arch)
 
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str

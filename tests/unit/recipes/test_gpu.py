@@ -149,7 +149,7 @@ def test_it_compiles_without_spills(name: str) -> None:
     make, schedule = CASES[name]
     s = Schedule(compiler.lower(make()))
     schedule(s)
-    for arch in ARCHITECTURES:
+    for arch in sorted({*ARCHITECTURES} & {*nvrtc.architectures()}):
         assert all(resource.spill_bytes == resource.stack_bytes == 0 for resource in kernel(s).resources(arch).values())
 
 

@@ -67,6 +67,8 @@ def test_launches_say_all_that_others_need() -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_it_compiles_for_every_architecture_without_spills(arch: str) -> None:
+    if arch not in nvrtc.architectures():
+        pytest.skip(f"NVRTC {nvrtc.version()} has no {arch}")
     (actual,) = kernel(40, 20, 30).resources(arch).values()
     assert 0 < actual.registers <= 64 and actual.spill_bytes == actual.stack_bytes == 0 and actual.shared_bytes == 1024
 
@@ -75,7 +77,7 @@ def test_it_compiles_for_every_architecture_without_spills(arch: str) -> None:
 def test_what_nvrtc_refuses_is_said() -> None:
     with pytest.raises(TargetError, match=r"NVRTC refuses the text for sm_80: strata\.cu"):
         nvrtc.compiled('extern "C" __global__ void f() { wrong; }', "sm_80")
-    with pytest.raises(TargetError, match="NVRTC refuses"):
+    with pytest.raises(TargetError, match=r"NVRTC \d+\.\d+ has no architecture sm_1 \(it has sm_"):
         nvrtc.compiled("", "sm_1")
 
 

@@ -195,7 +195,7 @@ def test_nvcc_makes_a_library_of_the_file(case: str, tmp_path: Path) -> None:
     kernel, file, library = built(case), tmp_path / "x.cu", tmp_path / "x.so"
     file.write_text(kernel.file_text)
     options = (f"-arch={kernel.least_architecture}", *kernel.interface.options)
-    command = ["nvcc", "-Werror=all-warnings", "-shared", "-Xcompiler=-fPIC", *options]
+    command = ["nvcc", "-Werror=all-warnings", "-Wno-deprecated-gpu-targets", "-shared", "-Xcompiler=-fPIC", *options]
     subprocess.run([*command, str(file), "-o", str(library)], check=True)
     launcher = Launcher(kernel, ctypes.CDLL(str(library)))
     assert all(launcher.run(addresses, size) == status for status, addresses, size in launcher.wrong_calls())
@@ -239,7 +239,7 @@ def test_an_input_that_kernels_write_is_no_const_parameter() -> None:
 
 
 def test_the_least_architecture() -> None:
-    assert built("temporaries").least_architecture == "sm_75"
+    assert built("temporaries").least_architecture == "sm_70"
     assert compiler.build(held(100), "cuda", arch="sm_90").least_architecture == "sm_80"
     assert compiler.build(held(200), "cuda", arch="sm_90").least_architecture == "sm_90"
 

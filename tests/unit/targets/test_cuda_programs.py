@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from compiler import te
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cuda import CudaKernel
 from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource
-from tests.host_cuda import needs_gxx, run_on_host
+from tests.host_cuda import compiled_file, needs_gxx, run_on_host
+from tests.unit.targets.test_cuda_launcher import aligned
 
 Array = np.ndarray[Any, Any]
 P = te.placeholder
@@ -103,6 +105,18 @@ def test_weights_and_what_depends_on_them_are_prepared_once(tmp_path: Path) -> N
 
 
 @needs_gxx
+def test_weights_of_a_program_as_written(tmp_path: Path) -> None:
+    function, arrays, x = chain(1), {t.name: normal(*t.shape) for t in chain(1).inputs[1:]}, normal(6, 16)
+    kernel = compiler.build(function, "cuda", schedule="written", constants=arrays)
+    (result,) = run_on_host(kernel, [x], tmp_path)
+    expected = np.maximum(x @ arrays["W0"] + arrays["b0"].sum(axis=0), 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+    low = compiler.build(function, threads=1).text("low")
+    with pytest.raises(InputError, match="at the low level"):
+        compiler.build(low, "cuda", constants=arrays)
+
+
+@needs_gxx
 @pytest.mark.parametrize("constants", [(), ("W",), ("W", "V")])
 @pytest.mark.parametrize("width", [8, 5])
 def test_parts_of_a_concatenation(width: int, constants: tuple[str, ...], tmp_path: Path) -> None:
@@ -175,6 +189,36 @@ def test_a_program_comes_from_the_cache() -> None:
     (position,) = (n for n, a in enumerate(kernel.native_arguments) if a.name == "W0")
     assert built(function, other).constants[position][0, 0] == other["W0"][0, 0]
     assert built(function, arrays, arch="sm_75").arch == "sm_75"
+
+
+@needs_gxx
+def test_the_launcher_prepares_the_constants_once(tmp_path: Path) -> None:
+    function = chain(3)
+    arrays, x = {t.name: normal(*t.shape) for t in function.inputs[1:]}, normal(6, 16)
+    kernel = built(function, arrays)
+    facts, library = kernel.interface, compiled_file(kernel, tmp_path)
+    assert [b.name for b in facts.arguments] == ["X", "W0", "b0", "W1", "b1", "W2", "b2", "Y2"]
+    memory = {b.name: aligned(b.size) for b in facts.arguments}
+    for name, array in (arrays | {"X": x}).items():
+        memory[name][:] = array.reshape(-1).view(np.uint8)
+    prepared, workspace = aligned(facts.prepared_bytes), aligned(facts.workspace_bytes)
+    sizes = [ctypes.c_size_t(facts.prepared_bytes), ctypes.c_size_t(facts.workspace_bytes)]
+
+    def call(name: str, names: list[str], sizes: list[ctypes.c_size_t]) -> int:
+        addresses = [ctypes.c_void_p(memory[n].ctypes.data) for n in names]
+        own = [ctypes.c_void_p(prepared.ctypes.data), sizes[0], ctypes.c_void_p(workspace.ctypes.data), sizes[1]]
+        return int(getattr(library, f"chain_{name}")(*addresses, *own, ctypes.c_void_p(0)))
+
+    short = [ctypes.c_size_t(facts.prepared_bytes - 1), sizes[1]]
+    assert call("prepare", list(arrays), short) == call("run", ["X", "W0", "W1", "W2", "Y2"], short) == -3
+    assert call("prepare", list(arrays), sizes) == 0
+    for name in ("b0", "b1", "b2"):
+        memory[name][:] = 0xFF
+    for _ in range(2):
+        assert call("run", ["X", "W0", "W1", "W2", "Y2"], sizes) == 0
+        expected = compiler.build(function, threads=1, schedule="written", constants=arrays)(x)
+        np.testing.assert_allclose(memory["Y2"].view(np.float32).reshape(6, 16), expected, rtol=1e-4, atol=1e-4)
+        memory["Y2"][:] = 0xFF
 
 
 def test_constants_that_do_not_fit() -> None:

@@ -145,8 +145,10 @@ def test_the_text_computes_the_same_on_the_host(name: str, tmp_path: Path) -> No
 def test_it_compiles_without_spills(name: str, arch: str) -> None:
     facts, tiles = CASES[name]
     made = built(scheduled(matmul(**facts), tiles), "fast" if name == "tf32" else "contract")
-    if arch == "sm_75" and facts.get("dtype", "f16") != "f16":
-        with pytest.raises(TargetError, match=r"sm_75 has no products of small matrices of (bf16|tf32): that begins"):
+    if arch not in nvrtc.architectures():
+        pytest.skip(f"NVRTC {nvrtc.version()} has no {arch}")
+    if arch == "sm_70" or (arch == "sm_75" and facts.get("dtype", "f16") != "f16"):
+        with pytest.raises(TargetError, match=rf"{arch} has no products of small matrices( of bf16| of tf32)?: that"):
             made.resources(arch)
         return
     (resources,) = made.resources(arch).values()
