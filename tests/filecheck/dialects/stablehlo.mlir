@@ -66,3 +66,14 @@ module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
 #loc2 = loc("f.py":11:51 to :61)
 #loc3 = loc(callsite(#loc2 at #loc1))
 #loc4 = loc("jit(f)/sin"(#loc3))
+
+// -----
+
+// CHECK: "sdy.mesh"() <{sym_name = "mesh", mesh = #sdy.sharding<["x"=2], device_ids=[1, 0]>}>
+sdy.mesh @mesh = <["x"=2], device_ids=[1, 0]>
+// CHECK: sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>
+func.func @sharded(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  // CHECK: sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>
+  %0 = stablehlo.sine %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

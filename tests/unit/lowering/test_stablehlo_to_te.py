@@ -279,6 +279,68 @@ WHOLE: dict[str, tuple[str, list[Array], Array]] = {
         [X, Y],
         np.take_along_axis(Y, np.argsort(-X, 1), 1),
     ),
+    "a slice that begins beyond the end": (
+        """func.func @f(%x: tensor<4x8xf32>) -> tensor<2x3xf32> {
+  %c = stablehlo.constant dense<7> : tensor<i32>
+  %d = stablehlo.constant dense<-7> : tensor<i32>
+  %0 = stablehlo.dynamic_slice %x, %c, %d, sizes = [2, 3] :
+      (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}""",
+        [X],
+        X[2:4, :3],
+    ),
+    "a stable sort": (
+        """func.func @f(%p: tensor<4x8xi1>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0:2 = "stablehlo.sort"(%p, %y) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>, %c: tensor<f32>, %d: tensor<f32>):
+    %1 = stablehlo.compare LT, %a, %b, UNSIGNED : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<4x8xi1>, tensor<4x8xf32>) -> (tensor<4x8xi1>, tensor<4x8xf32>)
+  return %0#1 : tensor<4x8xf32>
+}""",
+        [P, Y],
+        np.take_along_axis(Y, np.argsort(P, 1, kind="stable"), 1),
+    ),
+    "argmax, the first of equal ones": (
+        """func.func @f(%i: tensor<4x8xi32>) -> tensor<4xi32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %low = stablehlo.constant dense<-2147483648> : tensor<i32>
+  %k = stablehlo.iota dim = 1 : tensor<4x8xi32>
+  %0:2 = stablehlo.reduce(%i init: %low), (%k init: %c) across dimensions = [1] :
+      (tensor<4x8xi32>, tensor<4x8xi32>, tensor<i32>, tensor<i32>) -> (tensor<4xi32>, tensor<4xi32>)
+   reducer(%a: tensor<i32>, %b: tensor<i32>) (%m: tensor<i32>, %n: tensor<i32>)  {
+    %1 = stablehlo.compare GT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %2 = stablehlo.compare EQ, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %3 = stablehlo.compare LT, %m, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %4 = stablehlo.and %2, %3 : tensor<i1>
+    %5 = stablehlo.or %1, %4 : tensor<i1>
+    %6 = stablehlo.select %1, %a, %b : tensor<i1>, tensor<i32>
+    %7 = stablehlo.select %5, %m, %n : tensor<i1>, tensor<i32>
+    stablehlo.return %6, %7 : tensor<i32>, tensor<i32>
+  }
+  return %0#1 : tensor<4xi32>
+}""",
+        [I // 4],
+        np.argmax(I // 4, 1).astype(np.int32),
+    ),
+    **{
+        f"branch {number} of two": (
+            f"""func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{
+  %n = stablehlo.constant dense<{number}> : tensor<i32>
+  %0 = "stablehlo.case"(%n) ({{
+    stablehlo.return %x : tensor<4x8xf32>
+  }}, {{
+    %1 = stablehlo.add %x, %x : tensor<4x8xf32>
+    stablehlo.return %1 : tensor<4x8xf32>
+  }}) : (tensor<i32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}}""",
+            [X],
+            X if number == 0 else X + X,
+        )
+        for number in (0, 1, 5, -1)
+    },
     "a branch of data": (
         """func.func @f(%n: tensor<i32>, %x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = "stablehlo.case"(%n) ({

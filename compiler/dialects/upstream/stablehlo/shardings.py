@@ -17,12 +17,13 @@ def skip_angles(parser: AttrParser) -> str:
     start = parser.pos
     parser.parse_punctuation("<")
     depth = 1
-    while depth:
+    while True:
         token = parser._consume_token()
         if token.kind is MLIRTokenKind.EOF:
             parser.raise_error("'<' is not closed", start)
         depth += (token.text == "<") - (token.text == ">")
-    return parser._current_token.span.input.content[start : parser.pos].strip()
+        if not depth:
+            return token.span.input.content[start : token.span.end]
 
 
 class SkippedAttr(Data[str]):
