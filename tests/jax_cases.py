@@ -25,6 +25,7 @@ REFUSED = {
     "jnp.linalg.inv": "stablehlo.custom_call .* @lapack_sgetrf_ffi",
     "jnp.fft.fft": "stablehlo.fft",
     "complex": "stablehlo.convert' .* te has no elements of complex<f32>",
+    "jax.pure_callback": "stablehlo.custom_call .* callback",
     "gradient of max_pool": "stablehlo.select_and_scatter' has no te form",
 }
 """Map each case without a te form to the sentence."""
@@ -232,10 +233,96 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
         ("bfloat16", lambda x: (x.astype(jnp.bfloat16) @ x.T.astype(jnp.bfloat16)).astype(jnp.float32), "f4,5"),
         ("float16", lambda x: jnp.exp(x.astype(jnp.float16)).astype(jnp.float32), "f4,5"),
         ("complex", lambda x: jnp.abs(x + 1j), "f4,5"),
+        ("an LSTM by lax.scan", _lstm, "f4,2,3 f3,20 f5,20 f20"),
+        ("rotary embeddings", _rotary, "f2,6,3,8"),
+        ("a mixture of experts", _experts, "f5,6 f6,4 f4,6,7"),
+        ("a cache of keys", lambda c, k, i: jnp.where(
+            (jnp.arange(6) <= i)[:, None], lax.dynamic_update_slice(c, k, (i, 0)), 0).sum(0), "f6,4 f1,4 i"),
+        ("group norm", lambda x: nn.standardize(x.reshape(2, 4, 4, 2, 4), axis=(1, 2, 4)), "f2,4,4,8"),
+        ("a mean over windows, SAME", lambda x: lax.reduce_window(x, 0.0, lax.add, (3, 3), (2, 2), "SAME")
+         / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, (3, 3), (2, 2), "SAME"), "f7,7"),
+        ("jax.vmap of a convolution", jax.vmap(lambda x, k: lax.conv(x[None], k, (1, 1), "SAME")[0]),
+         "f2,3,6,6 f2,4,3,3,3"),
+        ("jax.vmap of a dynamic slice", jax.vmap(lambda x, i: lax.dynamic_slice(x, (i,), (3,))), "f4,9 i4"),
+        ("jax.vmap of a write", jax.vmap(lambda x, i: x.at[i].set(1.0)), "f4,9 i4"),
+        ("jax.vmap of a switch", jax.vmap(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.tan], x)), "i6 f6"),
+        ("x.at[i].get, fill", lambda x, i: x.at[i * 3].get(mode="fill", fill_value=-1.0), "f4,6 i5"),
+        ("x[ix_]", lambda x, i, j: x[jnp.ix_(i, j)], "f5,6 i2 i3"),
+        ("jax.ops.segment_max", lambda x, i: jax.ops.segment_max(x, i, 5), "f9 i9"),
+        ("jnp.lexsort", lambda x, y: jnp.lexsort((x, y)), "i9 i9"),
+        ("jnp.nanmax", lambda x: jnp.nanmax(jnp.where(x > 1, jnp.nan, x), axis=1), "f4,6"),
+        ("jnp.delete", lambda x: jnp.delete(x, 1), "f4"),
+        ("jnp.unpackbits", lambda i: jnp.unpackbits(i.astype(jnp.uint8)), "i3"),
+        ("jnp.divmod of integers", lambda i: jnp.divmod(i, -4), "s6"),
+        ("jnp.cov", jnp.cov, "f3,8"),
+        ("jnp.linalg.det", jnp.linalg.det, "f3,3"),
+        ("jax.scipy.special.gammaln", jax.scipy.special.gammaln, "p4"),
+        ("jax.scipy.special.i1e", jax.scipy.special.i1e, "f4"),
+        ("jax.scipy.ndimage.map_coordinates", lambda x, c: jax.scipy.ndimage.map_coordinates(x, [c, c], order=1),
+         "f6,6 p5"),
+        ("jax.random.permutation", lambda x: jax.random.permutation(key(1), x), "f6"),
+        ("jax.random.categorical", lambda x: jax.random.categorical(key(1), x), "f3,6"),
+        ("lax.conv, its own transpose", lambda x, k: jax.vjp(
+            lambda x: lax.conv(x, k, (2, 2), "SAME"), x)[1](jnp.ones((1, 3, 4, 4)))[0], "f1,2,8,8 f3,2,3,3"),
+        ("lax.conv, cropped", lambda x, k: lax.conv_general_dilated(
+            x, k, (1, 1), [(2, 2), (-1, 0)], rhs_dilation=(2, 1), dimension_numbers=("NHWC", "OIHW", "NCHW")),
+         "f1,7,8,2 f3,2,3,2"),
+        ("lax.conv_general_dilated_patches", lambda x: lax.conv_general_dilated_patches(x, (2, 2), (2, 2), "VALID"),
+         "f1,2,6,6"),
+        ("a product of bfloat16 to float32", lambda a, b: lax.dot_general(
+            a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), (((1,), (0,)), ((), ())),
+            preferred_element_type=jnp.float32), "f4,5 f5,3"),
+        ("a product of int8 to int32", lambda a, b: lax.dot_general(
+            a.astype(jnp.int8), b.astype(jnp.int8), (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32),
+         "s4,5 s5,3"),
+        ("lax.scan, reverse", lambda x: lax.scan(lambda c, a: (c * 0.9 + a, c), 0.0, x, reverse=True), "f6"),
+        ("loops in loops", lambda x: lax.scan(
+            lambda c, a: (lax.fori_loop(0, 3, lambda i, t: t + a, c), c), 0.0, x), "f6"),
+        ("lax.while_loop of a counter", lambda x: lax.while_loop(
+            lambda s: s[0] < 5, lambda s: (s[0] + 2, s[1] * 2), (0, x)), "f6"),
+        ("jax.pure_callback", lambda x: jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct((6,), jnp.float32), x),
+         "f6"),
+        ("arguments as results", lambda x, y: (y, x), "f6 f2"),
+        ("an argument that is not read", lambda x, y: x * 2, "f6 f2"),
+        ("a result twice", lambda x: (x * 2,) * 2, "f6"),
+        ("a constant as a result", lambda x: (jnp.arange(4), x), "f6"),
         ("a scalar", lambda x: jnp.sin(x) * 2, "f"),
         ("trees", lambda x: {"b": x + 1, "a": (x * 2, [x])}, "f4,5"),
     ]  # fmt: skip
     return {name: (function, tuple(arguments.split())) for name, function, arguments in rows}
+
+
+def _lstm(x: Any, w: Any, u: Any, b: Any) -> Any:
+    import jax.numpy as jnp
+    from jax import lax, nn
+
+    def step(state: Any, row: Any) -> Any:
+        h, c = state
+        i, f, g, o = jnp.split(row @ w + h @ u + b, 4, -1)
+        c = nn.sigmoid(f) * c + nn.sigmoid(i) * jnp.tanh(g)
+        h = nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    zeros = jnp.zeros((x.shape[1], u.shape[0]))
+    return lax.scan(step, (zeros, zeros), x)
+
+
+def _rotary(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    angles = jnp.arange(x.shape[1])[:, None] / 10000 ** (jnp.arange(0, x.shape[-1], 2) / x.shape[-1])
+    cos, sin = jnp.cos(angles)[:, None], jnp.sin(angles)[:, None]
+    a, b = x[..., ::2], x[..., 1::2]
+    return jnp.stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(x.shape)
+
+
+def _experts(x: Any, gate: Any, experts: Any) -> Any:
+    import jax.numpy as jnp
+    from jax import lax, nn
+
+    weights, places = lax.top_k(nn.softmax(x @ gate), 2)
+    chosen = (nn.one_hot(places, gate.shape[1]) * weights[..., None]).sum(1)
+    return jnp.einsum("tef,te->tf", jnp.einsum("td,edf->tef", x, experts), chosen)
 
 
 _KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {

@@ -16,10 +16,10 @@ from jax.extend.mlir import ir
 from numpy.typing import NDArray
 
 from compiler.support.errors import InputError
-from compiler.types.dtypes import DTYPES
+from compiler.types.dtypes import DTYPES, Dtype
 
-LARGE = 64
-"""The most elements of a constant that the text has."""
+LARGE = 100
+"""The most elements of a constant that the text has; MLIR prints more of them as hexadecimal digits."""
 _ELIDED = "dense_resource<__elided__>"
 _CHLO = re.compile(r"\bchlo\.\w+")
 _HEX = re.compile(r'dense<"0x([0-9A-Fa-f]+)">')
@@ -81,24 +81,26 @@ def _large_constants(module: Any) -> list[NDArray[Any]]:
 
 
 def _value(op: Any) -> Any:
-    """The elements of a constant that the text elides; None for another one, and for a dtype without bindings."""
-    try:
-        value = op.attributes["value"]
-    except TypeError:
+    """The elements of a constant that the text elides; None for another one, and for elements that te lacks."""
+    if _dtype(op) is None:
         return None
+    value = op.attributes["value"]
     return None if value.is_splat or math.prod(value.type.shape) <= LARGE else value
 
 
+def _dtype(op: Any) -> Dtype | None:
+    """The dtype of a constant; MLIR spells unsigned integers `ui8`, and te `u8`."""
+    return DTYPES.get(str(ir.ShapedType(op.results[0].type).element_type).replace("ui", "u"))
+
+
 def _array(op: Any, value: Any) -> NDArray[Any]:
-    """The elements of a constant; by its text where numpy lacks the dtype. Raises InputError for one that te lacks."""
-    try:
+    """The elements of a constant; those of bf16 by its text, since MLIR's bindings lack that dtype."""
+    row = _dtype(op)
+    if row is None or row.name != "bf16":
         return np.array(value)
-    except TypeError:
-        digits = _HEX.search(op.get_asm())
-        row = DTYPES.get(str(value.type.element_type))
-        if digits is None or row is None:
-            raise InputError(f"a constant of {value.type.element_type} has no dtype in te") from None
-        return np.frombuffer(bytes.fromhex(digits[1]), row.array).reshape(value.type.shape)
+    digits = _HEX.search(op.get_asm())
+    assert digits is not None
+    return np.frombuffer(bytes.fromhex(digits[1]), row.array).reshape(ir.ShapedType(op.results[0].type).shape)
 
 
 def _input_names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, ...]:
