@@ -33,6 +33,8 @@ _TEMPLATE = re.compile(r"template <class T> .* T (\w+)\(([^)]*)\) \{ (return .*;
 _CALL = re.compile(rf"\b({'|'.join(NUMBERS)})<([\w ]+)>\(")
 _IN_POOL = re.compile(r"^(  )(.* \(\*(\w+)\).*|.*\* (\w+)) = reinterpret_cast<(.*)>\((pool \+ \d+)\);$", re.MULTILINE)
 _CONSTANT = re.compile(r"^  const (.*)\* (\w+) = reinterpret_cast<.*>\((\w+)\);$", re.MULTILINE)
+_DEPTH = 64
+"""The depth of recursion, of a function that halves a number of 64 bits each time."""
 _LINKAGE = 'extern "C" '
 _POSITIONS = {"threadIdx": "get_local_id", "blockIdx": "get_group_id"}
 
@@ -108,10 +110,20 @@ def _head_line(line: str, types: dict[str, set[str]]) -> str:
 
 
 def _instance(match: re.Match[str], type_: str) -> str:
+    """The definition of a template for a type. OpenCL C has no recursion: a chain of functions stands in its place."""
     name, parameters, body = match.groups()
     called = re.sub(rf"\b({'|'.join(NUMBERS)})\(", rf"\1_{_joined(type_)}(", body)
-    definition = f"T {name}_{_joined(type_)}({parameters}); T {name}_{_joined(type_)}({parameters}) {{ {called} }}"
-    return re.sub(r"\bT\b", type_, definition)
+    instance = f"{name}_{_joined(type_)}"
+    levels = range(_DEPTH, -1, -1) if f"{instance}(" in called else [0]
+    definitions = []
+    for level in levels:
+        inner = re.sub(rf"\b{instance}\(", f"{instance}_{level + 1}(", called) if level < _DEPTH else "return (T)1;"
+        definitions.append(_defined(f"{instance}_{level}" if level else instance, parameters, inner))
+    return re.sub(r"\bT\b", type_, " ".join(definitions))
+
+
+def _defined(name: str, parameters: str, body: str) -> str:
+    return f"T {name}({parameters}); T {name}({parameters}) {{ {body} }}"
 
 
 def _joined(types: str) -> str:
