@@ -46,7 +46,7 @@ test-aarch64: .venv/ready
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e/test_aarch64.py
 	STRATA_MACHINE=neoverse-n1 $(BIN)/python -m pytest -q -n auto --dist worksteal $(AARCH64:%=tests/e2e/test_%.py)
 
-# The tests that need torch, ONNX or dask, which are installed for them.
+# The tests that need torch, ONNX, JAX or dask, which are installed for them.
 test-doors: .venv/doors
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m doors $$(grep -rl --include='test_*.py' mark.doors tests)
 	$(BIN)/python -m pytest -q tests/fleet
