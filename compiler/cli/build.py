@@ -34,7 +34,7 @@ LEVELS = ("te", "loop", "low", "llvm", "asm")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     program_arguments(parser)
-    texts_help = ".ll is LLVM IR, .s assembly, .c C, .cu CUDA C++, .json its launches"
+    texts_help = ".ll is LLVM IR, .s assembly, .c a library as C, .cu CUDA C++, .json its launches"
     output_help = f"the file to write: {texts_help}; .so, .a, .o or a folder a library with headers"
     parser.add_argument("-o", "--output", help=output_help)
     level_help = "the level, or the target's text, where the output's name does not say it"
@@ -149,6 +149,8 @@ def _is_library(options: argparse.Namespace, target: Target) -> bool:
     if options.output is None or options.emit is not None or not target.library_suffixes:
         return False
     suffix = Path(options.output).suffix
+    if suffix in target.suffixes and (options.cpu is not None or options.features is not None):
+        return True
     return suffix in target.library_suffixes or (not suffix and not Path(options.output).is_file())
 
 

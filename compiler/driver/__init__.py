@@ -9,6 +9,7 @@ nests.py     the recipe of a program that calls no others; `build_unit`: such a 
 recipe.py    Recipe: the deferred compilation of a program
 caching.py   a program from the cache, or by its recipe
 exporting.py `export`: a program as a library
+c_library.py `export_c`: a program as one C file with the functions of a library
 evidence.py  the evidence of a program for the certificate of a library
 emission_again.py the code of a certificate's loops, compared with its hashes
 on_demand.py  a mapping whose values are computed at first use

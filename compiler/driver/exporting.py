@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compiler.certificate.text import Certificate, VersionCertificate, version
 from compiler.driver.building import compile_program
+from compiler.driver.c_library import export_c
 from compiler.driver.caching import CompiledProgram
 from compiler.driver.choice.mode import ScheduleMode, schedule_mode
 from compiler.driver.choice.recorded_machine import recorded_machine
@@ -15,7 +16,15 @@ from compiler.driver.recipe import text_of
 from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.cpu.library.description import combined_weights, describe
-from compiler.targets.cpu.library.export import Weights, check_library_words, export_program, library_name
+from compiler.targets.cpu.library.export import (
+    TEXTS,
+    Weights,
+    check_library_words,
+    export_program,
+    library_name,
+    native_texts,
+    write_texts,
+)
 from compiler.types.machines import Machine
 from compiler.types.selection import NATIVE, compiling_for, machine_for
 
@@ -36,9 +45,10 @@ def export(
 ) -> list[Path]:
     """Compile a program, and write it as a library for callers without Python, with headers in C and C++.
 
-    path: `libNAME.so`, `.a` or `.o`, `.h` for the header alone, or a folder for all of these and the C text. weights:
-    where the weights are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has them).
-    cpus: the processors, best first; the library chooses at run time. They are LLVM's names of `MACHINES`, or `native`;
+    path: `libNAME.so`, `.a` or `.o`, `.h` for the header alone, or a folder for all of these and the texts; `.ll` and
+    `.s` for the machine code as text; `.c` for a C file of which any C compiler makes the library. weights: where the
+    weights are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has them). cpus: the
+    processors, best first; the library chooses at run time. They are LLVM's names of `MACHINES`, or `native`;
     `features` adds and removes features of each. With a database as `schedule` each version takes records of its own
     (docs/export.md); `CPU=NAME` states the machine of these. library: the prefix of the functions, by default the
     file's name. The other arguments are those of `build`. Nothing is run here, so that programs for other processors
@@ -56,16 +66,29 @@ def export(
     way = schedule_mode(schedule)
     file = to_path(path)
     check_library_words(file, weights)
-    prefix, programs, versions = library_name(file, library), list[CompiledProgram](), list[VersionCertificate]()
+    prefix, suffix = library_name(file, library), file.suffix
+    if suffix == ".c":
+        if (weights, tuple(cpus), features, threads in (None, 1), error) != ("library", (NATIVE,), "", True, None):
+            sentence = f"{file.name} has its weights, and is for any processor and one thread: state none of these"
+            raise InputError(sentence)
+        return export_c(x, file, prefix, policy, name, constants, schedule)
+    programs, versions, texts = list[CompiledProgram](), list[VersionCertificate](), dict[str, str]()
     for machine in [_machine(cpu, features, way) for cpu in cpus]:
         with compiling_for(machine):
-            programs.append(compile_program(x, threads, policy, name, constants, schedule, error))
-            versions.append(version(text_of(programs[-1].texts.main["certificate"])))
+            program = compile_program(x, threads, policy, name, constants, schedule, error)
+            stem = file.stem if suffix else prefix
+            stem = f"{stem}.{machine.cpu}" if len(cpus) > 1 else stem
+            if not suffix or suffix in TEXTS:
+                texts |= native_texts(stem, program.texts.main, program.texts.preparation, suffix)
+            if suffix not in TEXTS:
+                versions.append(version(text_of(program.texts.main["certificate"])))
+            programs.append(program)
+    if suffix in TEXTS:
+        return write_texts(texts, file.parent)
     arrays, renamed = combined_weights([(program.linked, program.arrays) for program in programs])
     description = describe(prefix, renamed)
-    return export_program(
-        description, Weights(arrays, False, weights), file, Certificate(description.name, versions, error=error)
-    )
+    certificate = Certificate(description.name, versions, error=error)
+    return export_program(description, Weights(arrays, False, weights), file, certificate, texts)
 
 
 def _machine(word: str, features: str, way: ScheduleMode) -> Machine:

@@ -32,6 +32,7 @@ from compiler.targets.foreign import ZERO_COPY
 from compiler.targets.groups import GroupFacts
 
 LevelText = str | Callable[[], str]
+LevelTexts = Mapping[str, str | Callable[[], str]]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
 Results: TypeAlias = Any  # an array, a tuple of several or None, by the number of outputs
 
@@ -98,8 +99,8 @@ class Exportable(Protocol):
     def reduced(self) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
         """The value of the kernel's `__reduce__`."""
 
-    def export(self, path: object, weights: str, name: str | None, evidence: str | None) -> list[Path]:
-        """Write the kernel as a library; `evidence` is its text `certificate`."""
+    def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
+        """Write the kernel as a library; `texts` are those by level of the kernel, and of its preparation if any."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,7 @@ class Kernel:
     def export(self, path: str | os.PathLike[str], weights: str = "library", name: str | None = None) -> list[Path]:
         """Write the kernel as a library for callers without Python, with headers in C and C++; return the paths.
 
-        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the C text. weights: where the filled
+        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the texts. weights: where the filled
         constants are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has the weights).
         name: the prefix of the functions; that of the file by default. See docs/export.md. Raises InputError for a
         wrong path or word, TargetError without a C compiler and for a kernel whose code was not kept.
@@ -269,8 +270,8 @@ class Kernel:
         """
         if self.program is None:
             raise TargetError(f"{self.name}: {self._refusal}")
-        evidence = self.text("certificate") if "certificate" in self._texts else None
-        return self.program.export(path, weights, name, evidence)
+        before = self.fixed.preparation
+        return self.program.export(path, weights, name, [self._texts, *([] if before is None else [before._texts])])
 
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel

@@ -14,15 +14,16 @@ import numpy as np
 from compiler.certificate.text import Certificate, version
 from compiler.dialects.numbers import dtype_of
 from compiler.graph.main import size
+from compiler.support.errors import InputError
 from compiler.support.files import to_path
 from compiler.targets.address import address
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.arguments import Array
 from compiler.targets.cpu.compile import LoadedCode, load_objects
 from compiler.targets.cpu.facts import BuildFacts
-from compiler.targets.cpu.kernel import FixedArguments, Kernel, LevelText
+from compiler.targets.cpu.kernel import FixedArguments, Kernel, LevelText, LevelTexts
 from compiler.targets.cpu.library.description import describe
-from compiler.targets.cpu.library.export import Weights, export_program, library_name
+from compiler.targets.cpu.library.export import TEXTS, Weights, export_program, library_name, native_texts
 from compiler.targets.cpu.linked import ConstantBlock, Linked, Preparation
 from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.cpu.tiles import permit_tiles
@@ -41,13 +42,21 @@ class LoadedProgram:
         """The value of a kernel's `__reduce__`: it is restored from machine code and filled constants."""
         return restored, (to_bytes(_Pickled(self.linked, self.block.tobytes())),)
 
-    def export(self, path: object, weights: str, name: str | None, evidence: str | None) -> list[Path]:
-        """Write a kernel as a library; see `Kernel.export`. evidence: its text `certificate`."""
+    def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
+        """Write a kernel as a library; see `Kernel.export`. texts: by level, of the kernel and of its preparation."""
         file = to_path(path)
+        if file.suffix in (".c", *TEXTS):
+            raise InputError(f"a kernel is written as a library, '{file.name}' is written by strata.export")
+        evidence = texts[0].get("certificate")
         description = describe(library_name(file, name), [self.linked])
         arrays = {f"constants for {self.linked.machine.cpu}": self.block} if description.weights else {}
-        certificate = None if evidence is None else Certificate(description.name, [version(evidence)])
-        return export_program(description, Weights(arrays, True, weights), file, certificate)
+        certificate = None
+        if evidence is not None:
+            stated = evidence if isinstance(evidence, str) else evidence()
+            certificate = Certificate(description.name, [version(stated)])
+        main, before = (*texts, {})[:2]
+        written = {} if file.suffix else native_texts(description.name, main, before)
+        return export_program(description, Weights(arrays, True, weights), file, certificate, written)
 
 
 def load_linked(

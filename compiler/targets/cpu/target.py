@@ -16,7 +16,7 @@ class CpuTarget(Target):
     name = family = "cpu"
     texts = ("llvm", "asm")
     suffixes: ClassVar[Mapping[str, str]] = {".ll": "llvm", ".s": "asm"}
-    library_suffixes = (".so", ".a", ".o", ".h")
+    library_suffixes = (".so", ".a", ".o", ".h", ".c")
     in_units = takes_threads = takes_constants = takes_databases = True
 
     def machine(self, arch: str) -> Machine:

@@ -301,7 +301,10 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, f = strata.build(matmul(3, 5, 4), threads=1), matmul(3, 5, 4)
     (tmp_path / "file").touch()
     for wrong, words in (
-        (lambda: kernel.export(tmp_path / "net.dll"), "ends in .so, .a, .o, .h or is a folder, not 'net.dll'"),
+        (
+            lambda: kernel.export(tmp_path / "net.dll"),
+            "ends in .so, .a, .o, .h, .c, .ll, .s or is a folder, not 'net.dll'",
+        ),
         (
             lambda: kernel.export(tmp_path / "net.so", "elsewhere"),
             "weights is 'elsewhere', expected library, file,",

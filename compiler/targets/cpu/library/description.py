@@ -67,7 +67,7 @@ class CodeVersion:
     that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with its
     offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of the
     preparations, whose workspace begins at `scratch_workspace`. prefix: of the symbols in the library, which those of
-    the objects lack.
+    the objects lack. text: C text of the function `run`, in the place of machine code; empty for that.
     """
 
     machine: Machine
@@ -81,6 +81,7 @@ class CodeVersion:
     scratch_bytes: int
     scratch_workspace: int
     prefix: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 from compiler.certificate.elf import sections
 from compiler.certificate.text import SUFFIX, CallCertificate, Certificate, digest_of
@@ -16,13 +17,16 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write, write_errors
 from compiler.targets.arguments import Array
 from compiler.targets.compilers import binary_tool, run, run_compiler
+from compiler.targets.cpu.kernel import LevelTexts
 from compiler.targets.cpu.library.description import CodeVersion, Description, identifier
 from compiler.targets.cpu.library.header import cpp_header, header
 from compiler.targets.cpu.library.source import Stored, checksum, source, weights_label
 from compiler.targets.cpu.library.weights import chunks, layout
 
-SUFFIXES = (".so", ".a", ".o", ".h")
-"""The suffixes of libraries, and of the header alone; a path without a suffix is a folder with all files."""
+SUFFIXES = (".so", ".a", ".o", ".h", ".c", ".ll", ".s")
+"""The suffixes of libraries, of the header alone and of texts; a path without a suffix is a folder with all files."""
+TEXTS = {".ll": "llvm", ".s": "asm"}
+"""The levels of the texts of machine code, by the suffixes of their files."""
 WAYS = ("library", "file", "none")
 """The places of a library's weights: in the library, in a file beside it, or with the caller."""
 _C_FLAGS = ("-std=c11", "-O2", "-fPIC", "-c")
@@ -54,12 +58,17 @@ def check_library_words(path: Path, way: str) -> None:
 
 
 def export_program(
-    description: Description, weights: Weights, path: Path, certificate: Certificate | None = None
+    description: Description,
+    weights: Weights,
+    path: Path,
+    certificate: Certificate | None = None,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write a library, its headers, its certificate and, for weights in a file, that file; return the paths.
 
     The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
-    header alone; a folder gets a shared and a static library, and the C text of their functions. Raises InputError for
+    header alone; a folder gets a shared and a static library, the C text of their functions, and `texts` by the names
+    of their files. Raises InputError for
     another suffix and for a path that cannot be written, TargetError without a C compiler and for weights that cannot
     be stored.
     """
@@ -77,7 +86,38 @@ def export_program(
         made += [*libraries, *([] if path.suffix else [work / f"{description.name}.c"])]
         if certificate is not None:
             made.append(_certified(certificate, libraries[0], work))
-        return [_moved(file, folder / file.name) for file in made]
+        paths = [_moved(file, folder / file.name) for file in made]
+    return [*paths, *([] if path.suffix else write_texts(texts, folder))]
+
+
+def native_texts(stem: str, main: LevelTexts, preparation: LevelTexts, suffix: str = "") -> dict[str, str]:
+    """The texts of machine code by the names of their files, all or that of a suffix: `net.ll` and, for the preparation
+    of a program of one function, `net.prepare.ll`. main, preparation: texts by level."""
+    written = dict[str, str]()
+    for end, level in TEXTS.items():
+        for name, texts in ((stem, main), (f"{stem}.prepare", preparation)):
+            text = texts.get(level) if suffix in ("", end) else None
+            if text is not None:
+                written[f"{name}{end}"] = text if isinstance(text, str) else text()
+    return written
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write texts by the names of their files; return the paths. Raises InputError."""
+    for name, text in texts.items():
+        write(folder / name, [text])
+    return [folder / name for name in texts]
+
+
+def export_source(d: Description, path: Path) -> list[Path]:
+    """Write a library whose versions are C text as one C file, and its headers; return the paths. Raises InputError for
+    a path that cannot be written."""
+    own, texts = header(d, has_file=False), "\n".join(version.text for version in d.versions)
+    text = source(d, None).replace(f'#include "{d.name}.h"\n', f"{texts}\n{own}\n")
+    paths = [path.parent / f"{d.name}.h", path.parent / f"{d.name}.hpp", path]
+    for file, content in zip(paths, (own, cpp_header(d, has_file=False), text), strict=True):
+        write(file, [content])
+    return paths
 
 
 def with_calls(certificate: Certificate, d: Description) -> Certificate:

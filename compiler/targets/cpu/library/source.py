@@ -85,7 +85,9 @@ def quoted(text: str) -> str:
 
 
 def _includes(d: Description, in_file: bool) -> str:
-    lines = ["#include <cpuid.h>" if _is_x86(d.versions[0]) else "#include <sys/auxv.h>\n#include <sys/prctl.h>"]
+    is_text = all(version.text for version in d.versions)
+    by_auxv = "#include <sys/auxv.h>\n#include <sys/prctl.h>"
+    lines = [] if is_text else ["#include <cpuid.h>" if _is_x86(d.versions[0]) else by_auxv]
     if any(v.tiles for v in d.versions):
         lines += ["#include <sys/syscall.h>", "#include <unistd.h>"]
     if in_file:
@@ -94,7 +96,8 @@ def _includes(d: Description, in_file: bool) -> str:
 
 
 def _is_x86(version: CodeVersion) -> bool:
-    return version.machine.architecture == "x86_64"
+    """Whether a version is machine code for x86-64."""
+    return version.machine.architecture == "x86_64" and not version.text
 
 
 def _helpers(d: Description) -> str:
@@ -129,13 +132,23 @@ def _versions(d: Description) -> Iterable[str]:
     for number, version in enumerate(d.versions):
         yield f"/* Code for {version.machine.cpu}. */"
         functions = {call.symbol: call for call in (*version.preparations, version.run)}
-        for position, (symbol, call) in enumerate(functions.items()):
-            types = ", ".join([*(_c_type(d, p) for p in call.parameters), "void *", *["int32_t"] * call.takes_threads])
-            yield f"extern void native_{number}_{position}({types}) __asm__({quoted(symbol)});"
+        for position, call in enumerate(functions.values()):
+            yield _declared(d, version, call, f"native_{number}_{position}")
         names = {symbol: f"native_{number}_{position}" for position, symbol in enumerate(functions)}
         yield _supported(version, number)
         yield _prepare(version, number, names)
         yield _run(d, version, number, names[version.run.symbol])
+
+
+def _declared(d: Description, version: CodeVersion, call: NativeCall, name: str) -> str:
+    """The C declaration of a native function; for C text a function that calls it."""
+    types = [_c_type(d, parameter) for parameter in call.parameters]
+    if not version.text:
+        arguments = ", ".join([*types, "void *", *["int32_t"] * call.takes_threads])
+        return f"extern void {name}({arguments}) __asm__({quoted(call.symbol)});"
+    parameters = ", ".join([*(f"{type} a{n}" for n, type in enumerate(types)), "void *workspace"])
+    arguments = ", ".join(f"a{n}" for n in range(len(types)))
+    return f"static void {name}({parameters}) {{\n  (void)workspace;\n  {call.symbol}({arguments});\n}}"
 
 
 def _c_type(d: Description, parameter: Pointer) -> str:
@@ -157,6 +170,8 @@ C_TYPES = {
 
 
 def _supported(version: CodeVersion, number: int) -> str:
+    if version.text:
+        return f"static int is_supported_{number}(void) {{ return 1; }}\n"
     if not _is_x86(version):
         first, second = (f"UINT64_C({bits})" for bits in hardware_bits(version.machine.present))
         words = f"(getauxval(AT_HWCAP) & {first}) == {first} && (getauxval(AT_HWCAP2) & {second}) == {second}"
@@ -244,8 +259,8 @@ def _table(d: Description) -> str:
 def magic(d: Description, version: CodeVersion) -> int:
     """A number of 64 bits that differs for versions of other code, layouts or interfaces."""
     digest = sha256(repr((d.json(), version.copies, version.preparations)).encode())
-    for file in version.objects:
-        digest.update(file.code)
+    for payload in (version.text.encode(), *(file.code for file in version.objects)):
+        digest.update(payload)
     return int.from_bytes(digest.digest()[:8], "little")
 
 
