@@ -109,11 +109,11 @@ class Program:
         words = [str(under_qemu.QEMU), "-cpu", under_qemu.cpu_model(host()), "-L", str(under_qemu.ROOT)]
         done = subprocess.run([*words, executable], input=b"".join(payload), capture_output=True, timeout=600)
         assert done.returncode == 0, f"{self._symbol} under qemu: {done.returncode} {done.stderr.decode()[-500:]}"
-        results = done.stdout
+        payload_after = done.stdout
         for region in touched:
             size = region.end - region.start
-            region.write(results[:size])
-            results = results[size:]
+            region.write(payload_after[:size])
+            payload_after = payload_after[size:]
 
     def _place(self, value: Any, size: int, touched: Sequence[Region]) -> str:
         if not size:

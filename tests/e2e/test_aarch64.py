@@ -97,8 +97,8 @@ def test_results_under_qemu(name: str, machine: str) -> None:
     arrays = [_drawn(tensor, seed) for seed, tensor in enumerate(function.inputs)]
     expected = strata.build(function, threads=1)(*arrays)
     with compiling_for(MACHINES[machine]), qemu_calls.installed():
-        results = strata.build(function, threads=1, schedule="auto")(*arrays)
-    for actual, wanted in zip(*((r if isinstance(r, tuple) else (r,)) for r in (results, expected)), strict=True):
+        outputs = strata.build(function, threads=1, schedule="auto")(*arrays)
+    for actual, wanted in zip(*((r if isinstance(r, tuple) else (r,)) for r in (outputs, expected)), strict=True):
         tolerance = 2e-2 if wanted.dtype.itemsize < 4 and wanted.dtype.kind != "i" else 1e-5
         np.testing.assert_allclose(
             actual.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=tolerance * 10
@@ -172,7 +172,7 @@ def test_operators_under_qemu(name: str) -> None:
         kernels = [strata.build(each.function, threads=1, schedule="auto") for each in cases]
 
         def run(number: int, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-            results = kernels[number](*inputs)
-            return results if isinstance(results, tuple) else (results,)
+            outputs = kernels[number](*inputs)
+            return outputs if isinstance(outputs, tuple) else (outputs,)
 
         assert not (wrong := list(wrong_results(cases, run))), "\n".join(wrong)

@@ -30,9 +30,9 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
 
     The semantics of the loops stays the same. `compiler/intrinsics` lists the intrinsics, the nests that they replace
     and the processor features that they need. If a guard excludes a part of the nest, the intrinsic still runs whole.
-    `dot.i32` and the interleaving ones are exact. `dot.f32` and `tile.f32.bf16` take denormals for zero
-    and round differently from the loops, so the lowering refuses them under the policy strict. Those whose names begin
-    with `mma` and `warp` are run by a GPU's warps, the 32 threads along x: no loop around the nest may be bound to x.
+    Dot products in i32 and interleaving are exact. Dot products of bf16 and `tile.f32.bf16` take denormals for zero and
+    round differently from the loops, so the lowering refuses them under the policy strict. Those whose names begin with
+    `mma` and `warp` are run by a GPU's warps, the 32 threads along x: no loop around the nest may be bound to x.
     `mma.f32.tf32` rounds operands to fewer digits, and requires the policy fast.
 
     Requires serial loops in a perfect nest around one block, with the extents of the intrinsic's, in any order; its
