@@ -23,7 +23,7 @@ def shuffle(at: PtxInstruction) -> Prepared:
     own."""
     (mode,) = modifiers_of(at, "sync", *_SHUFFLES) - {"sync"}
     type_ = one_type(at)
-    to, of, distance, clamp, _ = at.operands
+    to, of, distance, clamp, members = at.operands
     if bits_of(type_) != 32:
         raise at.refused("it moves 32 bits")
 
@@ -34,10 +34,16 @@ def shuffle(at: PtxInstruction) -> Prepared:
         source, is_inside = shuffle_source(mode, own, by & 31, limit & 31, limit >> 8 & 31)
         position = np.arange(lanes.count) - own + source
         exists = lanes.thread - own + source < lanes.per_block
-        takes_part = exists if mask is None else exists & mask[np.where(exists, position, 0)]
-        wrong = ~takes_part if mask is None else ~takes_part & mask
-        if wrong.any():
-            lanes.report("shuffle from a thread that takes no part", int(np.argmax(wrong)), "", None, at)
+        named = lanes.read(members, "u32", mask, at)
+        active = np.ones(lanes.count, np.bool_) if mask is None else mask
+        takes_part = exists & active[np.where(exists, position, 0)] & _has_bit(named, source)
+        for kind, wrong in (
+            ("a thread that takes part unnamed", active & ~_has_bit(named, own)),
+            ("shuffle from a thread that takes no part", active & ~takes_part),
+        ):
+            if wrong.any():
+                lanes.report(kind, int(np.argmax(wrong)), "", None, at)
+                break
         moved = values[np.where(exists, position, np.arange(lanes.count))]
         items = to.items if isinstance(to, RegisterList) else (to,)
         lanes.write(items[0], moved, type_, mask)
@@ -45,6 +51,11 @@ def shuffle(at: PtxInstruction) -> Prepared:
             lanes.write(items[1], is_inside, "pred", mask)
 
     return run
+
+
+def _has_bit(words: Array, bit: Array) -> Array:
+    has: Array = words >> bit.astype(np.uint32) & np.uint32(1) != 0
+    return has
 
 
 def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Array) -> tuple[Array, Array]:
