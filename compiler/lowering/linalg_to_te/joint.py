@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from compiler.dialects import te
 from compiler.dialects.combination import Combination
@@ -98,7 +98,7 @@ class JointUpdate:
         literals: list[Literal] = []
         for number, output in enumerate(self.outputs):
             if number == ties.value:
-                literals.append(identity("max" if ties.is_greatest else "min", output.type))
+                literals.append(_extreme(ties.compare, ties.is_greatest, output.type))
                 continue
             assert isinstance(output.type, IntegerType | IndexType)
             greatest = (1 << element_bits(output.type) - 1) - 1
@@ -153,7 +153,7 @@ def arg_extremum(update: JointUpdate, reduced: Sequence[int]) -> ArgExtremum | N
     if value is None or not _is_index(pairs[1 - value][0], reduced[0]):
         return None
     select = next((op for op in update.ops if _chooses(op, compare, pairs[1 - value])), None)
-    if select is None or (compare.predicate_name[0] == "u" and isinstance(compare, CmpiOp)):
+    if select is None:
         return None
     takes_if_true = select.operands[1] is pairs[1 - value][0]
     relation = _relation(compare, pairs[value], takes_if_true)
@@ -173,9 +173,14 @@ def extremum_identity(update: JointUpdate) -> list[Literal]:
     relation = _relation(compare, pair, select.operands[1] is pair[0])
     if relation is None or {compare.lhs, compare.rhs} != {*pair} or pair[0].type == IntegerType(1):
         return []
+    return [_extreme(compare, relation[0] == "g", pair[0].type)]
+
+
+def _extreme(compare: CmpfOp | CmpiOp, is_greatest: bool, type: Attribute) -> Literal:
+    """The identity of a maximum or a minimum by a comparison."""
     if isinstance(compare, CmpiOp) and compare.predicate_name[0] == "u":
-        return [IntegerAttr(0 if relation[0] == "g" else -1, pair[0].type)]  # type: ignore[call-overload]
-    return [identity("max" if relation[0] == "g" else "min", pair[0].type)]
+        return IntegerAttr(0 if is_greatest else -1, type)  # type: ignore[call-overload, no-any-return]
+    return identity("max" if is_greatest else "min", type)
 
 
 def _relation(compare: CmpfOp | CmpiOp, pair: tuple[SSAValue, SSAValue], takes_if_true: bool) -> str | None:
@@ -213,7 +218,8 @@ def _with_ties(
     if isinstance(value.type, AnyFloat):
         wins, equal = (add(CmpfOp(value, held, f"o{word}")) for word in (better, "eq"))
     else:
-        wins, equal = add(CmpiOp(value, held, f"s{better}")), add(CmpiOp(value, held, "eq"))
+        sign = ties.compare.predicate_name[0]
+        wins, equal = add(CmpiOp(value, held, f"{sign}{better}")), add(CmpiOp(value, held, "eq"))
     nearer = add(CmpiOp(values[ties.index], accumulators[ties.index], "sgt" if ties.takes_last else "slt"))
     takes = add(arith.OrIOp(wins, add(arith.AndIOp(equal, nearer))))
     return takes if ties.takes_if_true else add(arith.XOrIOp(takes, add(arith.ConstantOp(IntegerAttr(1, 1)))))

@@ -64,3 +64,10 @@ func.func @packed(%A: tensor<7x4xf32>, %B: tensor<2x2x4x2xf32>, %p: f32, %n: ind
   %1 = linalg.unpack %B inner_dims_pos = [0, 1] inner_tiles = [%n, 2] into %A : tensor<2x2x4x2xf32> -> tensor<7x4xf32>
   return
 }
+
+// CHECK-LABEL: func.func @flags
+func.func @flags(%A: tensor<4x8xf32>, %B: tensor<4xf32>) {
+  // CHECK:      arith.addf %{{.*}}, %{{.*}} fastmath<fast> : f32
+  %0 = linalg.reduce { arith.addf {fastmath = #arith.fastmath<fast>} } ins(%A : tensor<4x8xf32>) outs(%B : tensor<4xf32>) dimensions = [1]
+  return
+}

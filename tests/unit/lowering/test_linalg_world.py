@@ -273,6 +273,34 @@ def test_updates_under_conditions_and_by_comparisons(name: str, is_known: bool) 
     np.testing.assert_allclose(value, expected.view(array.dtype), rtol=1e-5)
 
 
+@pytest.mark.parametrize("predicate", ["ugt", "ult", "uge", "ule"])
+def test_an_unsigned_extremum_with_its_index(predicate: str) -> None:
+    is_greatest, takes_last = predicate[1] == "g", predicate[2] == "e"
+    text = f"""func.func @f(%A: tensor<7x4xi8>) -> (tensor<7xi8>, tensor<7xi64>) {{
+  %s = arith.constant dense<{0 if is_greatest else -1}> : tensor<7xi8>
+  %z = arith.constant dense<0> : tensor<7xi64>
+  %B:2 = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>,
+      affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]}}
+      ins(%A : tensor<7x4xi8>) outs(%s, %z : tensor<7xi8>, tensor<7xi64>) {{
+  ^bb0(%a: i8, %v: i8, %i: i64):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i64
+    %m = arith.{"maxui" if is_greatest else "minui"} %a, %v : i8
+    %c = arith.cmpi {predicate}, %a, %v : i8
+    %n = arith.select %c, %j, %i : i64
+    linalg.yield %m, %n : i8, i64
+  }} -> (tensor<7xi8>, tensor<7xi64>)
+  return %B#0, %B#1 : tensor<7xi8>, tensor<7xi64>
+}}"""
+    module, array = parse(text), RANDOM.choice(np.array([1, 100, 200], np.uint8), (7, 4))
+    check_combiners(module)
+    value, index = evaluate(module, [array.view(np.int8)])
+    turned = array[:, ::-1] if takes_last else array
+    at = turned.argmax(1) if is_greatest else turned.argmin(1)
+    np.testing.assert_array_equal(value.view(np.uint8), array.max(1) if is_greatest else array.min(1))
+    np.testing.assert_array_equal(index, 3 - at if takes_last else at)
+
+
 def test_a_comparison_of_nan_keeps_the_output() -> None:
     body, _, _ = UPDATES["a maximum by a comparison"]
     init = "arith.constant dense<0xFF800000> : tensor<7xf32>"
