@@ -13,7 +13,7 @@ NAMES = ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "ui
 class Tensor:
     """A tensor; attributes may be set to pretend more."""
 
-    is_cpu, device, requires_grad, layout, version = True, "cpu", False, "strided", 0
+    is_cpu, is_cuda, device, requires_grad, layout, version = True, False, "cpu", False, "strided", 0
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -55,6 +55,21 @@ class Tensor:
         raise AssertionError("slow, and without bf16")
 
 
+class CudaTensor(Tensor):
+    """A tensor on a pretended GPU, as CuPy sees it."""
+
+    is_cpu, is_cuda, device = False, True, SimpleNamespace(type="cuda", index=0)
+
+    @property
+    def __cuda_array_interface__(self) -> object:
+        if self.dtype == DTYPES["bfloat16"]:
+            raise TypeError("bfloat16 has no typestr")
+        return {"shape": self.shape, "data": (self.data_ptr(), False), "version": 3}
+
+    def view(self, dtype: str) -> Tensor:
+        return CudaTensor(super().view(dtype).array)
+
+
 class Parameter(Tensor):
     """A tensor whose class means no more."""
 
@@ -73,6 +88,8 @@ def _count(tensor: Tensor) -> None:
     tensor.version += 1
 
 
+STREAM = 0x7
+"""The handle of the current stream of the pretended GPU."""
 DTYPES = {name: f"torch.{name}" for name in NAMES}
 MODULE = SimpleNamespace(
     Tensor=Tensor,
@@ -80,6 +97,8 @@ MODULE = SimpleNamespace(
     strided="strided",
     contiguous_format="contiguous",
     from_numpy=_from_numpy,
+    from_dlpack=lambda array: CudaTensor(array.array),
+    cuda=SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=STREAM)),
     autograd=SimpleNamespace(graph=SimpleNamespace(increment_version=_count)),
     **DTYPES,
 )

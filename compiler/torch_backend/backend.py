@@ -26,6 +26,11 @@ from compiler.torch_backend.partition import computes, split
 from compiler.torch_backend.timing import TimedGraph
 
 Compiled = Callable[..., Any]
+DEVICE = (
+    "strata compiles for the CPU, and an input is on the device {device}: its graph stays with torch, none of its"
+    " operators is compiled"
+)
+NOTHING = "strata compiles none of the {count} operators of a graph, which stays with torch: {reason}"
 GRADIENTS = (
     "strata compiles the forward pass; gradients stay with torch, and what they need is kept: for inference alone, call"
     " the model under torch.no_grad()"
@@ -44,13 +49,18 @@ def strata(
 
     Parameters and buffers are constants, prepared in the first call of the graph, and again after a write or a
     replacement. Operators without a te form stay with torch, as do backward passes, and graphs with an input marked
-    dynamic. A graph is compiled for the shapes of its capture; torch captures other shapes again, up to its own limit.
+    dynamic or on another device than the CPU. A graph is compiled for the shapes of its capture; torch captures other
+    shapes again, up to its own limit.
     `options`: a dictionary of the fields of `compiler.torch_backend.options.Options`. `mode`: None or "default".
     Raises InputError for other options and modes.
     """
     chosen = options_of(options, mode)
     if any(getattr(x, "_dynamo_dynamic_indices", None) for x in examples):
         warnings.warn(DYNAMIC, stacklevel=2)
+        return graph.forward  # type: ignore[no-any-return]
+    device = next((x.device.type for x in examples if isinstance(x, torch.Tensor) and x.device.type != "cpu"), None)
+    if device is not None:
+        warnings.warn(DEVICE.format(device=device), stacklevel=2)
         return graph.forward  # type: ignore[no-any-return]
     _fix_shapes(graph)
     gradients = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in examples)
@@ -113,6 +123,9 @@ def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
     constant = {node for n, node in enumerate(places) if n in fixed}
     parts: dict[str, _OrTorch] = {}
     report = GraphReport(partition.computing_compiled, partition.computing, len(partition.compiled), partition.reasons)
+    if partition.computing and not partition.computing_compiled:
+        reason = partition.reasons.most_common(1)[0][0]
+        warnings.warn(NOTHING.format(count=partition.computing, reason=reason), stacklevel=2)
     for node in module.graph.nodes:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]

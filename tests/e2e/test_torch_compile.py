@@ -293,6 +293,18 @@ def test_a_dimension_that_is_marked_dynamic_stays_with_torch() -> None:
         agree(torch.compile(lambda x: x * 2, backend="strata")(x), x * 2)
 
 
+def test_another_device_stays_with_torch_and_is_named() -> None:
+    x = torch.empty(2, 3, device="meta")
+    with pytest.warns(UserWarning, match="an input is on the device meta: its graph stays with torch"), torch.no_grad():
+        assert torch.compile(lambda x: torch.relu(x) * 2, backend="strata")(x).device.type == "meta"
+
+
+def test_a_graph_of_which_nothing_is_compiled_says_why() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0])
+    with pytest.warns(UserWarning, match=r"compiles none of the 1 operators of a graph, which stays with torch: \S"):
+        agree(torch.compile(torch.linalg.eigvals, backend="strata")(torch.diag(x)), torch.linalg.eigvals(torch.diag(x)))
+
+
 def test_training_gives_the_same_parameters() -> None:
     def model() -> Any:
         torch.manual_seed(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -17,14 +16,13 @@ from compiler.support.errors import TargetError
 from compiler.support.text import counted
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
+from compiler.targets.cuda.callers import output_on_device, queue_of, result_of, to_device
 from compiler.targets.cuda.emit import CudaSource, Launch, emit
 from compiler.targets.cuda.interface import HostInterface, host_interface
 from compiler.targets.cuda.launcher import file_text
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-from compiler.targets.cuda.runtime import Cupy, LoadedKernels, OnDevice, cupy
-from compiler.targets.foreign import check_plain
+from compiler.targets.cuda.runtime import Cupy, LoadedKernels, OnDevice, cupy, device_dtype
 from compiler.targets.groups import GroupFacts
-from compiler.targets.launches import ALIGNMENT
 from compiler.types.policies import POLICIES
 
 
@@ -154,53 +152,32 @@ class CudaKernel:
         """Run on the current device and return the outputs, in `out` if it is not None: the array, or a tuple unless
         there is one.
 
-        stream: a CuPy stream, None for the current one. workspace: an array of at least `workspace_bytes` bytes on the
-        device, None for one that the kernel keeps for each stream. Calls return before their kernels end. Raises
-        TargetError without a GPU, and for arrays that do not fit.
+        Outputs are tensors of torch if an input is one, else CuPy's arrays; bf16 is uint16 there. stream: a CuPy
+        stream; None for torch's current one if an input is a tensor on a GPU, else for CuPy's. workspace: an array of
+        at least `workspace_bytes` bytes on the device, None for one that the kernel keeps for each stream. Calls return
+        before their kernels end. Raises TargetError without a GPU, and for arrays that do not fit.
         """
-        with nullcontext() if stream is None else stream:
+        with queue_of(inputs, stream):
             return self._called(inputs, out, workspace)
 
-    def _called(self, inputs: Sequence[Cupy], out: Cupy, workspace: Cupy) -> Cupy:
-        library = cupy()
+    def _called(self, inputs: Sequence[object], out: object, workspace: Cupy) -> object:
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
-        arguments = [self._to_device(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
-        outputs = self._checked_outputs(list(out) if isinstance(out, tuple | list) else [] if out is None else [out])
-        if not outputs:
-            outputs = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        arrays = [to_device(self.name, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        expected = self.arguments[count:]
+        given = tuple(out) if isinstance(out, tuple | list) else () if out is None else (out,)
+        if given and len(given) != self.outputs:
+            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(given)} for them")
+        if given:
+            outputs = [output_on_device(self.name, array, a) for array, a in zip(given, expected, strict=True)]
+        else:
+            outputs = [cupy().empty(a.shape, device_dtype(a.dtype)) for a in expected]
         positions = (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
-        self._loaded.launch(dict(zip(positions, [*arguments, *outputs], strict=True)), workspace)
-        return outputs[0] if self.outputs == 1 else tuple(outputs)
-
-    def _checked_outputs(self, outputs: list[Cupy]) -> list[Cupy]:
-        """Return the caller's arrays for the outputs. Raises TargetError for arrays that kernels cannot write."""
-        if outputs and len(outputs) != self.outputs:
-            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(outputs)} for them")
-        for array, expected in zip(outputs, self.arguments[len(self.arguments) - self.outputs :], strict=False):
-            self._check(array, expected)
-            if not hasattr(array.data, "ptr"):
-                raise TargetError(f"{self.name}: '{expected.name}' is not on the device")
-            if array.data.ptr % ALIGNMENT:
-                raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
-        return outputs
-
-    def _to_device(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
-        """Return an input as a device array, contiguous and aligned for vector loads, copied if it is not."""
-        if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
-            array = library.from_dlpack(array)
-        check_plain(f"{self.name}: argument '{expected.name}'", array)
-        contiguous = library.ascontiguousarray(library.asarray(array))
-        self._check(contiguous, expected)
-        return contiguous.copy() if contiguous.data.ptr % ALIGNMENT else contiguous
-
-    def _check(self, array: Cupy, expected: Argument) -> None:
-        if array.shape != expected.shape or array.dtype != expected.dtype:
-            raise TargetError(
-                f"{self.name}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
-                f"{expected.dtype}{list(expected.shape)}"
-            )
+        self._loaded.launch(dict(zip(positions, [*arrays, *outputs], strict=True)), workspace)
+        if not given:
+            given = tuple(map(result_of(inputs), outputs, expected))
+        return given[0] if self.outputs == 1 else given
 
 
 def make_kernel(
@@ -215,9 +192,3 @@ def make_kernel(
     inputs_and_outputs = tuple(a for n, a in enumerate(arguments) if n not in constants)
     name, count = host.sym_name.data, outputs(host)
     return CudaKernel(name, inputs_and_outputs, count, source, policy, arch, constants, tuple(arguments))
-
-
-def _is_host(array: Cupy) -> bool:
-    import numpy as np
-
-    return isinstance(array, np.ndarray)

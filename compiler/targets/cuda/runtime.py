@@ -37,6 +37,11 @@ def cupy() -> Cupy:
     return library
 
 
+def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that CuPy has for elements: uint16 for the bits of bf16, which it lacks."""
+    return np.dtype(np.uint16) if dtype.name == "bfloat16" else dtype
+
+
 def local_gpu() -> Gpu | None:
     """Return the model of the current GPU, by its own facts; None if CuPy can use none."""
     try:
@@ -87,9 +92,9 @@ class LoadedKernels(Unpicklable):
         """The arrays of constants and of what is prepared from them, by position, without those that no launch of a
         call reads."""
         library = cupy()
-        arrays = {position: library.asarray(array) for position, array in self._constants.items()}
+        arrays = {n: library.asarray(array.view(device_dtype(array.dtype))) for n, array in self._constants.items()}
         for position, buffer in enumerate(self.source.prepared, self._arguments):
-            arrays[position] = library.empty(buffer.shape, dtype_of(buffer.element))
+            arrays[position] = library.empty(buffer.shape, device_dtype(dtype_of(buffer.element)))
         if self.source.preparation:
             self._run(self.source.preparation, arrays, _Workspace(self.source, self._first_temporary))
             library.cuda.get_current_stream().synchronize()  # other streams read the results
@@ -160,7 +165,7 @@ class _Workspace:
 def _part(memory: Cupy, temporary: DeviceTemporary) -> Cupy:
     """Return the part of an array of bytes at a temporary's offset, with its shape and dtype."""
     array = memory[temporary.offset : temporary.offset + temporary.size]
-    return array.view(dtype_of(temporary.element)).reshape(temporary.shape)
+    return array.view(device_dtype(dtype_of(temporary.element))).reshape(temporary.shape)
 
 
 class OnDevice(Unpicklable):
@@ -170,14 +175,14 @@ class OnDevice(Unpicklable):
 
     def __init__(self, loaded: LoadedKernels, arguments: Sequence[Argument], outputs: int) -> None:
         self._cupy, self._loaded = cupy(), loaded
-        self._outputs = outputs
-        self._buffers = [self._cupy.empty(a.shape, a.dtype) for a in arguments]
+        self._outputs = arguments[len(arguments) - outputs :]
+        self._buffers = [self._cupy.empty(a.shape, device_dtype(a.dtype)) for a in arguments]
         self._arrays = dict(enumerate(self._buffers))
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy an array for each argument to the device; those of outputs are their initial contents."""
         for buffer, array in zip(self._buffers, arrays, strict=True):
-            buffer.set(np.ascontiguousarray(array))
+            buffer.set(np.ascontiguousarray(array).view(buffer.dtype))
 
     def run(self) -> None:
         """Run the kernels once and wait for their end."""
@@ -186,7 +191,8 @@ class OnDevice(Unpicklable):
 
     def results(self) -> list[Array]:
         """Copy the outputs to the host; return the copies in order."""
-        return [self._cupy.asnumpy(buffer) for buffer in self._buffers[len(self._buffers) - self._outputs :]]
+        buffers = self._buffers[len(self._buffers) - len(self._outputs) :]
+        return [self._cupy.asnumpy(b).view(a.dtype) for b, a in zip(buffers, self._outputs, strict=True)]
 
     def seconds(self, calls: int) -> float:
         """Return the seconds of one call, averaged over `calls` calls between two events."""

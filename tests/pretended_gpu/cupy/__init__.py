@@ -33,7 +33,7 @@ class ndarray:
         self.array = array
         self.shape, self.dtype = array.shape, array.dtype
         self.data = SimpleNamespace(ptr=array.ctypes.data)
-        self.nbytes = array.nbytes
+        self.nbytes, self.flags = array.nbytes, array.flags
 
     def __getitem__(self, part):
         return ndarray(self.array[part])
@@ -56,6 +56,8 @@ class ndarray:
 
 
 def asarray(array):
+    if hasattr(array, "__cuda_array_interface__"):
+        array = array.array  # a tensor on the same pretended device
     return array if isinstance(array, ndarray) else ndarray(np.asarray(array))
 
 
@@ -132,6 +134,19 @@ class Stream:
         pass
 
 
+class Device:
+    """The device by its number, the only one."""
+
+    def __init__(self, number):
+        assert number == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        pass
+
+
 def get_current_stream():
     return getattr(Stream.current, "stream", DEFAULT)
 
@@ -153,6 +168,8 @@ def get_elapsed_time(start, end):
 
 cuda = SimpleNamespace(
     Event=Event,
+    Device=Device,
+    ExternalStream=Stream,
     Stream=Stream,
     get_current_stream=get_current_stream,
     get_elapsed_time=get_elapsed_time,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from compiler import te
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cuda import CudaKernel
 from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource
+from tests import pretended_torch
 from tests.host_cuda import compiled_file, needs_gxx, run_on_host
 from tests.unit.targets.test_cuda_launcher import aligned
 
@@ -305,3 +308,44 @@ def test_a_call_allocates_its_results_alone(gpu: None, monkeypatch: pytest.Monke
     assert watched.allocations == allocations
     with pytest.raises(TargetError, match=f"the workspace has to have {kernel.workspace_bytes} bytes"):
         kernel(x, workspace=cupy.empty((kernel.workspace_bytes - 1,), np.uint8))
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_of_torch_come_back_on_their_stream(dtype: str, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    monkeypatch.setitem(sys.modules, "torch", pretended_torch.MODULE)  # type: ignore[arg-type]
+    x, w = P((4, 8), dtype, name="X"), P((8,), dtype, name="W")
+    function = te.function("scaled", [x, w], te.nn.relu(te.nn.mul(x, w, name="Y"), name="Z"))
+    numbers = np.arange(32).reshape(4, 8) - 16
+    array, weight = (values.astype(x_dtype(dtype)) for values in (numbers, np.arange(8)))
+    kernel, streams = built(function, {"W": weight}), list[int]()
+    call = cupy.Function.__call__
+
+    def launched(*arguments: Any, **named: Any) -> None:
+        streams.append(cupy.cuda.get_current_stream().ptr)
+        call(*arguments, **named)
+
+    monkeypatch.setattr(cupy.Function, "__call__", launched)
+    result = kernel(pretended_torch.CudaTensor(array))
+    assert isinstance(result, pretended_torch.CudaTensor) and result.dtype == f"torch.{dtype}"
+    right = np.maximum(array * weight, array.dtype.type(0)).astype(np.float32)
+    np.testing.assert_array_equal(result.array.astype(np.float32), right)
+    assert streams == [pretended_torch.STREAM] * len(kernel.launches)
+    assert cupy.cuda.get_current_stream().ptr == 0
+    out = pretended_torch.CudaTensor(cupy.empty((4, 8), array.dtype).array)
+    assert kernel(pretended_torch.CudaTensor(array), out=out, stream=cupy.cuda.Stream(5)) is out
+    np.testing.assert_array_equal(out.array.astype(np.float32), right)
+    assert streams[-1] == 5
+    learned = pretended_torch.CudaTensor(array)
+    learned.requires_grad = True
+    with pytest.raises(TargetError, match=r"argument 'X' requires a gradient, .* give it with \.detach\(\)"):
+        kernel(learned)
+    with pytest.raises(TargetError, match=r"'X' is \w+\[8, 4\], expected \w+\[4, 8\]"):
+        kernel(pretended_torch.CudaTensor(np.ascontiguousarray(array.T)))
+
+
+def x_dtype(name: str) -> Any:
+    """numpy's dtype by its name."""
+    return ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)

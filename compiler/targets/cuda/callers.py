@@ -1,0 +1,109 @@
+"""Arrays of callers on a GPU: CuPy's, numpy's, torch's, and any with DLPack; results go back to the caller's package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from compiler.support.errors import TargetError
+from compiler.targets.arguments import Argument
+from compiler.targets.cuda.runtime import Cupy, cupy, device_dtype
+from compiler.targets.foreign import Torch, as_numpy, check_plain, imported_torch
+from compiler.targets.launches import ALIGNMENT
+
+
+@contextmanager
+def queue_of(inputs: Sequence[object], stream: Cupy) -> Iterator[None]:
+    """Make the stream of a call the current one of CuPy: `stream`; without it torch's current stream, with its device,
+    if an input is a tensor of torch on a GPU, else CuPy's own."""
+    tensor = next((x for x in inputs if _is_torch(x) and x.is_cuda), None)  # type: ignore[attr-defined]
+    if stream is not None:
+        with stream:
+            yield
+    elif tensor is None:
+        yield
+    else:
+        device = tensor.device  # type: ignore[attr-defined]
+        library: Torch = imported_torch()
+        handle = library.cuda.current_stream(device).cuda_stream
+        with cupy().cuda.Device(device.index), cupy().cuda.ExternalStream(handle):
+            yield
+
+
+def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
+    """Return an input as a device array, contiguous and aligned for vector loads, copied if it is not. Raises
+    TargetError, with the name `kernel`, for objects that are no arrays, and for another shape or dtype."""
+    library, label = cupy(), f"{kernel}: argument '{expected.name}'"
+    if _is_torch(array):
+        array = _from_torch(label, array)
+    elif hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
+        array = library.from_dlpack(array)
+    check_plain(label, array)
+    if _is_host(array):
+        array = array.view(device_dtype(array.dtype))  # type: ignore[attr-defined]
+    contiguous = library.ascontiguousarray(library.asarray(array))
+    check(kernel, contiguous, expected)
+    return contiguous.copy() if contiguous.data.ptr % ALIGNMENT else contiguous
+
+
+def check(kernel: str, array: Cupy, expected: Argument) -> None:
+    """Raise TargetError for an array of another shape or dtype than an argument's."""
+    if array.shape != expected.shape or array.dtype != device_dtype(expected.dtype):
+        raise TargetError(
+            f"{kernel}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
+            f"{expected.dtype}{list(expected.shape)}"
+        )
+
+
+def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object]:
+    """Return the conversion of results to the caller's package: torch's tensors, without a copy, if an input is one,
+    else CuPy's arrays."""
+    if not any(map(_is_torch, inputs)):
+        return lambda array, expected: array
+    library: Torch = imported_torch()
+
+    def tensor(array: Cupy, expected: Argument) -> object:
+        if device_dtype(expected.dtype) != expected.dtype:
+            return library.from_dlpack(array.view(np.int16)).view(library.bfloat16)
+        return library.from_dlpack(array)
+
+    return tensor
+
+
+def output_on_device(kernel: str, array: object, expected: Argument) -> Cupy:
+    """Return a caller's array for an output as a device array on its memory. Raises TargetError for an array that is
+    not on the device, contiguous and aligned, and for another shape or dtype."""
+    if _is_torch(array):
+        array = _from_torch(f"{kernel}: '{expected.name}'", array)
+        array = cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else array
+    shown: Any = array
+    check(kernel, shown, expected)
+    if not hasattr(shown.data, "ptr"):
+        raise TargetError(f"{kernel}: '{expected.name}' is not on the device")
+    if not shown.flags.c_contiguous:
+        raise TargetError(f"{kernel}: '{expected.name}' is not contiguous")
+    if shown.data.ptr % ALIGNMENT:
+        raise TargetError(f"{kernel}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
+    return shown
+
+
+def _is_torch(value: object) -> bool:
+    library = imported_torch()
+    return library is not None and isinstance(value, library.Tensor)
+
+
+def _from_torch(label: str, tensor: Torch) -> Any:
+    """Return what CuPy takes for a tensor: itself on a GPU, the bits of bf16 as int16, else a numpy array."""
+    if not tensor.is_cuda:
+        return as_numpy(label, tensor)
+    if tensor.requires_grad:
+        raise TargetError(f"{label} requires a gradient, which a kernel does not compute: give it with .detach()")
+    library: Torch = imported_torch()
+    return cupy().asarray(tensor.view(library.int16)).view(np.uint16) if tensor.dtype is library.bfloat16 else tensor
+
+
+def _is_host(array: object) -> bool:
+    return isinstance(array, np.ndarray)
