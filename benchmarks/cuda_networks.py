@@ -83,9 +83,18 @@ def row(name: str, function: te.Function, arch: str, compiles: bool) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-HEAD = """| network | build, cached, s | groups, calls | launches (a call) | once | of one block | not the first schedule |\
- arena, MiB (of what lives) | architectures | spilled |
-|---|---|---|---|---|---|---|---|---|---|"""
+COLUMNS = (
+    "network",
+    "build, cached, s",
+    "groups, calls",
+    "launches (a call)",
+    "once",
+    "of one block",
+    "not the first schedule",
+    "arena, MiB (of what lives)",
+    "architectures",
+    "spilled",
+)
 
 
 def compared(name: str, function: te.Function, arch: str) -> str:
@@ -114,7 +123,7 @@ def main() -> None:
         for name, make in SMALL.items():
             print(compared(name, make(), options.arch), flush=True)
         return
-    print(HEAD)
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for name in options.names or NETWORKS:
         print(row(name, NETWORKS[name](), options.arch, options.compile), flush=True)
 

@@ -1,4 +1,4 @@
-"""Arrays of callers on a GPU: CuPy's, numpy's, torch's, and any with DLPack; results go back to the caller's package."""
+"""Arrays of callers on a GPU: CuPy's, numpy's, torch's, and any with DLPack; results for the caller's package."""
 
 from __future__ import annotations
 
