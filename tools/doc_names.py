@@ -41,6 +41,8 @@ OBJECTS = {
 FOREIGN = {
     "torch",
     "onnx",
+    "jax",
+    "jnp",
     "numpy",
     "copy",
     "pickle",
