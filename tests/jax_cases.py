@@ -25,7 +25,7 @@ REFUSED = {
     "jnp.linalg.inv": "stablehlo.custom_call .* @lapack_sgetrf_ffi",
     "jnp.fft.fft": "stablehlo.fft",
     "complex": "stablehlo.convert' .* te has no elements of complex<f32>",
-    "jax.pure_callback": "stablehlo.custom_call .* callback",
+    "jax.pure_callback": "stablehlo.custom_call .*callback",
     "gradient of max_pool": "stablehlo.select_and_scatter' has no te form",
 }
 """Map each case without a te form to the sentence."""
