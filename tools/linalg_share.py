@@ -53,8 +53,8 @@ def functions_in(path: Path) -> Iterator[FunctionText]:
     """The functions of a file that compute tensors by linalg or tensor, with their callees."""
     for part in re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE):
         code = re.sub(r"//.*", "", part) + "\n"
-        aliases, resources = ([found[0] for found in kind.finditer(code + "}")] for kind in (ALIAS, RESOURCES))
-        bodies = {found[2]: found[0] for found in FUNCTION.finditer(code)}
+        aliases, resources = ([match[0] for match in kind.finditer(code + "}")] for kind in (ALIAS, RESOURCES))
+        bodies = {match[2]: match[0] for match in FUNCTION.finditer(code)}
         for name, body in bodies.items():
             if not re.search(r"\b(linalg|tensor)\.", body) or "memref<" in body:
                 continue
@@ -91,10 +91,10 @@ def outcome(function: FunctionText) -> str:
     """Why a function is not read, or computes what its checks do not expect; empty if all is well."""
     try:
         module = parse(function.text, function.place)
-        results = evaluate(module, []) if function.is_checked else []
+        values = evaluate(module, []) if function.is_checked else []
     except (ParseError, VerifyException, StrataError) as error:
         return last_sentence(str(error))
-    numbers = [np.asarray(result, np.float64) for result in results]
+    numbers = [np.asarray(value, np.float64) for value in values]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
     return "" if all(np.allclose(*pair, rtol=1e-3, atol=1e-4, equal_nan=True) for pair in pairs) else "is WRONG"
 
@@ -107,13 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--accepted-by", metavar="MLIR_OPT", help="count functions that this program takes")
     options = parser.parse_args(arguments)
     for folder in options.folders:
-        found = [f for path in sorted(folder.rglob("*.mlir")) for f in functions_in(path)]
+        texts = [f for path in sorted(folder.rglob("*.mlir")) for f in functions_in(path)]
         if program := options.accepted_by:
-            found = [
-                f for f in found if not subprocess.run([program], input=f.text.encode(), capture_output=True).returncode
+            texts = [
+                f for f in texts if not subprocess.run([program], input=f.text.encode(), capture_output=True).returncode
             ]
         for kind in ("static", "dynamic", "foreign"):
-            reasons = {function.place: outcome(function) for function in found if function.kind == kind}
+            reasons = {function.place: outcome(function) for function in texts if function.kind == kind}
             failed = {place: reason for place, reason in reasons.items() if reason}
             print(f"{folder}: {len(reasons) - len(failed)} of {len(reasons)} {kind} functions are read")
             for reason, count in Counter(re.sub(r"[%@]\S+|\d+", "_", r) for r in failed.values()).most_common():
