@@ -4,7 +4,9 @@ task.py       SearchTask: a program to be tuned, its records, its best kernel
 program.py    TaskProgram: the parts, the keys and the search space of a task's program
 workloads.py  programs by name
 options.py    the options of a run
-tuner.py      the tuning loop: propose, measure, record; the leaders again, in turns
+tuner.py      the tuning loop: propose, measure, record
+leaders.py    the leaders, measured again in turns
+workers.py    the processes of a run, here or on a cluster
 budget.py     the trials and seconds of a run
 deadline.py   interrupt a block of code at a deadline
 tasks/        several tasks that share one budget, such as the groups of a network

@@ -6,26 +6,27 @@ Half-way and at the end the leaders are measured again, in turns with each other
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import exp
-from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
 from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.display.facts import WRITTEN
 from compiler.autotune.display.progress import Progress
+from compiler.autotune.leaders import Leaders
 from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.search.warm_start import SECONDS, warm_starts
+from compiler.autotune.workers import Workers, checked, outcomes_of
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import Outcome, total_disturbance
 from compiler.database.schema import MEMORY
@@ -33,23 +34,13 @@ from compiler.driver.reference.subject import Subject
 from compiler.space.candidates import Candidate, candidate_count, is_in_space
 from compiler.space.sketch import Sketch
 from compiler.space.space import SketchSpace
-from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Gpu, Machine
-from compiler.types.processors import processors
 
 if TYPE_CHECKING:
     from compiler.autotune.fleet.measurer import Fleet
 
-LEADERS = 4
-"""The number of leaders that are measured again in turns."""
-ROUNDS = 7
-"""The maximum number of rounds of a comparison; twice as many on a busy machine."""
-NEAR = 1.5
-"""Candidates slower than NEAR times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
 """The minimum number of tried scripts for turns half-way: the ranking of fewer is too uncertain to refine."""
-
-Reply = TypeVar("Reply")
 
 
 @dataclass(frozen=True)
@@ -105,61 +96,6 @@ class _Flight:
     begun: float
 
 
-class Workers:
-    """The workers of a run, shared by its tasks; a context manager that ends them. They start with the first task:
-    local processes, or the workers of `options.scheduler`. Raises InputError for a scheduler and a GPU."""
-
-    def __init__(self, options: TuningOptions, machine: Machine | Gpu) -> None:
-        if options.scheduler is not None and not machine.in_clusters:
-            raise InputError("a cluster measures for CPUs, not for GPUs")
-        self._options, self._machine = options, machine
-        self._measurer: Measurer | Fleet | None = None
-        self._subject: Subject | None = None
-        self._calibrated: set[Subject] = set()
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._measurer is not None:
-            self._measurer.close()
-
-    @property
-    def batches(self) -> int:
-        """The maximum number of batches in flight: one locally; on a cluster as many as keep its workers busy while one
-        ends. With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4."""
-        in_flight = 0 if self._measurer is None else self._measurer.places
-        return 1 + -(-2 * in_flight // self._options.batch)
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences about the workers, such as which have left."""
-        return [] if self._measurer is None else self._measurer.notes
-
-    def measurer_for(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
-        """Return the measurer after switching it to a subject. On the first use of a subject, `meet` is called with the
-        measurer. Raises TargetError if its processes cannot start."""
-        if self._measurer is None:
-            self._measurer = _checked(partial(self._started, subject))
-        if self._subject is not None and self._subject != subject:
-            _checked(partial(self._measurer.switch_subject, subject))
-        self._subject = subject
-        if subject not in self._calibrated:
-            self._calibrated.add(subject)
-            _checked(partial(meet, self._measurer))
-        return self._measurer
-
-    def _started(self, subject: Subject) -> Measurer | Fleet:
-        if self._options.scheduler is None:
-            return Measurer(subject, builders=self._options.builders)
-        from compiler.autotune.fleet.measurer import Fleet
-
-        machine = cast("Machine", self._machine)
-        fleet = Fleet(self._options.scheduler, machine, self._options.patience)
-        fleet.switch_subject(subject)
-        return fleet
-
-
 class TuningRun:
     """The tuning of one task, batch by batch.
 
@@ -180,6 +116,7 @@ class TuningRun:
         self.log = LogFile(options.log)
         self.compared: str | None = None
         self.candidates: dict[str, Candidate] = {}
+        self.leaders = Leaders(self)
 
     def __enter__(self) -> TuningRun:
         self.log.__enter__()
@@ -206,7 +143,7 @@ class TuningRun:
             self.end_turn()
             if halfway and self.budget.spent_share >= HALF and len(self.trials) >= TELLS:
                 halfway = False
-                self.take_turns()
+                self.leaders.measure_again()
         self.conclude()
 
     def conclude(self, share: float = 1.0) -> None:
@@ -215,8 +152,8 @@ class TuningRun:
         if not self.progress.measured:
             self.report(self.failure_reason())
             return
-        self.take_turns(share)
-        self.compare_as_written(share)
+        self.leaders.measure_again(share)
+        self.leaders.compare_as_written(share)
         self.report("done")
 
     @property
@@ -387,7 +324,7 @@ class TuningRun:
         measurer, proposals = self.measurer(), self.proposals[: self.budget.next_batch_size]
         self.report("building and measuring")
         scripts = [self.space.script(proposal.candidate) for proposal in proposals]
-        outcomes = _checked(partial(measurer.measure, scripts, self.step))
+        outcomes = checked(partial(measurer.measure, scripts, self.step))
         self.flights.append(_Flight(proposals, scripts, outcomes, perf_counter()))
         self.budget.in_flight += len(proposals)
         self.proposals = []
@@ -401,7 +338,7 @@ class TuningRun:
         """Record the outcomes of the earliest batch in flight, each on disk before it is reported. Drop the remaining
         ones when the seconds for trials are spent."""
         flight, count = self.flights.popleft(), 0
-        with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
+        with closing(flight.outcomes), closing(outcomes_of(flight.outcomes)) as arriving:
             for position, outcome in arriving:
                 proposal, script = flight.proposals[position], flight.scripts[position]
                 self.budget.in_flight -= 1
@@ -427,99 +364,3 @@ class TuningRun:
         self.progress.disturbance = total_disturbance((self.progress.disturbance, outcome.disturbance))
         self.learn(candidate, script, outcome)
         self.update_progress()
-
-    # --- turns ------------------------------------------------------------------------------------------------------
-
-    def take_turns(self, share: float | None = None) -> None:
-        """Measure the leaders again, in turns with each other, and with the program as written if its cost is near.
-
-        Without a `share` (half-way): once, in a third of the reserved seconds. With one (at the end): in that share of
-        the remaining seconds, until each leader has enough measurements or the time is too short for two rounds.
-        """
-        while contenders := self.contenders():
-            begun = perf_counter()
-            seconds = self.budget.halfway_turn_seconds if share is None else self.budget.final_turn_seconds(share)
-            rounds = self.rounds(contenders, seconds)
-            if rounds < 2:
-                return
-            self.report("measuring the leaders again")
-            self.compare(contenders, rounds)
-            self.budget.turn_seconds += perf_counter() - begun
-            if share is None:
-                return
-
-    def compare_as_written(self, share: float) -> None:
-        """Measure the best in turns with the program as written: only turns give an exact gain. Does nothing if the
-        gain is exact already, if one of the two was not measured, or without time."""
-        best, best_times = self.search.best, self.progress.best_times
-        if best is None or best_times is None or best_times.is_exact or self.costs(self.written) == float("inf"):
-            return
-        pair = list(dict.fromkeys([best, self.written]))
-        rounds = self.rounds(pair, self.budget.final_turn_seconds(share))
-        if rounds:
-            self.report("measuring the program as written again")
-            self.compare(pair, rounds)
-
-    def contenders(self) -> list[Candidate]:
-        """The candidates of the next turns: leaders that need more measurements, the best, and the program as written
-        if its cost is below NEAR times the best; empty if no leader needs more."""
-        best, outcome = self.search.best, self.search.best_outcome
-        if best is None or outcome is None or len(self.search) < 2:
-            return []
-        leaders = [c for c in self.search.leaders(LEADERS) if self.costs(c) <= NEAR * outcome.cost]
-        if not leaders:
-            return []
-        rivals = [best, self.written] if self.costs(self.written) <= NEAR * outcome.cost else [best]
-        return list(dict.fromkeys([*leaders, *rivals]))
-
-    def costs(self, candidate: Candidate) -> float:
-        """The measured cost of a candidate; infinite without a comparable measurement."""
-        script = self.space.script(candidate)
-        outcome = self.trials.outcome(script) if script in self.trials else None
-        return outcome.cost if outcome is not None and outcome.is_comparable else float("inf")
-
-    def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
-        """The number of rounds that fit into some seconds, after all contenders are built and checked; at most ROUNDS,
-        or twice as many on a busy machine.
-
-        Two contenders that took 1 s to build, one builder, calls of 0.1 s, 4.5 s: 2 * (1 + 3 * 0.1) = 2.6 s pass before
-        the first round, a round takes 2 * 2 * 0.1 = 0.4 s, so int((4.5 - 2.6) / 0.4) = 4 rounds.
-        """
-        outcomes = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
-        builders = self.options.builders or processors()
-        before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in outcomes)
-        a_round = sum(2 * max(median(outcome.seconds), 0.01) for outcome in outcomes)  # a sample, then its probe
-        disturbance = self.progress.disturbance
-        limit = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
-        return max(0, min(limit, int((seconds - before) / a_round)))
-
-    def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns and record the outcomes. If the best and the program as written took part, they
-        become `compared` of the progress."""
-        measurer = self.measurer()
-        scripts = [self.space.script(candidate) for candidate in contenders]
-        outcomes = _checked(lambda: measurer.compare(scripts, rounds))
-        for candidate, script, outcome in zip(contenders, scripts, outcomes, strict=True):
-            self.record_outcome(candidate, script, outcome, None)
-        turns = dict(zip(scripts, outcomes, strict=True))
-        (leader,) = self.trials.best(1) or [""]
-        baseline, best = turns.get(self.space.script(self.written)), turns.get(leader)
-        if baseline is not None and best is not None and baseline.is_comparable and best.is_comparable:
-            self.compared = leader
-            self.progress.compared = baseline, best
-        self.report()
-
-
-def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:
-    """Yield positions and outcomes as they arrive. Raises TargetError for lack of processes, files or memory."""
-    while (arrived := _checked(lambda: next(arriving, None))) is not None:
-        yield arrived
-
-
-def _checked(call: Callable[[], Reply]) -> Reply:
-    """Return the result of a call to the workers. Raises TargetError for an OSError, as for lack of processes, files or
-    memory."""
-    try:
-        return call()
-    except OSError as error:
-        raise TargetError(f"the processes that measure cannot work: {error.strerror or error}") from error

@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune import tuner
+from compiler.autotune import workers
 from compiler.autotune.display.progress import Progress
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.local import LocalExecutor
@@ -55,7 +55,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="th
 
 def child(database: str, trials: str, seed: str, log: str) -> None:
     """Tune, and say after each trial how many there are."""
-    tuner.Measurer = quick  # type: ignore[assignment]
+    workers.Measurer = quick  # type: ignore[assignment]
     shown = {"trials": -1}
 
     def say(progress: Progress) -> None:
@@ -290,7 +290,7 @@ def test_candidates_that_misbehave_are_named_and_never_best(tmp_path: Path, monk
     def faulty(subject: Subject, builders: int | None = None) -> Measurer:
         return Measurer(subject, executor=Planted(LocalExecutor(subject, limits, builders), planted))
 
-    monkeypatch.setattr(tuner, "Measurer", faulty)
+    monkeypatch.setattr(workers, "Measurer", faulty)
     path = tmp_path / "tuning.db"
     best = task.tune(TuningOptions(trials=12, database=path, builders=1, callbacks=[seen.append]))
     progress = seen[-1]
@@ -343,7 +343,7 @@ def _no_child_left() -> Iterator[None]:
 @needs_proc
 @pytest.mark.parametrize("phase", ["building and measuring", "measuring the leaders again"])
 def test_a_callback_that_raises_leaves_no_process(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "Measurer", quick)
+    monkeypatch.setattr(workers, "Measurer", quick)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def stop(progress: Progress) -> None:

@@ -19,7 +19,8 @@ from compiler.autotune.search.log import LogFile
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected_saving
 from compiler.autotune.tasks.in_place import ComparisonSetup, InPlaceComparison, comparison_seconds
 from compiler.autotune.tasks.task_state import TaskState, Turn
-from compiler.autotune.tuner import TuningProblem, TuningRun, Workers
+from compiler.autotune.tuner import TuningProblem, TuningRun
+from compiler.autotune.workers import Workers
 from compiler.database import Database, Record
 from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles

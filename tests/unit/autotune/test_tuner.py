@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.autotune import budget, tuner
+from compiler.autotune import budget, leaders, tuner
+from compiler.autotune import workers as worker_processes
 from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.display.facts import RunFacts
 from compiler.autotune.display.progress import Progress
@@ -123,7 +124,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pretend]:
 
     def install(**stated: Any) -> Pretend:
         made = Pretend(**stated)
-        monkeypatch.setattr(tuner, "Measurer", made)
+        monkeypatch.setattr(worker_processes, "Measurer", made)
         monkeypatch.setattr(in_place, "run_in_turns", halved)
         return made
 
@@ -266,7 +267,7 @@ def test_a_space_that_is_tried_ends_in_words(workers: Callable[..., Pretend], pa
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that only workers move."""
     now = [0.0]
-    for module in (budget, tuner):
+    for module in (budget, leaders, tuner):
         monkeypatch.setattr(module, "perf_counter", lambda: now[0])
     return now
 
@@ -366,7 +367,7 @@ def test_no_luck_lasts(workers: Callable[..., Pretend], path: Path) -> None:
     assert best is not None and what.space.script(best.candidate) != lucky
     measured = {script: luck(script) for script in (what.space.script(r.candidate) for r in records(path))}
     assert what.space.script(best.candidate) == min(measured, key=lambda script: measured[script])
-    ranked = sorted(measured, key=lambda script: measured[script])[: tuner.LEADERS]
+    ranked = sorted(measured, key=lambda script: measured[script])[: leaders.LEADERS]
     assert all(pretend.tried[script] >= 3 for script in ranked), "none of the leaders was measured too seldom"
     written = what.space.script((len(what.space.sketches) - 1, ()))  # it takes turns where it was near the best then
     behind = [
@@ -639,7 +640,7 @@ def test_workers_that_cannot_start_are_said(monkeypatch: pytest.MonkeyPatch, pat
     def refuses(*stated: object, **more: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(tuner, "Measurer", refuses)
+    monkeypatch.setattr(worker_processes, "Measurer", refuses)
     with pytest.raises(TargetError, match="the processes that measure cannot work: Resource temporarily unavailable"):
         tuned(task(), database=path)
 
