@@ -126,6 +126,13 @@ class HloCall:
             raise self.refused(f"has {len(listed)} {name} for {rank} dimensions")
         return listed
 
+    def positive(self, name: str, rank: int) -> list[int]:
+        """One integer of at least 1 for each dimension, by default 1. Raises LoweringError for others."""
+        listed = self.per_dim(name, rank, 1)
+        if any(number < 1 for number in listed):
+            raise self.refused(f"has the {name} {listed}, expected integers of at least 1")
+        return listed
+
     def pairs(self, name: str, rank: int) -> list[tuple[int, int]]:
         """A pair of integers for each dimension, such as padding; zeros by default."""
         listed = self.integers(name, [0] * (2 * rank))

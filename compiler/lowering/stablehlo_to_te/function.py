@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -86,7 +88,7 @@ class HloConversion:
         """A constant; a weight, which is an input, if it is large and the caller takes weights."""
         if self.weights is None or array.size < MAX_WEIGHT:
             return self.known.add(constant(array, dtype, name), array)
-        key = (dtype, array.shape, array.tobytes())
+        key = (dtype, array.shape, sha256(np.ascontiguousarray(array).view(np.uint8).data).digest())
         if key not in self.weight_tensors:
             label = self.names.fresh(f"w{len(self.weights)}")
             self.weight_tensors[key] = placeholder(array.shape, dtype, label)

@@ -70,3 +70,11 @@ func.func @sharded(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x
   %0 = stablehlo.all_reduce %x : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// -----
+
+func.func @count(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{stablehlo.add has 2 operands, not 1}}
+  %0 = stablehlo.add %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -139,3 +139,11 @@ func.func @without_form(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = chlo.lgamma %x : tensor<4xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @stride(%x: tensor<1x8x8x3xf32>, %w: tensor<3x3x3x4xf32>) -> tensor<1x4x8x4xf32> {
+  // expected-error@below {{'stablehlo.convolution' has the window_strides [2, 0], expected integers of at least 1}}
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 0], pad = [[0, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x8x4xf32>
+  return %y : tensor<1x4x8x4xf32>
+}

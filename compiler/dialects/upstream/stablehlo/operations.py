@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.stablehlo import structured
 from compiler.dialects.upstream.stablehlo.syntax import finished, parse_plain
-from compiler.dialects.upstream.stablehlo.table import CHLO, FORMLESS, ROWS, SyntaxRow
+from compiler.dialects.upstream.stablehlo.table import CHLO, FORMLESS, OF_TWO, ROWS, SyntaxRow
 
 
 class StableHloOp(IRDLOperation):
@@ -51,6 +51,9 @@ class StableHloOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
+        expected = row_named(self.name).operands
+        if expected is not None and len(self.operands) != expected:
+            raise VerifyException(f"{self.name} has {expected} operands, not {len(self.operands)}")
         for value in (*self.operands, *self.results):
             if not isinstance(value.type, TensorType):
                 raise VerifyException(f"a value is of type {value.type}, and not a tensor of elements that te has")
@@ -96,7 +99,9 @@ def _class_name(name: str) -> str:
 def row_named(name: str) -> SyntaxRow:
     """The row of an op that is read."""
     dialect, _, title = name.partition(".")
-    return ROWS[title] if dialect == "stablehlo" else SyntaxRow(more=("k",) if title == "top_k" else ())
+    if dialect == "stablehlo":
+        return ROWS[title]
+    return SyntaxRow(more=("k",) if title == "top_k" else (), operands=2 if title in OF_TWO else 1)
 
 
 def _read(name: str) -> type[Operation]:

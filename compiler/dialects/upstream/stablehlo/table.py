@@ -21,6 +21,8 @@ CHLO = (
     "tan", "top_k", "lgamma", "digamma", "bessel_i1e", "next_after", "zeta", "polygamma",
 )  # fmt: skip
 """Ops of CHLO: functions of elements that StableHLO lacks, and top_k."""
+OF_TWO = ("next_after", "zeta", "polygamma")
+"""The ops of CHLO that have two operands."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,13 @@ class SyntaxRow:
 
     words: map the words of the pretty syntax, `word = value`, to properties; an empty name is a word that is dropped.
     leading: the properties whose words, without a name, are in front of and behind the operands.
-    more: properties of the generic syntax.
+    more: properties of the generic syntax. operands: their number; None if it varies.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    operands: int | None = None
 
     @property
     def properties(self) -> list[str]:
@@ -52,13 +55,17 @@ _CONVOLUTION = (
 _SCATTER = ("scatter_dimension_numbers", "indices_are_sorted", "unique_indices")
 
 ROWS: dict[str, SyntaxRow] = {
-    **{name: SyntaxRow(more=("result_accuracy",)) for name in (*UNARY, *BINARY)},
-    **{name: SyntaxRow() for name in ("clamp", "convert", "bitcast_convert", "select", "reshape", "dot", "return")},
+    **{name: SyntaxRow(more=("result_accuracy",), operands=1) for name in UNARY},
+    **{name: SyntaxRow(more=("result_accuracy",), operands=2) for name in BINARY},
+    **{name: SyntaxRow(operands=1) for name in ("convert", "bitcast_convert", "reshape")},
+    **{name: SyntaxRow(operands=3) for name in ("clamp", "select")},
+    "dot": SyntaxRow(operands=2),
+    "return": SyntaxRow(),
     "batch_norm_inference": SyntaxRow(more=("epsilon", "feature_index")),
     "broadcast_in_dim": SyntaxRow({"dims": "broadcast_dimensions"}),
     "broadcast": SyntaxRow({"sizes": "broadcast_sizes"}),
     "case": SyntaxRow(),
-    "compare": SyntaxRow(leading=("comparison_direction", "compare_type")),
+    "compare": SyntaxRow(leading=("comparison_direction", "compare_type"), operands=2),
     "composite": SyntaxRow(more=("name", "composite_attributes", "decomposition", "version")),
     "concatenate": SyntaxRow({"dim": "dimension"}),
     "constant": SyntaxRow(more=("value",)),
@@ -69,12 +76,12 @@ ROWS: dict[str, SyntaxRow] = {
     "dynamic_update_slice": SyntaxRow(),
     "gather": SyntaxRow(more=("dimension_numbers", "slice_sizes", "indices_are_sorted")),
     "if": SyntaxRow(),
-    "iota": SyntaxRow({"dim": "iota_dimension"}),
+    "iota": SyntaxRow({"dim": "iota_dimension"}, operands=0),
     "map": SyntaxRow(more=("dimensions",)),
     "optimization_barrier": SyntaxRow(),
     "pad": SyntaxRow(_PAD),
     "reduce": SyntaxRow(more=("dimensions",)),
-    "reduce_precision": SyntaxRow({"format": "format"}, more=("exponent_bits", "mantissa_bits")),
+    "reduce_precision": SyntaxRow({"format": "format"}, more=("exponent_bits", "mantissa_bits"), operands=1),
     "reduce_window": SyntaxRow(more=_WINDOW),
     "reverse": SyntaxRow({"dims": "dimensions"}),
     "scatter": SyntaxRow(more=_SCATTER),

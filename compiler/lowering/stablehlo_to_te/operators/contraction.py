@@ -147,7 +147,7 @@ def _convolution(call: HloCall) -> Tensor:
     if any(call.integers("window_reversal", [0] * rank)):
         w = nn.flip(w, [dims.kernel[2][n] for n, flag in enumerate(call.integers("window_reversal")) if flag])
     windows = _windows(call, w, dims.kernel[2])
-    (groups,), (batches,) = (call.integers(f"{name}_group_count", [1]) for name in ("feature", "batch"))
+    (groups,), (batches,) = (call.positive(f"{name}_group_count", 1) for name in ("feature", "batch"))
     features, outputs = w.shape[dims.kernel[1]], w.shape[dims.kernel[0]]
     if (
         x.shape[dims.image[1]] != features * groups
@@ -169,7 +169,7 @@ def _convolution(call: HloCall) -> Tensor:
 def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
     rank = len(space)
     strides, base, dilations = (
-        call.per_dim(name, rank, 1) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
+        call.positive(name, rank) for name in ("window_strides", "lhs_dilation", "rhs_dilation")
     )
     padding = call.pairs("padding", rank)
     return [DimWindow(w.shape[d], strides[n], dilations[n], base[n], *padding[n]) for n, d in enumerate(space)]

@@ -265,9 +265,9 @@ def _windows_by_name(call: HloCall, name: str, x: Tensor, start: Tensor, windows
 
 
 def _windows(call: HloCall, rank: int) -> list[DimWindow]:
-    sizes = call.per_dim("window_dimensions", rank, 1)
+    sizes = call.positive("window_dimensions", rank)
     strides, base, dilations = (
-        call.per_dim(name, rank, 1) for name in ("window_strides", "base_dilations", "window_dilations")
+        call.positive(name, rank) for name in ("window_strides", "base_dilations", "window_dilations")
     )
     padding = call.pairs("padding", rank)
     return [DimWindow(sizes[d], strides[d], dilations[d], base[d], *padding[d]) for d in range(rank)]
