@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from compiler.cli import program
 from compiler.cli.model import shape_argument
@@ -18,10 +18,14 @@ from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
 
+    from compiler.targets.arguments import Argument, Array
     from compiler.targets.simt import CheckResult
 
 
+ORACLES = ("simt", "ptx")
+"""The interpreters of kernels."""
 PROGRESS_SECONDS = 3.0
 """The interval between progress lines, in seconds."""
 UNBOUND = ", where no loop is bound to threads: one thread does all, op by op"
@@ -39,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="NAME", help="that group of a whole program alone")
     add("--target", default=DEFAULT_GPU, help="what the kernels are for: a GPU's target (default: %(default)s)")
     add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
+    help = "what runs: simt, the IR of kernels; ptx, the PTX of their text, by NVRTC (default: %(default)s)"
+    add("--oracle", choices=ORACLES, default=ORACLES[0], help=help)
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--seed", type=natural, default=0, help="of the random inputs (default 0)")
     add("--seconds", type=seconds, default=60.0, metavar="S", help="what is open then is undecided (default 60)")
@@ -74,15 +80,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, steps: Steps) -> int:
-    import numpy as np
-
     from compiler.driver.reference.cases import reference
     from compiler.driver.reference.subject import Subject
     from compiler.driver.reference.tolerance import fault
     from compiler.pipeline.loops import lower, lower_to_kernels, without_bindings
     from compiler.targets.launches import read_host_function
     from compiler.targets.registry import gpu_of
-    from compiler.targets.simt import run as simulated
 
     steps.step = "lowering the program"
     selected: object = program.selected(options)
@@ -96,23 +99,51 @@ def _check(options: argparse.Namespace, steps: Steps) -> int:
         call.check(gpu)
     steps.step = "computing the results that are right"
     case = reference(Subject(serial_text, options.function, seed=options.seed)).cases[0]
-    required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(case.inputs) :]}
     steps.step = f"running the kernels on numpy{'' if _is_bound(loops) else UNBOUND}"
-    checked = simulated(kernels, case.inputs, options.function, required=required)
+    run = _by_text if options.oracle == "ptx" else _by_ir
+    outputs, faults, traffic = run(options, kernels, host, arguments, case.inputs)
     wrong_results = [
         f"wrong result in {argument.name}: {message}"
-        for argument, output, expected in zip(
-            arguments[len(case.inputs) :], checked.outputs, case.expected, strict=True
-        )
+        for argument, output, expected in zip(arguments[len(case.inputs) :], outputs, case.expected, strict=True)
         if (message := fault(output.view(argument.dtype), expected)) is not None
     ]
-    for line in (*map(str, checked.faults), *wrong_results):
+    for line in (*faults, *wrong_results):
         show(line)
-    show("\n".join([*barrier_lines, *_traffic(checked)]))
-    if wrong_results or checked.faults:
+    for line in (*barrier_lines, *traffic):
+        show(line)
+    if wrong_results or faults:
         return 1
     print("no fault was found, the results are right")
     return 0
+
+
+Outcome: TypeAlias = "tuple[Sequence[Array], list[str], list[str]]"
+"""The outputs, the faults, and lines about memory traffic."""
+
+
+def _by_ir(
+    options: argparse.Namespace, kernels: ModuleOp, host: FuncOp, arguments: Sequence[Argument], inputs: Sequence[Array]
+) -> Outcome:
+    """Run the IR of kernels by simt."""
+    import numpy as np
+
+    from compiler.targets.simt import run as simulated
+
+    required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(inputs) :]}
+    checked = simulated(kernels, inputs, options.function, required=required)
+    return checked.outputs, [str(fault) for fault in checked.faults], list(_traffic(checked))
+
+
+def _by_text(
+    options: argparse.Namespace, kernels: ModuleOp, host: FuncOp, arguments: Sequence[Argument], inputs: Sequence[Array]
+) -> Outcome:
+    """Run what the target's compiler makes of the text of kernels."""
+    from compiler.targets.registry import gpu_target
+
+    target = gpu_target(options.target)
+    kernel = target.make_kernel(kernels, host, arguments, options.policy, options.arch)
+    checked = target.check_text(kernel, inputs, options.arch)
+    return checked.outputs, list(checked.faults), []
 
 
 def _is_bound(loops: ModuleOp) -> bool:

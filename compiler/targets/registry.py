@@ -7,6 +7,7 @@ from importlib import import_module
 from compiler.support.errors import TargetError
 from compiler.support.plugins import parts
 from compiler.support.text import suggestion
+from compiler.targets.gpus import GpuTarget
 from compiler.targets.target import Target
 from compiler.types.machines import Gpu
 
@@ -55,6 +56,14 @@ def _hint(name: str) -> str:
     *first, last = [n for n in names if n != CPU]
     listed = f"{', '.join(first)} and {last}" if first else last
     return suggestion(name, [*ALIASES, *names], f" (there are {CPU}, which TVM calls llvm, {listed})")
+
+
+def gpu_target(name: str) -> GpuTarget:
+    """Return a target for GPUs. Raises TargetError for another one."""
+    target = target_named(name)
+    if not isinstance(target, GpuTarget):
+        raise TargetError(f"the target {name} has no kernels of a GPU: give {DEFAULT_GPU}")
+    return target
 
 
 def gpu_of(name: str, arch: str) -> Gpu:

@@ -13,8 +13,11 @@ from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.cli import check
 from compiler.driver.reference.subject import Subject
+from compiler.support.errors import TargetError
 from compiler.targets import simt
+from compiler.targets.cuda import nvrtc
 from tests.gpu_schedules import product, spread_all, tiled
+from tests.unit.targets.ptx.kept import kept
 
 
 @pytest.fixture
@@ -39,6 +42,33 @@ def test_what_is_wrong_is_said_with_status_1(file: Path, capsys: pytest.CaptureF
     file.write_text(wrong.replace("%n.0 * 16", "0 * 16"))
     assert main(["check", str(file)]) == 1
     assert "race" in capsys.readouterr().out
+
+
+def test_the_text_of_kernels_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By PTX that NVRTC made of the same kernel, without it and without a barrier."""
+    path = tmp_path / "product.mlir"
+    path.write_text(str(tiled(product(32, 24, 16)).module))
+    text = kept("product").text
+    for given, status in ((text, 0), (text.replace("bar.sync", "// bar.sync", 1), 1)):
+        monkeypatch.setattr(nvrtc, "ptx", lambda *_, given=given: given)
+        assert main(["check", str(path), "--oracle", "ptx"]) == status
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "no fault was found, the results are right"
+    assert lines[3].startswith(
+        "race of a write with a read at A_shared+0: product_C_local, block 0, thread 0, PTX line "
+    )
+
+
+def test_the_text_of_kernels_needs_nvrtc(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvrtc, "_library", lambda: (_ for _ in ()).throw(TargetError(nvrtc.MISSING)))
+    assert main(["check", str(file), "--oracle", "ptx"]) == 1
+    assert capsys.readouterr().err.endswith(f"strata: error: {nvrtc.MISSING}\n")
+    assert main(["check", str(file), "--oracle", "ptx", "--target", "cpu"]) == 1
+    assert "the target cpu has no kernels of a GPU" in capsys.readouterr().err
 
 
 def test_a_workload_runs_unbound(capsys: pytest.CaptureFixture[str]) -> None:
