@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 
 from xdsl.dialects import memref
@@ -18,28 +17,18 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import Operation, SSAValue
 
-from compiler.analysis.in_place import overwriting
 from compiler.analysis.verify.prove import Verdict
-from compiler.certificate.text import CallCertificate, GroupCertificate, VersionCertificate
-from compiler.dialects.functions import find_function, functions
+from compiler.certificate.text import CallCertificate, VersionCertificate
 from compiler.dialects.upstream.arith import CmpfOp
-from compiler.graph.canonical import canonical
-from compiler.graph.concatenation import contiguous_parts
 from compiler.graph.guarded import guarded
-from compiler.graph.main import BufferCall, read_tensors, size
-from compiler.graph.read import read as read_graph
-from compiler.graph.tree import Graph
-from compiler.passes.split_constants import SplitProgram, split_program
+from compiler.graph.main import size
 from compiler.pipeline.certified.interface import LibraryInterface
-from compiler.pipeline.certified.memory import Content, Memory, MemoryRange, joined, value_of, whole
-from compiler.pipeline.certified.texts import function_of, module_of
-from compiler.program.read import read
+from compiler.pipeline.certified.memory import Content, Memory, MemoryRange, value_of, whole
+from compiler.pipeline.certified.texts import function_of
+from compiler.pipeline.certified.units import CertifiedUnit, Unproved
+from compiler.pipeline.certified.values import argument, values_of_function, values_of_groups
 from compiler.program.tree import Buffer, Program
 from compiler.types.elements import element_bytes
-
-
-class Unproved(Exception):
-    """A call does not compute a value of the program; the message is a clause."""
 
 
 def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> Verdict:
@@ -48,7 +37,7 @@ def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> V
     try:
         units = {group.symbol: CertifiedUnit(group, bool(version.main)) for group in version.groups}
         only = next(iter(units.values()))
-        expected = _values_of_groups(version.program) if version.main else _values_of_function(only)
+        expected = values_of_groups(version.program) if version.main else values_of_function(only)
         if len(expected.results) != len(interface.outputs):
             raise Unproved(f"the program has {len(expected.results)} results")
         run = _Run(version, interface, units, expected.values)
@@ -60,127 +49,6 @@ def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> V
     except Unproved as failure:
         return Verdict("undecided", str(failure))
     return Verdict("proved")
-
-
-@dataclass(frozen=True)
-class ProgramValues:
-    """The values of a te program: of its results, by name, and of all its calls."""
-
-    results: Mapping[str, Content]
-    values: frozenset[Content]
-
-
-@dataclass(frozen=True)
-class ComputedFunction:
-    """What a function computes: a key, equal for equal te functions, and the positions of its inputs and results in the
-    canonical order. Inputs that it does not use have none. parts: of a concatenation, its inputs in order."""
-
-    key: str
-    inputs: tuple[int, ...]
-    results: tuple[int, ...]
-    parts: tuple[int, ...] = ()
-
-    @staticmethod
-    def of(graph: Graph) -> ComputedFunction:
-        """The computation of a te function."""
-        form, parts = canonical(graph, keep_signature=False), contiguous_parts(graph) or ()
-        return ComputedFunction(form.hash, form.arguments, form.results, tuple(part.input for part in parts))
-
-    def result(self, number: int, bytes: int, inputs: Mapping[int, Content]) -> Content:
-        """The value of a result, by the values of the inputs at their positions; of a concatenation, the pieces that it
-        joins. Raises Unproved without an input that is used."""
-        missing = [n for n in self.inputs if n not in inputs]
-        if missing:
-            raise Unproved(f"its input {missing[0]} is not passed")
-        if self.parts:
-            return joined(piece for n in self.parts for piece in inputs[n])
-        return whole(value_of(bytes, self.key, self.results.index(number), [inputs[n] for n in self.inputs]))
-
-
-def argument(name: str, bytes: int) -> Content:
-    """The value of an input or a weight of the program."""
-    return whole(value_of(bytes, "argument", name))
-
-
-def _values_of_groups(text: str) -> ProgramValues:
-    """The values of a te program in groups."""
-    module = module_of(text, "the groups")
-    main = read_tensors(find_function(module))
-    graphs = {function.sym_name.data: read_graph(function) for function in functions(module)}
-    computations, values = dict[str, ComputedFunction](), list[Content]()
-    contents = {name: argument(name, size(main.buffers[name])) for name in (*main.elements, *_names(main.inputs))}
-    for step in main.steps:
-        if not isinstance(step, BufferCall):
-            contents[step.target] = contents[step.source]
-            continue
-        if step.callee not in computations:
-            computations[step.callee] = ComputedFunction.of(graphs[step.callee])
-        inputs = {n: contents[name] for n, name in enumerate(step.inputs)}
-        for number, name in enumerate(step.outputs):
-            contents[name] = computations[step.callee].result(number, size(main.buffers[name]), inputs)
-            values.append(contents[name])
-    return ProgramValues({name: contents[name] for name in _names(main.results)}, frozenset(values))
-
-
-def _values_of_function(unit: CertifiedUnit) -> ProgramValues:
-    """The values of a program of one function."""
-    inputs = {n: argument(buffer.name, size(buffer)) for n, buffer in enumerate(unit.inputs)}
-    outputs = enumerate(unit.outputs)
-    results = {b.name: unit.computation.result(n, size(b), inputs) for n, b in outputs}
-    return ProgramValues(results, frozenset(results.values()))
-
-
-def _names(buffers: Sequence[Buffer]) -> list[str]:
-    return [buffer.name for buffer in buffers]
-
-
-class CertifiedUnit:
-    """A group of a certificate as native functions: the call, and the preparation of what depends on constants alone.
-
-    The loops are split as in the build, so that the arguments of both functions are known by their positions.
-    """
-
-    def __init__(self, group: GroupCertificate, is_called: bool) -> None:
-        """`is_called`: whether main calls it; else it is the program's only function."""
-        self.group = group
-        self.program = read(function_of(group.loops, f"@{group.name}"))
-        self.names = _names(self.program.arguments)
-        counts = len(self.inputs), len(self.outputs)
-        if self.te is not None and counts != (len(self.te.inputs), len(self.te.results)):
-            raise Unproved(f"the loops of group {group.name} have other arguments than its te function")
-        if not all(0 <= n < len(self.inputs) for n in group.constants):
-            raise Unproved(f"group {group.name} has no input at a position that the certificate has as constant")
-        constants = [self.names[n] for n in group.constants]
-        is_split = is_called or bool(constants or self.program.literals)
-        self.parts: SplitProgram = split_program(self.program, constants, apart=is_split)
-        pairs = [(source, target) for source, target in group.shared]
-        self.shared = overwriting(self.parts.main, self.names, pairs)[1] if is_called else ()
-
-    @property
-    def inputs(self) -> Sequence[Buffer]:
-        """The inputs of its loops."""
-        return self.program.arguments[: len(self.program.arguments) - self.program.outputs]
-
-    @property
-    def outputs(self) -> Sequence[Buffer]:
-        """The results of its loops."""
-        return self.program.arguments[len(self.program.arguments) - self.program.outputs :]
-
-    @cached_property
-    def te(self) -> Graph | None:
-        """Its te function; None for a group that was given as loops."""
-        return read_graph(function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
-
-    @cached_property
-    def computation(self) -> ComputedFunction:
-        """What it computes."""
-        if self.te is not None:
-            return ComputedFunction.of(self.te)
-        return ComputedFunction(self.group.loops, tuple(range(len(self.inputs))), tuple(range(len(self.outputs))))
-
-    def position(self, buffer: Buffer) -> int | None:
-        """The position of an argument among those of its loops; None for a prepared buffer."""
-        return self.names.index(buffer.name) if buffer.name in self.names else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,104 @@
+"""`CertifiedUnit`: a group of a certificate as native functions; `ComputedFunction`: what a te function computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.analysis.in_place import overwriting
+from compiler.certificate.text import GroupCertificate
+from compiler.graph.canonical import canonical
+from compiler.graph.concatenation import contiguous_parts
+from compiler.graph.read import read as read_graph
+from compiler.graph.tree import Graph
+from compiler.passes.split_constants import SplitProgram, split_program
+from compiler.pipeline.certified.memory import Content, joined, value_of, whole
+from compiler.pipeline.certified.texts import function_of
+from compiler.program.read import read
+from compiler.program.tree import Buffer
+
+
+class Unproved(Exception):
+    """A call does not compute a value of the program; the message is a clause."""
+
+
+@dataclass(frozen=True)
+class ComputedFunction:
+    """What a function computes: a key, equal for equal te functions, and the positions of its inputs and results in the
+    canonical order. Inputs that it does not use have none. parts: of a concatenation, its inputs in order."""
+
+    key: str
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+    parts: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(graph: Graph) -> ComputedFunction:
+        """The computation of a te function."""
+        form, parts = canonical(graph, keep_signature=False), contiguous_parts(graph) or ()
+        return ComputedFunction(form.hash, form.arguments, form.results, tuple(part.input for part in parts))
+
+    def result(self, number: int, bytes: int, inputs: Mapping[int, Content]) -> Content:
+        """The value of a result, by the values of the inputs at their positions; of a concatenation, the pieces that it
+        joins. Raises Unproved without an input that is used."""
+        missing = [n for n in self.inputs if n not in inputs]
+        if missing:
+            raise Unproved(f"its input {missing[0]} is not passed")
+        if self.parts:
+            return joined(piece for n in self.parts for piece in inputs[n])
+        return whole(value_of(bytes, self.key, self.results.index(number), [inputs[n] for n in self.inputs]))
+
+
+class CertifiedUnit:
+    """A group of a certificate as native functions: the call, and the preparation of what depends on constants alone.
+
+    The loops are split as in the build, so that the arguments of both functions are known by their positions.
+    """
+
+    def __init__(self, group: GroupCertificate, is_called: bool) -> None:
+        """`is_called`: whether main calls it; else it is the program's only function."""
+        self.group = group
+        self.program = read(function_of(group.loops, f"@{group.name}"))
+        self.names = names_of(self.program.arguments)
+        counts = len(self.inputs), len(self.outputs)
+        if self.te is not None and counts != (len(self.te.inputs), len(self.te.results)):
+            raise Unproved(f"the loops of group {group.name} have other arguments than its te function")
+        if not all(0 <= n < len(self.inputs) for n in group.constants):
+            raise Unproved(f"group {group.name} has no input at a position that the certificate has as constant")
+        constants = [self.names[n] for n in group.constants]
+        is_split = is_called or bool(constants or self.program.literals)
+        self.parts: SplitProgram = split_program(self.program, constants, apart=is_split)
+        pairs = [(source, target) for source, target in group.shared]
+        self.shared = overwriting(self.parts.main, self.names, pairs)[1] if is_called else ()
+
+    @property
+    def inputs(self) -> Sequence[Buffer]:
+        """The inputs of its loops."""
+        return self.program.arguments[: len(self.program.arguments) - self.program.outputs]
+
+    @property
+    def outputs(self) -> Sequence[Buffer]:
+        """The results of its loops."""
+        return self.program.arguments[len(self.program.arguments) - self.program.outputs :]
+
+    @cached_property
+    def te(self) -> Graph | None:
+        """Its te function; None for a group that was given as loops."""
+        return read_graph(function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
+
+    @cached_property
+    def computation(self) -> ComputedFunction:
+        """What it computes."""
+        if self.te is not None:
+            return ComputedFunction.of(self.te)
+        return ComputedFunction(self.group.loops, tuple(range(len(self.inputs))), tuple(range(len(self.outputs))))
+
+    def position(self, buffer: Buffer) -> int | None:
+        """The position of an argument among those of its loops; None for a prepared buffer."""
+        return self.names.index(buffer.name) if buffer.name in self.names else None
+
+
+def names_of(buffers: Sequence[Buffer]) -> list[str]:
+    """The names of buffers."""
+    return [buffer.name for buffer in buffers]
