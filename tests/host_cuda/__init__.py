@@ -10,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from math import prod
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,13 @@ def _call(library: ctypes.CDLL, name: str, arrays: Sequence[np.ndarray[Any, Any]
 def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder: Path) -> ctypes.CDLL:
     """The text of kernels, with functions launch_0, launch_1 ... that start them: by name, grid and block."""
     return _library([_on_host(text), *_launchers(text, launches, "", "launch")], folder)
+
+
+@cache
+def compiled_once(text: str, launch: tuple[str, Extents, Extents]) -> ctypes.CDLL:
+    """The text of kernels with a function launch_0 that starts one of them, compiled once in a process."""
+    with TemporaryDirectory() as folder:
+        return compiled(text, [launch], Path(folder))
 
 
 def compiled_file(kernel: CudaKernel, folder: Path) -> ctypes.CDLL:

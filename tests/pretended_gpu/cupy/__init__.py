@@ -5,7 +5,6 @@ after it.
 """
 
 import os
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -95,10 +94,10 @@ ONE = threading.Lock()
 
 class Function:
     def __init__(self, code, name):
-        self.code, self.name, self.built = code, name, {}
+        self.code, self.name = code, name
 
     def __call__(self, grid, block, arguments, shared_mem):
-        from tests.host_cuda import compiled, started
+        from tests.host_cuda import compiled_once, started
 
         fault = os.environ.get("PRETENDED_FAULT")
         if fault and Path(fault).exists():
@@ -106,12 +105,9 @@ class Function:
             raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
         if shared_mem > 100 << 10:  # less than its architecture has
             raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
-        key = (grid, block)
         with ONE:
-            if key not in self.built:
-                with tempfile.TemporaryDirectory() as folder:
-                    self.built[key] = compiled(self.code, [(self.name, grid, block)], Path(folder))
-            started(self.built[key], 0, [array.array for array in arguments])
+            library = compiled_once(self.code, (self.name, grid, block))
+            started(library, 0, [array.array for array in arguments])
 
 
 class Stream:
