@@ -94,8 +94,8 @@ def test_a_fault_in_the_text_is_found(fault: str) -> None:
     kernel, given, want = product("a round ahead")
     match = list(re.finditer(pattern, kernel.text))[number]
     text = kernel.text[: match.start()] + new + kernel.text[match.end() :]
-    found = outcome(check_text(with_text(kernel, text), given), want)
-    assert found != "right" and found.startswith(kind), found
+    kind_found = outcome(check_text(with_text(kernel, text), given), want)
+    assert kind_found != "right" and kind_found.startswith(kind), kind_found
 
 
 def with_text(kernel: CudaKernel, text: str) -> CudaKernel:

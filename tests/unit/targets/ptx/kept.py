@@ -42,9 +42,9 @@ class KeptText:
         for name, shape, dtype, is_input, _ in self.buffers:
             array = next(given) if is_input else np.zeros(shape, dtype)
             buffers.append(PtxBuffer(name, array, is_input))
-        result = run_ptx(self.text if text is None else text, self.launches, buffers)
-        result.arrays = [array for array, facts in zip(result.arrays, self.buffers, strict=True) if facts[4]]
-        return result
+        ran = run_ptx(self.text if text is None else text, self.launches, buffers)
+        ran.arrays = [array for array, facts in zip(ran.arrays, self.buffers, strict=True) if facts[4]]
+        return ran
 
     def inputs(self) -> list[Array]:
         """Random inputs: of integers within 40."""

@@ -17,8 +17,8 @@ def ones(count: int = 64) -> Array:
     return np.arange(count, dtype=np.uint32)
 
 
-def kinds(result: PtxResult) -> list[str]:
-    return [fault.kind for fault in result.faults]
+def kinds(outcome: PtxResult) -> list[str]:
+    return [fault.kind for fault in outcome.faults]
 
 
 def exchange(between: str) -> PtxResult:
@@ -29,8 +29,8 @@ def exchange(between: str) -> PtxResult:
 
 
 def test_a_barrier_orders_accesses() -> None:
-    result = exchange("bar.sync 0;")
-    assert result.is_correct and result.arrays[0].tolist() == [(n + 33) % 64 for n in range(64)]
+    outcome = exchange("bar.sync 0;")
+    assert outcome.is_correct and outcome.arrays[0].tolist() == [(n + 33) % 64 for n in range(64)]
 
 
 @pytest.mark.parametrize("between", ["", "bar.warp.sync -1;"])
@@ -121,9 +121,9 @@ def test_a_register_that_some_threads_have_set() -> None:
 
 def test_wrong_threads_do_nothing_and_the_others_go_on() -> None:
     body = indexed(1, 4) + indexed(2, 4, 11) + "ld.global.nc.u32 %r1, [%rd10+8]; st.global.u32 [%rd11], %r1;"
-    result = run(body, [ones(8)], [ones(8)], threads=8)
-    assert kinds(result) == ["access outside of memory"] and result.faults[0].threads == (6,)
-    assert result.arrays[1].tolist() == [2, 3, 4, 5, 6, 7, 2**32 - 1, 2**32 - 1]
+    outcome = run(body, [ones(8)], [ones(8)], threads=8)
+    assert kinds(outcome) == ["access outside of memory"] and outcome.faults[0].threads == (6,)
+    assert outcome.arrays[1].tolist() == [2, 3, 4, 5, 6, 7, 2**32 - 1, 2**32 - 1]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_lanes_that_part_meet_at_a_shuffle() -> None:
         MEET: shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1; st.global.u32 [%rd10], %r3;
     """
     )
-    result = run(body, [], [ones()], threads=64)
-    assert result.is_correct and result.arrays[0].tolist() == [7 if n % 2 else n + 8 for n in range(64)]
+    outcome = run(body, [], [ones()], threads=64)
+    assert outcome.is_correct and outcome.arrays[0].tolist() == [7 if n % 2 else n + 8 for n in range(64)]
 
 
 COPY = TILE + indexed(1, 16) + "shl.b32 %r1, %r0, 4; mov.u32 %r2, tile; add.s32 %r2, %r2, %r1;\n"
@@ -184,8 +184,8 @@ def copied(middle: str, threads: int = 4, load: str = "%r2") -> PtxResult:
     ],
 )
 def test_a_copy_arrives_at_its_wait(middle: str) -> None:
-    result = copied(middle)
-    assert result.is_correct and (result.arrays[1] == result.arrays[0]).all()
+    outcome = copied(middle)
+    assert outcome.is_correct and (outcome.arrays[1] == outcome.arrays[0]).all()
 
 
 PENDING = "read of an asynchronous copy that nobody has waited for"
@@ -201,21 +201,21 @@ PENDING = "read of an asynchronous copy that nobody has waited for"
     ],
 )
 def test_a_copy_without_its_wait_is_named(middle: str) -> None:
-    result = copied(middle)
-    assert kinds(result) == [PENDING] and (result.arrays[1] == 2**32 - 1).all()
+    outcome = copied(middle)
+    assert kinds(outcome) == [PENDING] and (outcome.arrays[1] == 2**32 - 1).all()
 
 
 def test_a_wait_is_for_the_own_copies_alone() -> None:
     """What another thread has copied needs a barrier behind its wait."""
-    other = "xor.b32 %r3, %r2, 16;\n"
-    wait = ISSUE + other + "cp.async.wait_all;\n"
+    neighbour = "xor.b32 %r3, %r2, 16;\n"
+    wait = ISSUE + neighbour + "cp.async.wait_all;\n"
     assert kinds(copied(wait, load="%r3")) == ["race of a read with a write"]
-    assert kinds(copied(ISSUE + other + "bar.sync 0;\ncp.async.wait_all;\n", load="%r3")) == [
+    assert kinds(copied(ISSUE + neighbour + "bar.sync 0;\ncp.async.wait_all;\n", load="%r3")) == [
         "race of a read with a write"
     ]
-    result = copied(wait + "bar.sync 0;\n", load="%r3")
+    outcome = copied(wait + "bar.sync 0;\n", load="%r3")
     assert (
-        result.is_correct and result.arrays[1].reshape(4, 4).tolist() == ones(16).reshape(4, 4)[[1, 0, 3, 2]].tolist()
+        outcome.is_correct and outcome.arrays[1].reshape(4, 4).tolist() == ones(16).reshape(4, 4)[[1, 0, 3, 2]].tolist()
     )
 
 
@@ -233,10 +233,10 @@ def test_a_write_to_what_another_thread_copies() -> None:
 @pytest.mark.parametrize("size", [0, 4, 8, 10, 16])
 def test_a_copy_of_fewer_bytes_fills_with_zeros(size: int) -> None:
     issue = f"mov.u32 %r8, {size};\n" + ISSUE.replace("16;", "16, %r8;")
-    result = copied(issue + "cp.async.wait_all;\n")
-    expected = result.arrays[0].view(np.uint8).reshape(4, 16).copy()
+    outcome = copied(issue + "cp.async.wait_all;\n")
+    expected = outcome.arrays[0].view(np.uint8).reshape(4, 16).copy()
     expected[:, size:] = 0
-    assert result.is_correct and (result.arrays[1].view(np.uint8).reshape(4, 16) == expected).all()
+    assert outcome.is_correct and (outcome.arrays[1].view(np.uint8).reshape(4, 16) == expected).all()
 
 
 def test_a_copy_of_no_bytes_reads_nothing() -> None:
@@ -264,5 +264,5 @@ def test_dynamic_shared_memory_has_the_size_of_the_launch() -> None:
 
 
 def test_what_is_not_written_is_told() -> None:
-    result = run(indexed(1, 4) + "st.global.u32 [%rd10], 1;", [], [np.zeros(8, np.uint32)], threads=6)
-    assert result.written[0].tolist() == [True] * 6 + [False] * 2
+    outcome = run(indexed(1, 4) + "st.global.u32 [%rd10], 1;", [], [np.zeros(8, np.uint32)], threads=6)
+    assert outcome.written[0].tolist() == [True] * 6 + [False] * 2

@@ -92,10 +92,10 @@ def test_a_product_of_tiles(shape: str, type_: str) -> None:
     of_a, count_a, of_b, count_b = TABLES[shape, type_]
     if type_ == "s8":
         a, b = rng.integers(-128, 128, (16, depth)), rng.integers(-128, 128, (depth, 8))
-        c, result = rng.integers(-1000, 1000, (16, 8)).astype(np.int32), "s32"
+        c, type_of_sum = rng.integers(-1000, 1000, (16, 8)).astype(np.int32), "s32"
     else:
         a, b = rng.integers(-9, 9, (16, depth)) / 4, rng.integers(-9, 9, (depth, 8)) / 4
-        c, result = rng.standard_normal((16, 8)).astype(np.float32), "f32"
+        c, type_of_sum = rng.standard_normal((16, 8)).astype(np.float32), "f32"
     a, b = a.astype(DTYPES[type_]), b.astype(DTYPES[type_])
     frag_a, frag_b = fragments(a, of_a, count_a), fragments(b, of_b, count_b)
     frag_c = np.zeros((32, 4), c.dtype)
@@ -104,7 +104,7 @@ def test_a_product_of_tiles(shape: str, type_: str) -> None:
             frag_c[lane, i] = c[lane // 4 + 8 * (i // 2), lane % 4 * 2 + i % 2]
     inputs = [frag_a, frag_b, frag_c]
     body = loaded(1, 1, frag_a.shape[1]) + loaded(2, 10, frag_b.shape[1]) + loaded(3, 16, 4)
-    body += f"mma.sync.aligned.{shape}.row.col.{result}.{type_}.{type_}.{result} {names(20, 4)}, "
+    body += f"mma.sync.aligned.{shape}.row.col.{type_of_sum}.{type_}.{type_}.{type_of_sum} {names(20, 4)}, "
     body += f"{names(1, frag_a.shape[1])}, {names(10, frag_b.shape[1])}, {names(16, 4)};\n"
     outcome = run(body + indexed(4, 16) + f"st.global.v4.u32 [%rd10], {names(20, 4)};", inputs, [np.zeros_like(frag_c)])
     assert outcome.is_correct, outcome.faults
@@ -113,11 +113,11 @@ def test_a_product_of_tiles(shape: str, type_: str) -> None:
 
 
 def test_tf32_drops_digits() -> None:
-    one = np.full((32, 2), 1 + 2.0**-11, np.float32)
+    above_one = np.full((32, 2), 1 + 2.0**-11, np.float32)
     body = loaded(1, 1, 2) + "mov.u32 %r10, 0x3F800000; mov.f32 %f1, 0f00000000;\n"
     body += "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f4, %f5}, "
     body += "{%r1, %r2}, {%r10}, {%f1, %f1, %f1, %f1};"
-    outcome = run(body + indexed(2, 4) + "st.global.f32 [%rd10], %f2;", [one], [np.zeros(32, np.float32)])
+    outcome = run(body + indexed(2, 4) + "st.global.f32 [%rd10], %f2;", [above_one], [np.zeros(32, np.float32)])
     assert (outcome.arrays[1] == 4).all()
 
 
@@ -143,11 +143,11 @@ def test_ldmatrix(count: int, transposed: bool) -> None:
     body += "".join(f"st.global.u32 [%rd10+{4 * n}], %r{20 + n};\n" for n in range(count))
     outcome = run(body, [memory.view(np.uint32), starts], [np.zeros((32, count), np.uint32)])
     assert outcome.is_correct, outcome.faults
-    found = outcome.arrays[2].view(np.uint16).reshape(32, count, 2)
+    fragments_found = outcome.arrays[2].view(np.uint16).reshape(32, count, 2)
     for lane in range(32):
         for number in range(count):
             tile = tiles[number].T if transposed else tiles[number]
-            assert found[lane, number].tolist() == tile[lane // 4, lane % 4 * 2 : lane % 4 * 2 + 2].tolist()
+            assert fragments_found[lane, number].tolist() == tile[lane // 4, lane % 4 * 2 : lane % 4 * 2 + 2].tolist()
 
 
 def test_movmatrix_transposes() -> None:

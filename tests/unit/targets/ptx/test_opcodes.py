@@ -120,11 +120,11 @@ def of_register(type_: str) -> str:
     return {"f32": "%f", "f64": "%fd"}.get(type_, REGISTER[max(16, bits_of(type_))])
 
 
-def computed(opcode: str, result: str, operands: list[str], width_of: str = "") -> Array:
-    """The result of one instruction, by one thread."""
-    to = f"{of_register(result)}5"
-    body = f"{opcode} {to}, {', '.join(operands)}; st.global.b{bits_of(result)} [%rd1], {to};"
-    outcome = run(width_of + body, [], [np.zeros(1, dtype_of_type(result))], threads=1)
+def computed(opcode: str, result_type: str, operands: list[str], width_of: str = "") -> Array:
+    """The result_type of one instruction, by one thread."""
+    to = f"{of_register(result_type)}5"
+    body = f"{opcode} {to}, {', '.join(operands)}; st.global.b{bits_of(result_type)} [%rd1], {to};"
+    outcome = run(width_of + body, [], [np.zeros(1, dtype_of_type(result_type))], threads=1)
     assert outcome.is_correct, [str(fault) for fault in outcome.faults]
     return outcome.arrays[0]
 
@@ -136,12 +136,12 @@ def assert_same(actual: Array, expected: Any, dtype: np.dtype[Any]) -> None:
         assert np.signbit(actual[0]) == np.signbit(wanted[0])
 
 
-@pytest.mark.parametrize(("opcode", "result", "operands", "expected"), CASES, ids=[case[0] for case in CASES])
-def test_an_instruction(opcode: str, result: str, operands: list[list[Any]], expected: list[Any]) -> None:
+@pytest.mark.parametrize(("opcode", "result_type", "operands", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_an_instruction(opcode: str, result_type: str, operands: list[list[Any]], expected: list[Any]) -> None:
     type_ = next(part for part in reversed(opcode.split(".")) if part[0] in "sufb" and part[-1].isdigit())
     for thread, want in enumerate(expected):
         texts = [literal(column[thread], type_) for column in operands]
-        assert_same(computed(opcode, result, texts), want, dtype_of_type(result))
+        assert_same(computed(opcode, result_type, texts), want, dtype_of_type(result_type))
 
 
 @pytest.mark.parametrize(("opcode", "to", "of", "values", "expected"), CONVERSIONS, ids=[c[0] for c in CONVERSIONS])

@@ -1,4 +1,4 @@
-"""PTX that NVRTC made of our kernels, kept as text, beside numpy; and faults planted in it, each found."""
+"""PTX that NVRTC made of our kernels, kept as text, beside numpy; and faults planted in it, each kinds_found."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ REFERENCES: dict[str, Callable[..., Array]] = {
 LOOSE = {"product_tf32": 0.05}
 
 
-def is_right(name: str, result: PtxResult, inputs: Sequence[Array]) -> bool:
+def is_right(name: str, ran: PtxResult, inputs: Sequence[Array]) -> bool:
     expected = REFERENCES[name](*(x.astype(np.float64) if x.dtype.kind == "f" else x for x in inputs))
     loose = LOOSE.get(name, 1e-4)
-    return bool(np.allclose(result.arrays[0].astype(np.float64), expected, rtol=loose, atol=loose))
+    return bool(np.allclose(ran.arrays[0].astype(np.float64), expected, rtol=loose, atol=loose))
 
 
 def inputs_of(name: str, text: KeptText) -> list[Array]:
@@ -71,10 +71,10 @@ def test_a_kernel_is_right_and_without_a_fault(name: str) -> None:
     """Of power: a negative exponent squares no base, which overflows to 1 for 2147483647."""
     text = kept(name)
     inputs = inputs_of(name, text)
-    result = text.run(inputs)
-    assert result.is_correct, [str(fault) for fault in result.faults]
-    assert all(each.all() for each, facts in zip(result.written, text.buffers, strict=True) if facts[4])
-    assert is_right(name, result, inputs)
+    ran = text.run(inputs)
+    assert ran.is_correct, [str(fault) for fault in ran.faults]
+    assert all(each.all() for each, facts in zip(ran.written, text.buffers, strict=True) if facts[4])
+    assert is_right(name, ran, inputs)
 
 
 def test_each_text_is_of_a_program() -> None:
@@ -92,8 +92,8 @@ def edited(text: str, pattern: str, new: str, number: int = 0) -> str:
 def outcome(name: str, text: KeptText, changed: str) -> str:
     """The kind of the first fault, "wrong" for a wrong result, else "right"."""
     inputs = inputs_of(name, text)
-    result = text.run(inputs, changed)
-    return result.faults[0].kind if result.faults else "right" if is_right(name, result, inputs) else "wrong"
+    ran = text.run(inputs, changed)
+    return ran.faults[0].kind if ran.faults else "right" if is_right(name, ran, inputs) else "wrong"
 
 
 REDUNDANT = {"product_f16": 1, "softmax": 2, "layer_norm": 2, "attention": 1}
@@ -104,14 +104,14 @@ REDUNDANT = {"product_f16": 1, "softmax": 2, "layer_norm": 2, "attention": 1}
 def test_a_missing_barrier_is_a_race(name: str) -> None:
     text = kept(name)
     barriers = text.text.count("bar.sync")
-    found = [outcome(name, text, edited(text.text, r"bar\.sync\s+0;", "", number)) for number in range(barriers)]
-    assert sum(kind.startswith("race") for kind in found) == barriers - REDUNDANT.get(name, 0), found
+    kinds_found = [outcome(name, text, edited(text.text, r"bar\.sync\s+0;", "", number)) for number in range(barriers)]
+    assert sum(kind.startswith("race") for kind in kinds_found) == barriers - REDUNDANT.get(name, 0), kinds_found
 
 
 PENDING = "read of an asynchronous copy that nobody has waited for"
 UNSET = "read of memory that nobody has set"
 FAULTS: dict[str, tuple[str, str, str, int, str]] = {
-    # kernel, pattern, what is there instead, which match, what is found
+    # kernel, pattern, what is there instead, which match, what is kinds_found
     "a guard": ("transpose", r"@%p1 bra", "// bra", 0, "access outside of memory"),
     "a wait": ("product_f16", r"cp\.async\.wait_all;", "", -1, PENDING),
     "a count": ("product_f16", r"cp\.async\.wait_all;", "cp.async.commit_group; cp.async.wait_group 1;", -1, PENDING),
@@ -148,13 +148,13 @@ FAULTS: dict[str, tuple[str, str, str, int, str]] = {
 def test_a_planted_fault_is_found(fault: str) -> None:
     name, pattern, new, number, kind = FAULTS[fault]
     text = kept(name)
-    found = outcome(name, text, edited(text.text, pattern, new, number))
-    assert found != "right" and found.startswith(kind), found
+    kinds_found = outcome(name, text, edited(text.text, pattern, new, number))
+    assert kinds_found != "right" and kinds_found.startswith(kind), kinds_found
 
 
 def test_a_barrier_that_some_threads_miss_is_named() -> None:
     text = kept("softmax")
     some = r"mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 3; @!%p1 \1"
     changed = edited(text.text, r"(bar\.sync\s+0;)", some)
-    result = text.run(text.inputs(), changed)
-    assert "divergent barrier" in [fault.kind for fault in result.faults]
+    ran = text.run(text.inputs(), changed)
+    assert "divergent barrier" in [fault.kind for fault in ran.faults]
