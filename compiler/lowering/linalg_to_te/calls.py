@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.dialects.calls import called, calls
@@ -14,8 +15,8 @@ from compiler.support.errors import InputError
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Inline the calls of functions of linalg, and those in them; private callees are removed. Raises LoweringError for
-    a callee that has no body of one block. A verified module has no recursion."""
+    """Inline the calls of functions of linalg, and those in them; callees are removed that are private or have open
+    shapes. Raises LoweringError for a callee that has no body of one block. A verified module has no recursion."""
     inlined: dict[FuncOp, None] = {}
     while call := next((c for f in functions(module) for c in calls(f) if _concerns_linalg(f, c)), None):
         callee = _callee(call)
@@ -30,9 +31,15 @@ def inline_calls(module: ModuleOp) -> None:
             op.detach()
             op.erase()
     for callee in inlined:
-        if callee.sym_visibility == StringAttr("private"):
+        if callee.sym_visibility == StringAttr("private") or any(map(_is_open, callee.body.block.args)):
             callee.detach()
             callee.erase()
+
+
+def _is_open(argument: SSAValue) -> bool:
+    """Whether only the callers know the shape of an argument, or the number that is one."""
+    type = argument.type
+    return type == IndexType() or (isinstance(type, TensorType) and DYNAMIC_INDEX in type.get_shape())
 
 
 def _concerns_linalg(function: FuncOp, call: CallOp) -> bool:

@@ -197,8 +197,9 @@ func.func @main(%A: tensor<7x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, f32) 
 }"""
 
 
-def test_calls_are_inlined_and_private_callees_removed() -> None:
-    module = parse(CALLER)
+@pytest.mark.parametrize("visibility", ["private ", ""])
+def test_calls_are_inlined_and_callees_that_are_private_or_open_removed(visibility: str) -> None:
+    module = parse(CALLER.replace("private ", visibility))
     (function,) = functions(module)
     assert function.sym_name.data == "main"
     two, three, number = evaluate(module, [A])
@@ -308,6 +309,14 @@ def test_a_comparison_of_nan_keeps_the_output() -> None:
     array[0, 1], array[1] = np.nan, np.nan
     (value,) = evaluate(parse(REDUCED.format(element="f32", point=".0", init=init, body=body)), [array, A[:, 0]])
     np.testing.assert_array_equal(value, np.fmax.reduce(np.nan_to_num(array, nan=-np.inf), 1))
+
+
+def test_a_public_callee_of_static_shape_stays() -> None:
+    text = CALLER.replace("private ", "").replace("%n: index, ", "").replace("index, ", "").replace("?x4", "2x4")
+    text = (
+        text.replace("[%n, 4]", "[2, 4]").replace("empty(%n)", "empty()").replace("%two, ", "").replace("%three, ", "")
+    )
+    assert [function.sym_name.data for function in functions(parse(text))] == ["scaled", "main"]
 
 
 FILE = """#map = affine_map<(d0) -> (d0)>
