@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -58,6 +58,13 @@ class OutputUpdate:
     added: SSAValue
     negated: bool = False
     conditions: tuple[tuple[SSAValue, bool], ...] = ()
+    is_from_nan: bool = False
+
+    def starting(self, start: Literal | None) -> OutputUpdate:
+        """The update from a start: maxnumf and minnumf begin with NaN, which they ignore, unless the start is their
+        infinity. So they are NaN if all of the start and the values are."""
+        is_ignoring = self.kind.name in ("arith.maxnumf", "arith.minnumf") and start != self.neutral
+        return replace(self, is_from_nan=is_ignoring)
 
     @property
     def named(self) -> str | None:
@@ -70,7 +77,7 @@ class OutputUpdate:
         """The identity."""
         if self.named is not None:
             return identity(self.named, self.type)
-        value = _IDENTITIES[self.kind.name]
+        value = math.nan if self.is_from_nan else _IDENTITIES[self.kind.name]
         if isinstance(self.type, AnyFloat):
             return FloatAttr(float(value), self.type)
         assert isinstance(self.type, IntegerType)

@@ -160,13 +160,14 @@ class _Conversion:
 
     def _reduction(self, outputs: Sequence[int]) -> None:
         parts = combinings(self.op, self.op.body.block, self._arguments)
-        chosen = [parts[n] for n in outputs]
         inputs = self.op.operands[: len(self.op.operands) - len(self.op.res)]
+        inits = [self.op.operands[len(inputs) + n] for n in outputs]
+        starts = [self.values.splats.get(self.values.tensor(init, self.op)) for init in inits]
+        chosen = [parts[n].starting(start) for n, start in zip(outputs, starts, strict=True)]
         conditions = [condition for part in chosen for condition, _ in part.conditions]
         body, scalars = self._body(inputs, [*(part.added for part in chosen), *conditions])
         yields = [self._added(body, part, scalars) for part in chosen]
-        inits = [self.op.operands[len(self.op.operands) - len(self.op.res) + n] for n in outputs]
-        plain = [self._is_neutral(init, part) for init, part in zip(inits, chosen, strict=True)]
+        plain = [start == part.neutral for start, part in zip(starts, chosen, strict=True)]
         label = self.values.label(self.op, "" if all(plain) else ".partial")
         new = body.compute(label, yields, combination_of(chosen))
         self.values.add(new, self.op)
@@ -218,10 +219,6 @@ class _Conversion:
             sides = (value, body.literal(part.neutral))[:: 1 if holds else -1]
             value = body.add(SelectOp(body.value(condition, scalars), *sides))
         return value
-
-    def _is_neutral(self, init: SSAValue, part: OutputUpdate) -> bool:
-        """Whether an initial value has no effect: all its elements are the combiner's identity."""
-        return self.values.splats.get(self.values.tensor(init, self.op)) == part.neutral
 
     def _with_init(self, result: SSAValue, part: OutputUpdate, init: SSAValue) -> SSAValue:
         """Append the compute that combines the initial value with a reduction's result."""

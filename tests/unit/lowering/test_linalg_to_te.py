@@ -214,6 +214,22 @@ REDUCTIONS: dict[str, tuple[str, str, str, Array, Array]] = {
 }
 
 
+@pytest.mark.parametrize("start", [np.nan, -np.inf, 0.5])
+@pytest.mark.parametrize("op", ["maxnumf", "minnumf"])
+def test_rows_of_nan_are_the_start(op: str, start: float) -> None:
+    text = f"""func.func @f(%A: tensor<4x8xf32>, %I: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = linalg.reduce {{ arith.{op} }} ins(%A : tensor<4x8xf32>) outs(%I : tensor<4xf32>) dimensions = [1]
+  return %0 : tensor<4xf32>
+}}"""
+    module, array, starts = parse(text), A.copy(), np.full(4, start, np.float32)
+    array[1], array[2, 3] = np.nan, np.nan
+    check_combiners(module)
+    fold = np.fmax if op == "maxnumf" else np.fmin
+    expected = fold(fold.reduce(array, 1), starts)
+    np.testing.assert_array_equal(evaluate(module, [array, starts])[0], expected)
+    np.testing.assert_array_equal(strata.build(module, threads=1)(array, starts), expected)
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_from_neutral_and_other_initial_values(name: str) -> None:
     op, element, init, array, expected = REDUCTIONS[name]
