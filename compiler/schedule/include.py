@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
+from reprlib import repr as short
 from typing import Protocol
 
 from xdsl.dialects.builtin import (
@@ -117,7 +118,10 @@ def size_attribute(size: object) -> Attribute:
 
 
 def sizes_attribute(sizes: Mapping[str, object]) -> DictionaryAttr:
-    """Encode a map from the names of choices to sizes. Raises ScheduleError for a value that is no size."""
+    """Encode a map from the names of choices to sizes. Raises ScheduleError for a value that is no size, and for
+    anything but a map of names."""
+    if not isinstance(sizes, Mapping) or not all(isinstance(name, str) for name in sizes):
+        raise ScheduleError(f"sizes is {short(sizes)}, expected sizes by the names of choices")
     return DictionaryAttr({name: size_attribute(size) for name, size in sizes.items()})
 
 

@@ -42,7 +42,7 @@ from compiler.support import display
 from compiler.support.errors import ScheduleError, StrataError, refused_by
 from compiler.support.text import counted
 from compiler.support.unpicklable import Unpicklable
-from compiler.support.validation import LARGEST, integer
+from compiler.support.validation import LARGEST, integer, text
 
 
 class Recorder(Unpicklable):
@@ -306,7 +306,9 @@ class Recorder(Unpicklable):
         with refused_by("include"):
             label = block if isinstance(block, str) else self._state.block(block)
             self._includer = self._includer or _includer(self)
-            self._includer.apply(IncludeOp.of(recipe, sizes_attribute(sizes or {}), way), label)
+            stated = sizes_attribute({} if sizes is None else sizes)
+            recipe, way = text("the recipe", recipe, ScheduleError), text("the way", way, ScheduleError)
+            self._includer.apply(IncludeOp.of(recipe, stated, way), label)
 
     def note(self, inclusion: Inclusion) -> None:
         """Record that the last steps of the script are those of a recipe."""
