@@ -70,8 +70,8 @@ def _cbrt(x: Expr) -> Expr:
 
 def _round_away(x: Expr) -> Expr:
     """The nearest integer, ties away from zero."""
-    whole = e.trunc(x)
-    return e.select(e.abs(x - whole) >= 0.5, whole + e.copysign(e.const(1.0, x.dtype), x), whole)
+    integer = e.trunc(x)
+    return e.select(e.abs(x - integer) >= 0.5, integer + e.copysign(e.const(1.0, x.dtype), x), integer)
 
 
 def _count_ones(x: Expr) -> Expr:

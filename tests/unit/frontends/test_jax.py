@@ -51,10 +51,10 @@ def agrees(function: Any, *inputs: Any, tolerance: float = 2e-4) -> strata.front
     """Whether a kernel of a function has JAX's results."""
     imported = strata.from_jax(function, inputs)
     kernel = strata.build(imported, threads=1)
-    results = kernel(*jax.tree_util.tree_leaves(inputs))
-    results = results if isinstance(results, tuple | list) else [results]
+    returned = kernel(*jax.tree_util.tree_leaves(inputs))
+    values = returned if isinstance(returned, tuple | list) else [returned]
     expected = jax.tree_util.tree_leaves(function(*inputs))
-    for value, array in zip(results, expected, strict=True):
+    for value, array in zip(values, expected, strict=True):
         np.testing.assert_allclose(np.asarray(value), np.asarray(array), rtol=tolerance, atol=tolerance)
     return imported
 
@@ -142,9 +142,9 @@ def test_shapes_without_arrays() -> None:
 
 def test_arrays_of_jax_in_and_out() -> None:
     x = jnp.arange(4, dtype=jnp.float32)
-    result = strata.build(strata.from_jax(jnp.sin, x), threads=1)(x)
-    assert isinstance(result, jax.Array)
-    np.testing.assert_allclose(result, jnp.sin(x), rtol=1e-6)
+    sines = strata.build(strata.from_jax(jnp.sin, x), threads=1)(x)
+    assert isinstance(sines, jax.Array)
+    np.testing.assert_allclose(sines, jnp.sin(x), rtol=1e-6)
 
 
 def test_exported_text_is_read() -> None:

@@ -35,12 +35,12 @@ def computed(text: str, *arrays: Array) -> list[Array]:
     return evaluate(parse(text), arrays)
 
 
-def op_results(op: str, types: str, result: str) -> Array:
+def op_results(op: str, types: str, result_type: str) -> Array:
     """The value of a line `%0 = op` for the arrays that it names."""
     names = dict.fromkeys(re.findall(r"%([xyuijp])\b", op))
     kinds = {name: TYPES["f" if name in "xyu" else "i" if name in "ij" else "p"] for name in names}
     arguments = ", ".join(f"%{name}: {type}" for name, type in kinds.items())
-    text = f"func.func @f({arguments}) -> {result} {{\n  %0 = {op} : {types}\n  return %0 : {result}\n}}"
+    text = f"func.func @f({arguments}) -> {result_type} {{\n  %0 = {op} : {types}\n  return %0 : {result_type}\n}}"
     (value,) = computed(text, *(ARRAYS[name] for name in names))
     return value
 
@@ -88,11 +88,11 @@ def test_functions_of_chlo(name: str) -> None:
 
 
 def test_every_function_has_a_case_or_is_of_integers() -> None:
-    others = {
+    of_integers = {
         "and", "or", "xor", "not", "popcnt", "count_leading_zeros", "shift_left", "shift_right_arithmetic",
         "shift_right_logical", "select", "clamp", "power", "is_finite",
     }  # fmt: skip
-    named = {f"stablehlo.{name}" for name in (*UNARY, *BINARY, *others)} | {f"chlo.{name}" for name in CHLO}
+    named = {f"stablehlo.{name}" for name in (*UNARY, *BINARY, *of_integers)} | {f"chlo.{name}" for name in CHLO}
     assert FUNCTIONS.keys() - named == {"chlo.erf_inv", "chlo.is_inf"}
 
 
@@ -159,12 +159,12 @@ CASES: dict[str, tuple[str, str, str, Array]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_ops(name: str) -> None:
-    op, types, result, expected = CASES[name]
+    op, types, result_type, expected = CASES[name]
     if name == "top_k":
         text = f"func.func @f(%x: {F}) -> {F} {{\n  %0:2 = {op} : {types}\n  return %0#0 : {F}\n}}"
         (value,) = computed(text, X)
     else:
-        value = op_results(op, types, result)
+        value = op_results(op, types, result_type)
     np.testing.assert_allclose(value, expected, rtol=2e-6, atol=1e-6)
 
 

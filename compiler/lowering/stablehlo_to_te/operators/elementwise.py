@@ -38,8 +38,8 @@ def pointwise(call: HloCall, function: Callable[[Sequence[Expr]], Expr]) -> Tens
 def _elementwise(call: HloCall) -> Tensor:
     neutral = _NEUTRAL.get(call.op.name)
     if neutral is not None and is_float(call.dtype):
-        for x, other in (call.operands, call.operands[::-1]):
-            if call.number(other) == neutral and x.shape == call.shape:
+        for x, number_tensor in (call.operands, call.operands[::-1]):
+            if call.number(number_tensor) == neutral and x.shape == call.shape:
                 return x
     return pointwise(call, lambda operands: scalar_of(call.op, operands))
 

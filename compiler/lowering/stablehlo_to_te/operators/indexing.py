@@ -42,9 +42,9 @@ def _dynamic_slice(call: HloCall) -> Tensor:
     x, *starts = call.operands
     sizes = call.integers("slice_sizes")
     _check_box(call, x, sizes, len(starts))
-    known = known_starts(call, starts, x.shape, sizes)
-    if known is not None:
-        return nn.slice(x, known, [s + n for s, n in zip(known, sizes, strict=True)], name=call.name)
+    begins = known_starts(call, starts, x.shape, sizes)
+    if begins is not None:
+        return nn.slice(x, begins, [s + n for s, n in zip(begins, sizes, strict=True)], name=call.name)
     places: dict[int, Tensor] = {}
     for d, (start, size, extent) in enumerate(zip(starts, sizes, x.shape, strict=True)):
         if size != extent:
@@ -64,9 +64,9 @@ def _dynamic_slice(call: HloCall) -> Tensor:
 def _dynamic_update_slice(call: HloCall) -> Tensor:
     x, update, *starts = call.operands
     _check_box(call, x, update.shape, len(starts))
-    known = known_starts(call, starts, x.shape, update.shape)
-    if known is not None:
-        placed = Placed(update.shape, known, [1] * x.rank)
+    begins = known_starts(call, starts, x.shape, update.shape)
+    if begins is not None:
+        placed = Placed(update.shape, begins, [1] * x.rank)
         return compute(x.shape, lambda *i: placed.read(call, update, i, call.at(x, *i)), call.name)
     return _written_at(call, x, update, starts)
 

@@ -157,7 +157,7 @@ def _joint(call: HloCall, block: Block, starts: Sequence[Tensor]) -> tuple[Combi
     if any(number is None for number in numbers):
         raise call.refused("begins with values that are computed, and its region is no combiner of te")
     scalars = outside(call, block)
-    return combiner(lambda held, added: apply_region(block, [*held, *added], scalars), tuple(numbers)), numbers
+    return combiner(lambda current, added: apply_region(block, [*current, *added], scalars), tuple(numbers)), numbers
 
 
 def _arg_extremum(call: HloCall, block: Block, inputs: Sequence[Tensor], dim: int) -> list[Tensor] | None:

@@ -184,9 +184,9 @@ class ScatterWrites:
             return e.max(e.select(hit, e.cast(position, "i64"), e.const(-1, "i64")), axis=taps)
 
         numbers = compute(self.x.shape, number, f"{self.call.name}.last")
-        rest = [n for d, n in enumerate(self.updates.shape) if d not in self.dims.batch]
+        window_shape = [n for d, n in enumerate(self.updates.shape) if d not in self.dims.batch]
         kept = [d for d in range(self.updates.rank) if d not in self.dims.batch]
-        rows = compute((self.count, *rest), lambda *i: self._row(i, kept), f"{self.call.name}.rows")
+        rows = compute((self.count, *window_shape), lambda *i: self._row(i, kept), f"{self.call.name}.rows")
 
         def landed(*i: Index) -> TableRead:
             own = self.update_index(i, [0] * len(self.extents))
