@@ -54,6 +54,12 @@ def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict
     """
     if not function.body.blocks:
         return {}
+    lift(function, max_inline)
+    return constant_arrays(function)
+
+
+def lift(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> None:
+    """Turn a te function's constants into arguments as `lift_constants`, without a look at their elements."""
     values: dict[int, DenseAttr | None] = dict.fromkeys(positions(function, "constants"))
     values |= constant_values(function)
     body, lifted = function.body.block, dict[DenseAttr, BlockArgument]()
@@ -73,7 +79,6 @@ def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict
         outputs = list(function.function_type.outputs)
         function.properties["function_type"] = FunctionType.from_lists(body.arg_types, outputs)
         state_constants(function, values)
-    return constant_arrays(function)
 
 
 def _is_inline_splat(op: te.ConstantOp) -> bool:

@@ -17,7 +17,7 @@ from compiler.graph.canonical import canonical
 from compiler.graph.main import read_tensors
 from compiler.graph.read import read
 from compiler.lowering.te_to_loop.nests import arguments_of
-from compiler.pipeline.certified.texts import function_of
+from compiler.pipeline.certified.texts import function_of, te_function_of
 from compiler.program.tree import Buffer
 from compiler.support.errors import InputError
 from compiler.types.dtypes import DTYPES
@@ -80,7 +80,8 @@ def interface_verdict(version: VersionCertificate, interface: LibraryInterface) 
     """Whether the arrays of a library are those of its te program, in order, by names, dtypes and shapes, and the
     native function takes the pointers that the library's text passes. Raises InputError for a text that is no program.
     """
-    function = function_of(version.source, "the program")
+    read_function = function_of if version.program else te_function_of
+    function = read_function(version.source, "the program")
     buffers, count = arguments_of(function), len(function.args)
     weights = interface.weights_for(version.cpu)
     absent = {*weights, *_unused(function)} - {array.name for array in interface.inputs}

@@ -14,7 +14,7 @@ from compiler.graph.user_names import graph_with_user_names
 from compiler.graph.write import write
 from compiler.lowering.te_to_loop.nests import program_of
 from compiler.passes.fold_constants import fold_constants
-from compiler.pipeline.certified.texts import DigestOnly, function_of
+from compiler.pipeline.certified.texts import DigestOnly, function_of, te_function_of
 from compiler.program.read import read
 
 
@@ -23,7 +23,7 @@ def verdict_of(group: GroupCertificate) -> Verdict:
     with computes of constants evaluated. Raises InputError for texts that are no programs."""
     if not group.te:
         return Verdict("undecided", "it was given as loops, without a te function")
-    function = function_of(group.te, f"@{group.name}")
+    function = te_function_of(group.te, f"@{group.name}")
     loops = read(function_of(group.loops, f"@{group.name}"))
     verdict = verify_schedule(loops, program_of(function))
     if verdict or (other := verify_schedule(loops, program_of(_canonical(function)))):

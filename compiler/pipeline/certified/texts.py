@@ -13,11 +13,15 @@ from compiler.dialects.dense_elements import DIGITS, Lost
 from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
+from compiler.passes.lift_constants import lift
 from compiler.support.errors import InputError
 
 
 class DigestOnly(Lost):
     """The elements of a constant of which a text has the name and the digest. Constants of one digest are equal."""
+
+    is_splat = False
+    """Those of equal elements have them in the text."""
 
     def __init__(self, type: TensorType, handle: str) -> None:
         name, _, digits = handle.rpartition("_")
@@ -42,6 +46,14 @@ def module_of(text: str, subject: str) -> ModuleOp:
     except (ParseError, VerifyException) as error:
         raise InputError(f"{subject} of the certificate is no program: {last_sentence(str(error))}") from error
     return module
+
+
+def te_function_of(text: str, subject: str) -> FuncOp:
+    """The only te function of a text of a certificate, with large constants as arguments, as its loops have them.
+    Raises InputError."""
+    function = function_of(text, subject)
+    lift(function)
+    return function
 
 
 def function_of(text: str, subject: str) -> FuncOp:

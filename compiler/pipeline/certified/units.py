@@ -14,7 +14,7 @@ from compiler.graph.read import read as read_graph
 from compiler.graph.tree import Graph
 from compiler.passes.split_constants import SplitProgram, split_program
 from compiler.pipeline.certified.memory import Content, joined, value_of, whole
-from compiler.pipeline.certified.texts import function_of
+from compiler.pipeline.certified.texts import function_of, te_function_of
 from compiler.program.read import read
 from compiler.program.tree import Buffer
 
@@ -85,7 +85,7 @@ class CertifiedUnit:
     @cached_property
     def te(self) -> Graph | None:
         """Its te function; None for a group that was given as loops."""
-        return read_graph(function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
+        return read_graph(te_function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
 
     @cached_property
     def computation(self) -> ComputedFunction:

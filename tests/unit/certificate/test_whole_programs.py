@@ -233,6 +233,18 @@ def test_random_programs(seed: int) -> None:
     assert verdicts(certified(f, constants)) == []
 
 
+@pytest.mark.parametrize("size", [20, 60])
+def test_constants_of_one_function(size: int) -> None:
+    """Constants that are arguments of the loops, and small ones that are part of them."""
+    x = te.placeholder((4, size), name="x")
+    w = te.constant(np.random.default_rng(0).random((size, size), np.float32), name="W")
+    result = certified(te.function("f", [x], te.nn.matmul(x, w, name="y")))
+    (group,) = result.versions[0].groups
+    assert verdict_of(group) and verdicts(result) == []
+    other = replace(group, te=group.te.replace("%x[m, k]", "%x[m, 0]"))
+    assert other != group and not verdict_of(other)
+
+
 def test_damaged_certificates(stated: Certificate) -> None:
     """Parts that do not fit together end in a sentence."""
     only = stated.versions[0]
