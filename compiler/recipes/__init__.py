@@ -33,6 +33,7 @@ is refused; earlier steps stay applied. Tile sizes above a loop's extent are cut
 from compiler.recipes.attention import Attention, AttentionTiles, attention, attention_tiles
 from compiler.recipes.depthwise import PixelTiles, by_pixels
 from compiler.recipes.elementwise import elementwise
+from compiler.recipes.gpu.convolution import convolve_on_threads
 from compiler.recipes.gpu.reduction import in_parts, reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
 from compiler.recipes.gpu.threads import ThreadTiles, cooperative_fetch, spread, tile_on_threads
@@ -58,12 +59,12 @@ from compiler.recipes.thin import ThinTile, dots, streams
 
 # fmt: off
 __all__ = [
-    "Attention", "AttentionTiles", "ConvolutionTiles", "Gebp", "GebpTiles", "Gradient", "GradientTiles",
-    "PixelTiles", "PointwiseTiles", "ThinTile", "ThreadTiles", "WarpTiles", "apply_to_tiles", "attention",
-    "attention_tiles", "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "cooperative_fetch",
-    "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts", "operands",
-    "pack_panels", "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows",
-    "row_reduction", "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads",
-    "tile_on_warps", "tiled_convolution", "tiled_gebp", "transposed", "windows",
+    "Attention", "AttentionTiles", "ConvolutionTiles", "Gebp", "GebpTiles", "Gradient", "GradientTiles", "PixelTiles",
+    "PointwiseTiles", "ThinTile", "ThreadTiles", "WarpTiles", "apply_to_tiles", "attention", "attention_tiles",
+    "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "convolve_on_threads", "cooperative_fetch",
+    "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts", "operands", "pack_panels",
+    "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows", "row_reduction",
+    "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads", "tile_on_warps",
+    "tiled_convolution", "tiled_gebp", "transposed", "windows",
 ]
 # fmt: on

@@ -9,6 +9,7 @@ from compiler.recipes.attention import shared_rows
 from compiler.recipes.convolution import convolution
 from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.elementwise import chains, vectors
+from compiler.recipes.gpu.convolution import convolution_by_windows
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
 from compiler.recipes.gpu.threads import on_threads, tiled_on_threads
@@ -40,6 +41,7 @@ _GPU_RULES: tuple[Rule, ...] = (
     chains,
     on_warps,
     products_of_few,
+    convolution_by_windows,
     tiled_on_threads,
     rows_on_blocks,
     reduced_together,

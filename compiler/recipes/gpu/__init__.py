@@ -1,7 +1,8 @@
 """Recipes for GPUs.
 
-threads.py    reductions by tiles on blocks and threads, other blocks spread over threads: tile_on_threads, spread
-rows.py       softmax and norms, a row for each block of threads: rows_on_threads
-reduction.py  rows, columns and scalars by the threads of one block or of several: reduce_rows, reduce_columns, in_parts
-warp.py       products on tensor cores: tile_on_warps
+threads.py     reductions by tiles on blocks and threads, other blocks spread over threads: tile_on_threads, spread
+convolution.py convolutions as implicit products, by register tiles of filters and pixels: convolve_on_threads
+rows.py        softmax and norms, a row for each block of threads: rows_on_threads
+reduction.py   rows, columns and scalars by the threads of a block or of several: reduce_rows, reduce_columns, in_parts
+warp.py        products on tensor cores: tile_on_warps
 """

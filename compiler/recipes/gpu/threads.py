@@ -305,6 +305,15 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         pad_rows(s, fetch, tiles.vector)
     if tiles.twice:
         overlapped(s, outer[-1], fetches)
+    finish_on_threads(s, block, out, tiles, (blocks, virtual, threads, elements))
+
+
+def finish_on_threads(
+    s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, levels: tuple[list[Handle], ...]
+) -> None:
+    """Bind the loops of a tiled reduction, and of the block `out` that reads its results, to blocks and threads, and
+    unroll those over elements. `levels` are the loops over blocks, virtual threads, threads and elements."""
+    blocks, virtual, threads, elements = levels
     finished = _finished(s, block, out, tiles, len(blocks))
     thread, grid = fused(s, threads), fused(s, blocks)
     s.bind(grid, "block_x")

@@ -1,0 +1,70 @@
+"""Machine code of kernels, disassembled: trip counts, loads in flight, and the shares that recipes reach."""
+
+from __future__ import annotations
+
+import pytest
+
+import compiler
+from compiler import te
+from compiler.recipes import spread
+from compiler.schedule import Schedule
+from compiler.targets.cuda import CudaKernel
+from tools import sass
+
+needs_nvdisasm = pytest.mark.skipif(not sass.is_available(), reason="there is no NVRTC or no nvdisasm")
+
+LISTING = """
+\t.section\t.text.f
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0010*/                   HFMA2.MMA R2, -RZ, RZ, 0, 0 ;
+.L_x_1:
+        /*0020*/                   LDG.E.CONSTANT R4, [R8.64] ;
+        /*0030*/                   LDG.E.CONSTANT R5, [R8.64+0x4] ;
+        /*0040*/                   IADD3 R2, R2, 0x4, RZ ;
+        /*0050*/                   UMOV UR4, 0x10 ;
+.L_x_2:
+        /*0060*/                   FFMA R6, R4.reuse, R5, R6 ;
+        /*0070*/                   UIADD3 UR4, UR4, -0x2, URZ ;
+        /*0080*/                   ISETP.NE.AND P0, PT, RZ, UR4, PT ;
+        /*0090*/               @P0 BRA `(.L_x_2) ;
+        /*00a0*/                   ISETP.GE.U32.AND P1, PT, R2, 0x64, PT ;
+        /*00b0*/               @P1 CALL.REL.NOINC `(.L_x_3) ;
+        /*00c0*/                   BRA `(.L_x_1) ;
+.L_x_3:
+        /*00d0*/                   EXIT ;
+.L_x_4:
+        /*00e0*/                   BRA `(.L_x_4);
+"""
+
+
+def test_instructions_are_weighted_by_trip_counts() -> None:
+    ((name, code, labels),) = sass._kernels(LISTING)
+    times = dict(zip((f"{i.address:x}" for i in code), sass.weights(code, sass.loops(code, labels)), strict=True))
+    assert name == "f" and len(code) == 15
+    assert times["10"] == times["d0"] == 1 and times["20"] == times["c0"] == 25 and times["60"] == 25 * 8
+    assert sass.loads_before_use(code) == 2
+
+
+def built(program: te.Function | Schedule, arch: str) -> CudaKernel:
+    kernel = compiler.build(program, "cuda", arch=arch, schedule=None if isinstance(program, Schedule) else "auto")
+    assert isinstance(kernel, CudaKernel)
+    return kernel
+
+
+@needs_nvdisasm
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("workload", ["conv 64x56x56 3x3", "conv 512x7x7 3x3"])
+def test_a_convolution_is_mostly_multiply_adds(workload: str, arch: str) -> None:
+    kernel = built(sass.WORKLOADS[workload](), arch)
+    largest = max(sass.executed(kernel, arch), key=lambda found: found.counts.total())
+    assert largest.share("FFMA") >= 0.6 and largest.loads >= 8
+    assert all(found.spill_bytes == 0 for found in sass.executed(kernel, arch))
+
+
+@needs_nvdisasm
+def test_all_multiply_adds_of_a_loop_are_counted() -> None:
+    a, b = te.placeholder((64, 96), name="A"), te.placeholder((96, 64), name="B")
+    s = Schedule(compiler.lower(te.function("mm", [a, b], te.nn.matmul(a, b, name="C"))))
+    spread(s, s.get_block("C"), 64)
+    (found,) = sass.executed(built(s, "sm_80"), "sm_80")
+    assert found.counts["FFMA"] == 96
