@@ -24,7 +24,7 @@ from shutil import which
 import compiler
 from compiler import te
 from compiler.support.errors import TargetError
-from compiler.targets.cuda import CudaKernel, Launch, nvrtc
+from compiler.targets.cuda import ARCHITECTURES, CudaKernel, Launch, nvrtc
 
 BRANCHES = ("BRA", "CALL.REL.NOINC", "JMP")
 """The opcodes of jumps to a label."""
@@ -288,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each kernel, workload and architecture; return the status of the process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("workload", nargs="*", choices=[*WORKLOADS, []], help="default: all")
-    parser.add_argument("--arch", nargs="*", default=["sm_80", "sm_90"], choices=nvrtc.ARCHITECTURES)
+    parser.add_argument("--arch", nargs="*", default=["sm_80", "sm_90"], choices=ARCHITECTURES)
     stated = parser.parse_args(arguments)
     if not is_available():
         print("NVRTC or nvdisasm is not installed")

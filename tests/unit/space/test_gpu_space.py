@@ -90,11 +90,14 @@ def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:
     (launch,) = kernel.launches
     assert launch.grid > (1, 1, 1) and launch.block > (1, 1, 1)
     assert kernel.text.count("__shared__") == 2 and kernel.text.count("__syncthreads") == 1
+
+
+def test_operands_are_fetched_by_vectors() -> None:
+    schedule, space = _space(PROGRAMS["matmul"])
     wide = next(n for n, sketch in enumerate(space.sketches) if "four at a time" in sketch.name)
-    text = build_as_written(
-        replay(parse(space.script((wide, space.sketches[wide].recorded_positions))), schedule.original), "cuda"
-    ).text
-    assert "const float4 f = *reinterpret_cast<const float4*>(&F[" in text
+    script = parse(space.script((wide, space.sketches[wide].recorded_positions)))
+    text = build_as_written(replay(script, schedule.original), "cuda").text
+    assert "= *reinterpret_cast<const float4*>(&" in text
 
 
 # --- features -------------------------------------------------------------------------------------------------------
