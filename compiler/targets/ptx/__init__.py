@@ -14,6 +14,7 @@ conversion.py    cvt, cvta
 functions.py     rcp, sqrt, ex2, lg2 and their like
 moves.py         mov
 loads.py         ld, st
+atomics.py       atom, red
 async_copies.py  cp.async and its groups
 async_groups.py  `AsyncGroups`: copies that nobody has waited for
 warps.py         shfl, vote, activemask

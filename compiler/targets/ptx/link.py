@@ -33,7 +33,7 @@ class LinkedKernel:
     """A kernel as `main`, and all functions of its text.
 
     shared: the offset of each variable in the shared memory of a block; dynamic arrays begin at its end. granules: the
-    bytes of the narrowest access, by state space. reads_stored: whether loads of global memory are other than `.nc`.
+    bytes of the narrowest access, by state space.
     """
 
     main: LinkedFunction
@@ -41,7 +41,6 @@ class LinkedKernel:
     shared: dict[str, int] = field(default_factory=dict)
     shared_size: int = 0
     granules: dict[str, int] = field(default_factory=lambda: {"shared": 16, "global": 16})
-    reads_stored: bool = False
 
 
 def link(program: PtxProgram, name: str) -> LinkedKernel:
@@ -85,7 +84,7 @@ def _place_shared(kernel: LinkedKernel, variables: Iterable[PtxVariable]) -> Non
 
 
 def _note_access(kernel: LinkedKernel, at: PtxInstruction) -> None:
-    """Note the bytes of the narrowest access of a state space, and loads of what a kernel may have stored."""
+    """Note the bytes of the narrowest access of a state space."""
     if at.parts[0] in ("ld", "st", "atom", "red"):
         width = bits_of(at.parts[-1]) // 8
     elif at.parts[0] in ("ldmatrix", "stmatrix"):
@@ -99,8 +98,6 @@ def _note_access(kernel: LinkedKernel, at: PtxInstruction) -> None:
     for space, granule in kernel.granules.items():
         if space in parts or is_generic:
             kernel.granules[space] = min(granule, width)
-    if at.parts[0] in ("ld", "atom") and "nc" not in parts and not parts & _ON_CHIP:
-        kernel.reads_stored = True
 
 
 def plain_name(name: str) -> str:

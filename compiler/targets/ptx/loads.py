@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compiler.targets.ptx.lanes import PtxLanes
 
 STATE_SPACES = ("global", "shared", "shared::cta", "local", "param", "const")
-_HINTS = (
+ACCESS_HINTS = (
     "volatile",
     "relaxed",
     "acquire",
@@ -36,7 +36,7 @@ _HINTS = (
 
 def space_of_access(at: PtxInstruction, *others: str) -> str:
     """Return the state space of a load or store, "" for a generic address."""
-    modifiers = modifiers_of(at, *STATE_SPACES, *_HINTS, *others)
+    modifiers = modifiers_of(at, *STATE_SPACES, *ACCESS_HINTS, *others)
     spaces = [space for space in STATE_SPACES if space in modifiers]
     return spaces[0].removesuffix("::cta") if spaces else ""
 

@@ -95,6 +95,21 @@ class PtxMemory:
             poison if state == PENDING else values
         )
 
+    def update(
+        self, access: PtxAccess, part: Array | int, offsets: Array, width: int, updated: Callable[[Array], Array]
+    ) -> None:
+        """Replace an unsigned integer of `width` bytes, of one thread, by a function of it; no races are looked for."""
+        if self._checked(access, offsets, width) is not None:
+            return
+        flat = offsets + part * self.stride
+        if self.shadow is not None:
+            granules = self._granules(flat, width)
+            unset = self.shadow.state[granules] != SET
+            self._reporter(access, offsets)("read of memory that nobody has set", unset, granules)
+            self.shadow.state[granules] = SET
+        words = self.data.view(f"u{width}")
+        words[flat // width] = updated(words[flat // width])
+
     def place(self, offset: int) -> str:
         """Return the variable and the offset in it of a byte, such as `A_shared+64`."""
         start, name = max((entry for entry in self.layout if entry[0] <= offset), default=(0, self.name))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from compiler.targets.ptx import (
     arithmetic,
     async_copies,
+    atomics,
     bits,
     carries,
     comparison,
@@ -26,7 +27,20 @@ from compiler.targets.ptx.values import Mask
 if TYPE_CHECKING:
     from compiler.targets.ptx.lanes import PtxLanes
 
-FAMILIES = (arithmetic, async_copies, bits, carries, comparison, conversion, functions, loads, matrices, moves, warps)
+FAMILIES = (
+    arithmetic,
+    async_copies,
+    atomics,
+    bits,
+    carries,
+    comparison,
+    conversion,
+    functions,
+    loads,
+    matrices,
+    moves,
+    warps,
+)
 """The files whose opcodes are in the table."""
 CONTROL = ("bra", "ret", "exit", "bar", "barrier", "call")
 """The opcodes that the scheduler itself runs."""

@@ -27,7 +27,6 @@ class Computation:
 
 
 PureRule: TypeAlias = Callable[[PtxInstruction], Computation]
-Effect: TypeAlias = Callable[["PtxLanes", PtxInstruction, Mask], None]
 Prepared: TypeAlias = Callable[["PtxLanes", Mask], None]
 EffectRule: TypeAlias = Callable[[PtxInstruction], Prepared]
 

@@ -326,6 +326,39 @@ def test_a_shuffle(text: str) -> None:
     assert outcome.is_correct and outcome.arrays[0].tolist() == SHUFFLES[text]
 
 
+@pytest.mark.parametrize(
+    ("name", "type_", "start", "value", "end"),
+    [
+        ("add", "f32", 1.0, 2.0, 65.0),
+        ("add", "u64", 5, 3, 101),
+        ("max", "s32", -5, -3, -3),
+        ("exch", "b32", 5, 9, 9),
+        ("xor", "b32", 5, 3, 5),
+    ],
+)
+def test_atomic_operations(name: str, type_: str, start: Any, value: Any, end: Any) -> None:
+    bits, to = bits_of(type_), of_register(type_)
+    body = f"mov.b{bits} {to}15, {literal(value, type_)}; red.global.{name}.{type_} [%rd1], {to}15;"
+    cell = np.array([start], dtype_of_type(type_))
+    outcome = run(body, [cell], threads=32)
+    assert outcome.is_correct and outcome.arrays[0][0] == end
+    body = (
+        indexed(2, 8)
+        + f"mov.b{bits} {to}15, {literal(value, type_)}; atom.global.{name}.{type_} {to}16, [%rd1], {to}15;"
+    )
+    outcome = run(body + f"st.global.b{bits} [%rd10], {to}16;", [cell], [np.zeros((4, 8), np.uint8)], threads=4)
+    assert outcome.is_correct and outcome.arrays[1][0, : bits // 8].view(cell.dtype)[0] == start
+
+
+def test_atomics_are_checked() -> None:
+    (fault,) = run("red.global.add.u32 [%rd1], 1;", [], [np.zeros(1, np.uint32)], threads=2).faults
+    assert fault.kind == "read of memory that nobody has set"
+    (fault,) = run("red.global.add.u32 [%rd1+4], 1;", [np.zeros(1, np.uint32)], threads=2).faults
+    assert fault.kind == "access outside of memory"
+    body = "atom.global.cas.b32 %r1, [%rd1], 0, 7; st.global.u32 [%rd2], %r1;"
+    assert [a[0] for a in run(body, [np.zeros(1, np.uint32)], [np.ones(1, np.uint32)], threads=1).arrays] == [7, 0]
+
+
 def test_votes() -> None:
     body = (
         indexed(1, 16)

@@ -1,0 +1,63 @@
+"""Atomic operations on memory: atom, red. Threads run them one after another; races with them are not looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.targets.ptx.loads import ACCESS_HINTS, STATE_SPACES, spread
+from compiler.targets.ptx.syntax import PtxInstruction
+from compiler.targets.ptx.table import Prepared, effect, modifiers_of, one_type
+from compiler.targets.ptx.values import Mask, bits_of, dtype_of_type
+
+if TYPE_CHECKING:
+    from compiler.targets.ptx.lanes import PtxLanes
+
+_UPDATES: Mapping[str, Callable[..., Any]] = {
+    "add": lambda old, b: old + b,
+    "min": np.fmin,
+    "max": np.fmax,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": lambda old, b: b,
+    "cas": lambda old, b, c: c if old == b else old,
+}
+"""The new value, by the former one and the operands."""
+
+
+@effect("atom", "red")
+def atomic(at: PtxInstruction) -> Prepared:
+    """`atom.global.add.f32 d, [a], b`: d is the former value; `red` has none."""
+    type_ = one_type(at)
+    modifiers = modifiers_of(at, *STATE_SPACES, *ACCESS_HINTS, *_UPDATES)
+    (name,) = modifiers & set(_UPDATES) or {""}
+    if not name or type_.endswith("x2"):
+        raise at.refused("another operation")
+    spaces = [space.removesuffix("::cta") for space in STATE_SPACES if space in modifiers]
+    has_result = at.parts[0] == "atom"
+    address, *sources = at.operands[has_result:]
+    width, dtype, update = bits_of(type_) // 8, dtype_of_type(type_), _UPDATES[name]
+
+    def run(lanes: PtxLanes, mask: Mask) -> None:
+        active = lanes.lanes_of(mask)
+        addresses = lanes.addresses(address, mask, at)[active]
+        operands = [lanes.read(source, type_, mask, at)[active] for source in sources]
+        former = np.zeros(len(active), dtype)
+        for number in range(len(active)):
+            lane = slice(number, number + 1)
+            access = lanes.access(active[lane], at)
+            ((_, memory, part, offsets),) = lanes.resolved(spaces[0] if spaces else "", addresses[lane], access)
+
+            def updated(bits: Any, number: int = number) -> Any:
+                former[number] = bits.view(dtype)[0]
+                new = update(former[number], *(operand[number] for operand in operands))
+                return np.array([new], dtype).view(f"u{width}")
+
+            memory.update(access, part, offsets, width, updated)
+        if has_result:
+            lanes.write(at.operands[0], spread(lanes, former, mask, active), type_, mask)
+
+    return run
