@@ -30,6 +30,7 @@ from compiler.driver.parts.groups import OWN, GroupedProgram, public
 from compiler.driver.units.pool import Team
 from compiler.graph.concatenation import Slot
 from compiler.graph.main import BufferCall, Main, Step, read_tensors
+from compiler.graph.provenance import Provenance
 from compiler.pipeline.loops import tree_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer, Program
@@ -76,6 +77,7 @@ def _joined(
     program: GroupedProgram, main: Main, constants: Sequence[str], target: Target, arch: str, policy: str
 ) -> AnyProgram:
     """Compile the groups of a program and join their kernels; `constants` are the names of its constants."""
+    main = _with_user_names(main, program.user_names.get(main.name, OWN))
     parts = split_constant_calls(main, constants)
     slots = joins(callees(program.function))
     aligned = {name: slots[name] for name in slots if _are_aligned(main, name, slots[name], target.alignment)}
@@ -92,6 +94,24 @@ def _joined(
     prepared = list(rewriter.prepared_buffers.values())
     joined_parts = JoinedParts(kernels, before, list(leaves.values()), prepared, calls.facts(units))
     return target.join(joined_main, joined_parts, arch)
+
+
+def _with_user_names(main: Main, names: Provenance) -> Main:
+    """Main with its temporaries under the user's names, which the launches of a program show."""
+    taken = Names(main.buffers.keys() - {buffer.name for buffer in main.temporaries})
+    renamed = {buffer.name: taken.fresh(names.values.get(buffer.name, buffer.name)) for buffer in main.temporaries}
+
+    def names_of(buffers: Sequence[str]) -> tuple[str, ...]:
+        return tuple(renamed.get(name, name) for name in buffers)
+
+    steps = tuple(
+        replace(step, inputs=names_of(step.inputs), outputs=names_of(step.outputs))
+        if isinstance(step, BufferCall)
+        else replace(step, source=renamed.get(step.source, step.source))
+        for step in main.steps
+    )
+    temporaries = tuple(replace(buffer, name=renamed[buffer.name]) for buffer in main.temporaries)
+    return replace(main, temporaries=temporaries, steps=steps)
 
 
 def _are_aligned(main: Main, name: str, slots: Sequence[Slot], alignment: int) -> bool:
