@@ -34,9 +34,9 @@ from compiler.recipes.attention import Attention, AttentionTiles, attention, att
 from compiler.recipes.depthwise import PixelTiles, by_pixels
 from compiler.recipes.elementwise import elementwise
 from compiler.recipes.gpu.convolution import convolve_on_threads
-from compiler.recipes.gpu.reduction import in_parts, reduce_columns, reduce_rows
+from compiler.recipes.gpu.reduction import reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
-from compiler.recipes.gpu.threads import ThreadTiles, cooperative_fetch, spread, tile_on_threads
+from compiler.recipes.gpu.threads import ThreadTiles, cooperative_fetch, in_parts, spread, tile_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
 from compiler.recipes.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.recipes.implicit_gemm import (

@@ -15,14 +15,14 @@ FEWEST = 2
 
 def shorter_extents(program: Program, original: Program) -> dict[str, dict[int, int]]:
     """Shorter extents for the reduce axes of a scheduled program, by block label and axis position; axes that would not
-    be shorter are left out, and so are blocks with other axes than in `original`. The length of the partial last tile
-    stays the same.
+    be shorter are left out, and so are blocks with other axes than in `original`, but for padding. The length of the
+    partial last tile stays the same.
 
     k = 100 split into 7 tiles of 16: the extent FEWEST * 16 + 100 % 16 = 36 is 3 tiles, the last of 4 iterations.
     """
     lengths: dict[str, dict[int, int]] = {}
     for label, block in program.blocks.items():
-        if label not in original.blocks or original.blocks[label].axes != block.axes:
+        if label not in original.blocks or _fixed(original.blocks[label]) != _fixed(block):
             continue
         for position, (axis, form) in enumerate(zip(block.axes, block.bindings, strict=True)):
             if not axis.is_reduce:
@@ -33,6 +33,11 @@ def shorter_extents(program: Program, original: Program) -> dict[str, dict[int, 
             if short < axis.size:
                 lengths.setdefault(label, {})[position] = short
     return lengths
+
+
+def _fixed(block: Block) -> list[tuple[str, int]]:
+    """The labels of a block's axes, and the extents of its reduce axes, which padding does not change; 0 for others."""
+    return [(axis.label, axis.size if axis.is_reduce else 0) for axis in block.axes]
 
 
 def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:

@@ -14,9 +14,8 @@ from math import prod
 
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.gpu.reduction import in_parts
-from compiler.recipes.gpu.threads import ThreadTiles, finish_on_threads, spread, tile_bytes
-from compiler.recipes.steps import axes_of, by_axis, fused, node_of, refusal, split_loops, sums_pairs, target_of
+from compiler.recipes.gpu.threads import ThreadTiles, finish_on_threads, in_parts, spread_sums, tile_bytes
+from compiler.recipes.steps import axes_of, by_axis, fused, node_of, refusal, sums_pairs, target_of
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
 
@@ -123,10 +122,7 @@ def _apply(draft: Draft, label: str, plan: ConvolutionPlan, after: Block | None)
     part = in_parts(s, block, draft.block(label).axes[read.channels[0]].size // plan.parts)
     tiles = ThreadTiles([*plan.spatial, (1, 1, 1)], plan.reduce)  # the parts are the last spatial axis
     convolve_on_threads(s, part, None, tiles)
-    if epilogue is not None:
-        s.set_scope(block, "local")
-        s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])
-    spread(s, block)
+    spread_sums(s, block, epilogue)
     return [label, *labels(after)]
 
 

@@ -14,8 +14,8 @@ from math import prod
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.rows import add_by_fewer, sum_row
-from compiler.recipes.gpu.threads import THREADS, WARP, reuses, spread
-from compiler.recipes.steps import axes_of, fused, inside, node_of, refusal, split_loops
+from compiler.recipes.gpu.threads import THREADS, WARP, in_parts, results_and_reduction, reuses, spread
+from compiler.recipes.steps import axes_of, fused, inside, refusal, split_loops
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_THREADS = 1024
@@ -170,7 +170,7 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
     stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
     that reads only its result, elementwise.
     """
-    result_loops, along = _results_and_reduction(s, block, "reduce_rows")
+    result_loops, along = results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]
     s.reverse_compute_at(_finished(s, block, epilogue), result_loops[-1])
     row = fused(s, result_loops)
@@ -237,7 +237,7 @@ def reduce_columns(
     `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
     results. Returns the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
     """
-    result_loops, along = _results_and_reduction(s, block, "reduce_columns")
+    result_loops, along = results_and_reduction(s, block, "reduce_columns")
     if not result_loops:
         raise refusal(s, block, "reduce_columns", "it has no loop over results")
     across, column = s.split(result_loops[-1], [None, threads[1]])
@@ -257,33 +257,6 @@ def reduce_columns(
     grid = fused(s, [*result_loops[:-1], across])
     s.bind(grid, "block_x")
     return grid
-
-
-def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
-    """Split the longest loop of a reduction in parts of `length` iterations; a second nest combines their results.
-
-        i { k { C[i] += A[i, k] } }
-      ->
-        k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
-        i { k.0 { C[i] += C.rf[k.0, i] } }
-
-    Returns the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
-    """
-    result_loops, along = _results_and_reduction(s, block, "in_parts")
-    longest = max(along, key=s.extent)
-    part, within = s.split(longest, [None, length])
-    s.reorder(part, *result_loops, *(within if loop is longest else loop for loop in along))
-    return s.rfactor(block, part)
-
-
-def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops over results and the reduction loops. Raises ScheduleError unless the block is a reduction with
-    an implicit init and its loops over results come first."""
-    results, reduced = split_loops(s, block)
-    order = [loop.label for loop in s.program.enclosing(s.label(block))]
-    if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
-        raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
-    return results, reduced
 
 
 def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:

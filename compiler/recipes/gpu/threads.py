@@ -12,7 +12,18 @@ from compiler.analysis.barriers import ASYNC
 from compiler.program.body import Read
 from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft, inlined, labels
-from compiler.recipes.steps import around, at_most, axes_of, fused, inside, node_of, refusal, split_loops, target_of
+from compiler.recipes.steps import (
+    around,
+    at_most,
+    axes_of,
+    by_axis,
+    fused,
+    inside,
+    node_of,
+    refusal,
+    split_loops,
+    target_of,
+)
 from compiler.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
 from compiler.types.elements import element_bytes
@@ -23,8 +34,10 @@ MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 PANEL, MOST_PANEL = 8, 64
 """The default number, and the most, of elements of a panel along one reduce axis."""
-PADDED = (8, 2)
-"""The default numbers of threads and of elements of a thread along an axis with padding."""
+PADDED = 8
+"""The default number of threads along an axis with padding."""
+MOST_PARTS, LEAST_PART = 16, 64
+"""The most parts of a reduction that is tiled, and the fewest iterations of a part."""
 WIDE = 4
 """The elements of a vector that a thread fetches at once."""
 TILE = 64
@@ -58,30 +71,63 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
     handle = s.get_block(label)
     loops = s.get_loops(handle)
     spatial, reduce = loops[: block.spatial], loops[block.spatial :]
-    preferred, panel_sizes = _fitting_tiles(draft, block, [s.extent(loop) for loop in loops], 2 if twice else 1)
+    ragged, parts = _ragged_tile(draft, block)
+    preferred, panel_sizes = _fitting_tiles(draft, block, [s.extent(loop) for loop in loops], 2 if twice else 1, ragged)
     cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, preferred, strict=True)]
     panels = [
         draft.choose(_panels(s.extent(loop)), size, "panel") for loop, size in zip(reduce, panel_sizes, strict=True)
     ]
     epilogue = draft.handle(after)
-    tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
+    if parts > 1:
+        handle, sums = in_parts(s, handle, max(s.extent(loop) for loop in reduce) // parts), handle
+        s.reorder(*(loop for each in by_axis(s, handle) for loop in each))
+        tile_on_threads(s, handle, None, ThreadTiles([*cuts, (1, 1, 1)], panels, vector, twice, padded=twice))
+        spread_sums(s, sums, epilogue)
+    else:
+        tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
     return [label, *labels(after)]
 
 
+def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
+    """Return the default elements of a thread along each axis of a reduction whose tiles exceed an extent, and the
+    number of parts of its longest reduce axis: the most elements, in the fewest parts, with tiles for half of the
+    multiprocessors. Other reductions have 1, 1."""
+    sizes = [axis.size for axis in block.axes]
+    spatial = [size for size in sizes[: block.spatial] if size > 1]
+    if len(spatial) < 2 or all(map(_is_smooth, spatial)):
+        return 1, 1
+    longest = max(sizes[block.spatial :])
+    dividing = [n for n in _divisors(longest) if n == 1 or (n <= MOST_PARTS and longest // n >= LEAST_PART)]
+    for each in (8, 4):
+        tiles = prod(-(-size // (PADDED * each)) for size in spatial[-2:]) * prod(spatial[:-2])
+        enough = [n for n in dividing if 2 * tiles * n >= draft.gpu.multiprocessors]
+        if enough:
+            return each, enough[0]
+    return 2, 1
+
+
 def _fitting_tiles(
-    draft: Draft, block: Block, extents: Sequence[int], copies: int
+    draft: Draft, block: Block, extents: Sequence[int], copies: int, ragged: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Return the default threads and elements of a thread of each spatial axis, and the default panel of each reduce
-    axis. `copies` tiles of all operands fit in half the shared memory of a multiprocessor: panels are shortened for
-    that, then the elements of a thread are halved, then the threads down to a warp."""
+    axis; `ragged` are the elements along an axis that tiles exceed. `copies` tiles of all operands fit in half the
+    shared memory of a multiprocessor: panels are shortened for that, then the elements of a thread are halved, then the
+    threads down to a warp."""
     spatial, reduce = extents[: block.spatial], extents[block.spatial :]
     most_bytes = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes) // copies
-    elements, threads = min(TILE, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))), THREADS
+    elements, threads = (
+        ragged * ragged if ragged > 1 else min(TILE, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))),
+        THREADS,
+    )
     options = [_panels(extent) for extent in reduce]
-    wanted = [min(sizes, key=lambda n: (abs(n - PANEL), n)) for sizes in options]
+    panel = PANEL if ragged == 1 else 2 * PANEL
+    wanted = [min(sizes, key=lambda n: (abs(n - panel), n)) for sizes in options]
     while True:
-        preferred = _preferred_tiles(spatial, elements, threads)
-        tile = [across * each for across, each in map(_default_tile, spatial, preferred)]
+        preferred = [
+            tile if _is_smooth(extent) else (PADDED, ragged)
+            for extent, tile in zip(spatial, _preferred_tiles(spatial, elements, threads), strict=True)
+        ]
+        tile = [across * each for across, each in preferred]
         panels = _shortened(draft, block, tile, options, wanted, most_bytes)
         is_least = elements == 1 and threads == WARP
         if is_least or tile_bytes(draft.schedule.program, block, [*tile, *panels]) <= most_bytes:
@@ -137,14 +183,8 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
         preferred = (extent // (threads * elements), 1, threads, elements)
         _, virtual, across, each = s.sample_perfect_tile(loop, 4, min(extent, MOST_ELEMENTS), decision=preferred)
         return virtual, across, each
-    padded_threads, padded_elements = PADDED
-    padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], padded_threads, "threads")
-    return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], padded_elements, "elements")
-
-
-def _default_tile(extent: int, preferred: tuple[int, int]) -> tuple[int, int]:
-    """Return the threads and elements of a thread along an axis that `_cut` has as defaults."""
-    return preferred if _is_smooth(extent) else PADDED
+    padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], threads, "threads")
+    return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], elements, "elements")
 
 
 def _panels(extent: int) -> list[int]:
@@ -268,6 +308,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
             s.2 thread_x { r.1 { s.1 vthread { s.3 unrolled { C += A.shared * B.shared } } } } }
           s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
 
+    A tile that exceeds an extent is computed whole: operands are fetched with zeros there, and only stores are guarded.
     Virtual threads are apart by the elements of all threads, so that neighbours read neighbouring words. With `twice`
     panels are fetched a round ahead, by asynchronous copies until the next barrier. Without an epilogue the results are
     copied from registers. Reads under conditions are fetched with a border, an element at a time. Requires a reduction
@@ -285,11 +326,12 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     else:
         out = epilogue
         s.set_scope(block, "local")
-    cuts = [s.split(loop, [None, *sizes]) for loop, sizes in zip(loops, tiles.spatial, strict=False)]
+    cuts = [s.split(loop, [None, *sizes], tail="pad") for loop, sizes in zip(loops, tiles.spatial, strict=False)]
     panels_ = [s.split(loop, [None, size]) for loop, size in zip(loops[count:], tiles.reduce, strict=True)]
     blocks, virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(4))
     outer, inner = ([pair[level] for pair in panels_] for level in range(2))
     s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
+    pads += [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
     if tiles.twice:
         outer = [fused(s, outer)]
     s.reverse_compute_at(out, blocks[-1])
@@ -299,7 +341,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         cooperative_fetch(s, block, name, outer[-1], thread_count, 1 if name in padded else tiles.vector)
         for name in node_of(s, block).sources
     ]
-    for pad in pads:
+    for pad in reversed(pads):
         s.inline(pad)
     for fetch in fetches if tiles.padded else ():
         pad_rows(s, fetch, tiles.vector)
@@ -389,3 +431,38 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     for lane in lanes:
         s.vectorize(lane)
     return thread
+
+
+def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
+    """Split the longest loop of a reduction in parts of `length` iterations; a second nest combines their results.
+
+        i { k { C[i] += A[i, k] } }
+      ->
+        k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
+        i { k.0 { C[i] += C.rf[k.0, i] } }
+
+    Returns the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
+    """
+    result_loops, along = results_and_reduction(s, block, "in_parts")
+    longest = max(along, key=s.extent)
+    part, within = s.split(longest, [None, length])
+    s.reorder(part, *result_loops, *(within if loop is longest else loop for loop in along))
+    return s.rfactor(block, part)
+
+
+def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
+    """Return the loops over results and the reduction loops. Raises ScheduleError unless the block is a reduction with
+    an implicit init and its loops over results come first."""
+    results, reduced = split_loops(s, block)
+    order = [loop.label for loop in s.program.enclosing(s.label(block))]
+    if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
+        raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
+    return results, reduced
+
+
+def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None) -> None:
+    """Spread the sums over parts, and the epilogue applied to them, over threads, a result for each."""
+    if epilogue is not None:
+        s.set_scope(block, "local")
+        s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])
+    spread(s, block)

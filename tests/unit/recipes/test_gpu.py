@@ -63,6 +63,15 @@ def conv_ahead(s: Schedule) -> None:
     recipes.tile_on_threads(s, s.get_block("C"), s.get_block("Y"), tiles)
 
 
+def ragged() -> te.Function:
+    return batched(2, 13, 11, 19)
+
+
+def ragged_tiles(s: Schedule) -> None:
+    """Tiles that exceed the extents along m, n and k."""
+    recipes.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1), (1, 4, 2), (1, 8, 2)], [4]))
+
+
 def softmax(m: int = 5, n: int = 100) -> te.Function:
     return applied(partial(te.nn.softmax, name="Y"), (m, n), name="rows")
 
@@ -105,6 +114,7 @@ CASES: dict[str, tuple[Callable[[], te.Function], Callable[[Schedule], Any]]] = 
     "products": (batched, product_tiles),
     "products, a round ahead": (batched, ahead),
     "a convolution, a round ahead": (lambda: convolution(8, 4, 7, 7), conv_ahead),
+    "products with edges": (ragged, ragged_tiles),
     "softmax": (softmax, by_rows),
     "layer norm": (norm, by_rows),
     "an elementwise function": (elementwise, lambda s: recipes.spread(s, s.get_block("Y"), 64)),
@@ -316,3 +326,13 @@ def test_default_tiles_fit_half_the_shared_memory(o: int, c: int, h: int, k: int
     shared = [b for b in draft.schedule.program.buffers.values() if b.scope == "shared"]
     total = sum(prod(b.shape) * element_bytes(b.element) for b in shared)
     assert 0 < total <= gpu.shared_bytes // 2
+
+
+def test_edges_are_filled_with_zeros_and_only_stores_and_fetches_are_guarded() -> None:
+    s = Schedule(compiler.lower(ragged()))
+    ragged_tiles(s)
+    text = kernel(s).text
+    (update,) = [n for n, line in enumerate(text.splitlines()) if "C_local" in line and "+=" in line]
+    around = text.splitlines()[update - 6 : update]
+    assert [line.strip() for line in around if "if (" in line] == ["if (k_0 * 4 + k_1 < 11) {"]
+    assert text.count("= 0.0f;") == 3  # the sums, and both operands beyond their edges

@@ -53,11 +53,11 @@ def built(program: te.Function | Schedule, arch: str) -> CudaKernel:
 
 @needs_nvdisasm
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("workload", ["conv 64x56x56 3x3", "conv 512x7x7 3x3"])
-def test_a_convolution_is_mostly_multiply_adds(workload: str, arch: str) -> None:
+@pytest.mark.parametrize("workload", ["conv 64x56x56 3x3", "conv 512x7x7 3x3", "matmul 127x333x511"])
+def test_kernels_are_mostly_multiply_adds(workload: str, arch: str) -> None:
     kernel = built(sass.WORKLOADS[workload](), arch)
     largest = max(sass.executed(kernel, arch), key=lambda found: found.counts.total())
-    assert largest.share("FFMA") >= 0.6 and largest.loads >= 8
+    assert largest.share("FFMA") >= 0.6 and largest.loads >= (8 if "conv" in workload else 4)
     assert all(found.spill_bytes == 0 for found in sass.executed(kernel, arch))
 
 
