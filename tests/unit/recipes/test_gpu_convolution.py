@@ -19,6 +19,7 @@ from compiler.recipes.gpu.convolution import convolution_by_windows, convolve_on
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
 from compiler.targets import simt
+from compiler.targets.cuda import CudaKernel
 from compiler.targets.registry import target_named
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import some
@@ -135,3 +136,14 @@ def test_other_blocks_are_left_to_other_rules(name: str) -> None:
     s = draft.schedule
     with pytest.raises(ScheduleError, match="it is no convolution with a tile and a loop for each axis"):
         convolve_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1)] * draft.block("C").spatial, []))
+
+
+@pytest.mark.parametrize("name", ["3x3", "filters and pixels beyond the tile", "along time"])
+def test_inner_loops_have_no_conditions(name: str) -> None:
+    _, s = scheduled(name)
+    kernel = compiler.build(s, "cuda")
+    assert isinstance(kernel, CudaKernel)
+    lines = kernel.text.splitlines()
+    (update,) = [n for n, line in enumerate(lines) if "C[" in line and "+=" in line]
+    barrier = max(n for n, line in enumerate(lines) if "__syncthreads" in line)
+    assert barrier < update and not any("if (" in line or "?" in line for line in lines[barrier : update + 1])
