@@ -14,6 +14,7 @@ launcher.py    a function in C that launches the kernels
 nvrtc.py       text to machine code, without a GPU
 checked.py     the text run as PTX on numpy, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
+graphs.py      a call captured in a CUDA graph
 callers.py     arrays of callers, and results for them
 runtime.py     arrays, launches and times on a GPU
 programs.py    a program as data; programs of several functions, joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.callers import output_on_device, queue_of, result_of, to_device
 from compiler.targets.cuda.emit import CudaSource, Launch, emit
+from compiler.targets.cuda.graphs import CapturedCall, captured
 from compiler.targets.cuda.interface import HostInterface, host_interface
 from compiler.targets.cuda.launcher import file_text
 from compiler.targets.cuda.nvrtc import Cubin, Resources
@@ -160,6 +161,23 @@ class CudaKernel:
         with queue_of(inputs, stream):
             return self._called(inputs, out, workspace)
 
+    def graph(self, *inputs: object) -> CapturedCall:
+        """Capture a call with these inputs in a CUDA graph on the current device, which starts all kernels at once.
+        Inputs on the device are not copied: the graph reads their memory. Raises TargetError as a call does, and for
+        launches that cannot be captured."""
+        count = len(self.arguments) - self.outputs
+        if len(inputs) != count:
+            raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
+        arrays = [to_device(self.name, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        outputs = [cupy().empty(a.shape, device_dtype(a.dtype)) for a in self.arguments[count:]]
+        by_position = dict(zip(self._free_positions, [*arrays, *outputs], strict=True))
+        return captured(self._loaded, by_position, arrays, outputs)
+
+    @property
+    def _free_positions(self) -> Iterator[int]:
+        """The positions, among all arguments, of those that a call gives."""
+        return (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
+
     def _called(self, inputs: Sequence[object], out: object, workspace: Cupy) -> object:
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
@@ -173,8 +191,7 @@ class CudaKernel:
             outputs = [output_on_device(self.name, array, a) for array, a in zip(given, expected, strict=True)]
         else:
             outputs = [cupy().empty(a.shape, device_dtype(a.dtype)) for a in expected]
-        positions = (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
-        self._loaded.launch(dict(zip(positions, [*arrays, *outputs], strict=True)), workspace)
+        self._loaded.launch(dict(zip(self._free_positions, [*arrays, *outputs], strict=True)), workspace)
         if not given:
             given = tuple(map(result_of(inputs), outputs, expected))
         return given[0] if self.outputs == 1 else given

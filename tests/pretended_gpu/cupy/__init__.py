@@ -7,6 +7,7 @@ after it.
 import os
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,7 +45,7 @@ class ndarray:
         return ndarray(self.array.reshape(*shape))
 
     def copy(self):
-        return empty(self.shape, self.dtype)._with(self.array)
+        return allocated(self.shape, self.dtype)._with(self.array)
 
     def _with(self, array):
         np.copyto(self.array, array)
@@ -64,6 +65,11 @@ ascontiguousarray = asarray
 
 
 def empty(shape, dtype):
+    assert get_current_stream().recorded is None, "an allocation while a stream is captured"
+    return allocated(shape, dtype)
+
+
+def allocated(shape, dtype):
     """At an address that is a multiple of 256, and poisoned."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -99,6 +105,11 @@ class Function:
     def __call__(self, grid, block, arguments, shared_mem):
         from tests.host_cuda import compiled_once, started
 
+        stream = get_current_stream()
+        if stream.recorded is not None:
+            stream.recorded.append(partial(self, grid, block, arguments, shared_mem))
+            return
+
         fault = os.environ.get("PRETENDED_FAULT")
         if fault and Path(fault).exists():
             Path(fault).unlink()
@@ -115,8 +126,15 @@ class Stream:
 
     current = threading.local()
 
-    def __init__(self, ptr=None):
-        self.ptr = id(self) if ptr is None else ptr
+    def __init__(self, ptr=None, non_blocking=False):
+        self.ptr, self.recorded = id(self) if ptr is None else ptr, None
+
+    def begin_capture(self):
+        self.recorded = []
+
+    def end_capture(self):
+        recorded, self.recorded = self.recorded, None
+        return Graph(recorded)
 
     def __enter__(self):
         self.outer = get_current_stream()
@@ -128,6 +146,17 @@ class Stream:
 
     def synchronize(self):
         pass
+
+
+class Graph:
+    """Launches that a stream has recorded."""
+
+    def __init__(self, launches):
+        self.launches = launches
+
+    def launch(self, stream):
+        for launch in self.launches:
+            launch()
 
 
 class Device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import sys
 import threading
@@ -308,6 +309,29 @@ def test_a_call_allocates_its_results_alone(gpu: None, monkeypatch: pytest.Monke
     assert watched.allocations == allocations
     with pytest.raises(TargetError, match=f"the workspace has to have {kernel.workspace_bytes} bytes"):
         kernel(x, workspace=cupy.empty((kernel.workspace_bytes - 1,), np.uint8))
+
+
+@needs_gxx
+def test_a_call_is_captured_in_a_graph(gpu: None) -> None:
+    """Nothing is allocated while it is captured; a launch reads what the inputs have then."""
+    import cupy
+
+    function = chain(2)
+    arrays, x = {t.name: normal(*t.shape) for t in function.inputs[1:]}, normal(6, 16)
+    kernel = built(function, arrays)
+    right = compiler.build(function, threads=1, schedule="written", constants=arrays)
+    given = cupy.asarray(x.copy())
+    call = kernel.graph(given)
+    assert len(call._graph.launches) == len(kernel.launches) and call.inputs[0] is given
+    np.testing.assert_allclose(call().array, right(x), rtol=1e-4, atol=1e-4)
+    given.set(2 * x)
+    np.testing.assert_allclose(call().array, right(2 * x), rtol=1e-4, atol=1e-4)
+    kernel(x)
+    np.testing.assert_allclose(call.outputs[0].array, right(2 * x), rtol=1e-4, atol=1e-4)
+    with pytest.raises(TypeError, match="`graph` of its CudaKernel makes another one"):
+        copy.copy(call)
+    with pytest.raises(TargetError, match="takes 1 arrays, got 2"):
+        kernel.graph(x, x)
 
 
 @needs_gxx
