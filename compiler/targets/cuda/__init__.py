@@ -3,6 +3,7 @@
 target.py      the facts of GPUs of NVIDIA, for `compiler.targets.registry`
 emit.py        a host function's kernels as text, and their launches
 writer.py      one kernel
+unrolling.py   the loops that are unrolled
 language.py    `Cuda`: CUDA C++ as a language of the C family
 indices.py     the indices that need 64 bits
 types.py       types and literals

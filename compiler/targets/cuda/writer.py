@@ -20,6 +20,7 @@ from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.types import COMPONENTS, is_opaque_vector, lanes_of, spelled
+from compiler.targets.cuda.unrolling import is_unrolled
 from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
@@ -134,7 +135,7 @@ class CudaWriter(SourceWriter):
                 self.helpers.add("wait_for_copies")
                 self.line("wait_for_copies();")
             case scf.ForOp():
-                self.loop(op, *(["#pragma unroll"] if "unroll" in op.attributes else []))
+                self.loop(op, *(["#pragma unroll"] if is_unrolled(op) else []))
             case scf.IfOp():
                 self.branch(op)
             case vector.ExtractOp():

@@ -68,3 +68,9 @@ def test_all_multiply_adds_of_a_loop_are_counted() -> None:
     spread(s, s.get_block("C"), 64)
     (found,) = sass.executed(built(s, "sm_80"), "sm_80")
     assert found.counts["FFMA"] == 96
+
+
+@needs_nvdisasm
+def test_the_loop_over_a_panel_is_unrolled_on_sm_90() -> None:
+    (found,) = sass.executed(built(sass.WORKLOADS["matmul 4096"](), "sm_90"), "sm_90")
+    assert found.share("FFMA") >= 0.85 and found.spill_bytes == 0

@@ -1,0 +1,49 @@
+"""`is_unrolled`: which loops of a kernel NVRTC is told to unroll."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+MOST = 1024
+"""The most stores of an unrolled loop over register tiles."""
+
+
+def is_unrolled(loop: scf.ForOp) -> bool:
+    """Return whether a loop is marked, or repeats an unrolled nest of stores: without a branch or barrier, at most MOST
+    stores in all. ptxas alone leaves such a loop over a panel as it is on some architectures."""
+    if "unroll" in loop.attributes:
+        return True
+    nests = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
+    stores = _stores(loop) if nests and all("unroll" in nest.attributes for nest in nests) else None
+    return stores is not None and 0 < stores <= MOST
+
+
+def _stores(loop: scf.ForOp) -> int | None:
+    """Return how many stores all iterations of a loop execute; None with a branch, barrier or unmarked loop inside, or
+    bounds that are not constant."""
+    bounds = [_constant(value) for value in (loop.lb, loop.ub, loop.step)]
+    each = 0
+    for op in loop.body.block.ops:
+        inner = _stores(op) if isinstance(op, scf.ForOp) and "unroll" in op.attributes else _count(op)
+        if inner is None:
+            return None
+        each += inner
+    low, high, step = bounds
+    if low is None or high is None or not step:
+        return None
+    return each * max(0, -(-(high - low) // step))
+
+
+def _count(op: Operation) -> int | None:
+    if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | gpu.BarrierOp):
+        return None
+    return int(isinstance(op, memref.StoreOp))
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
