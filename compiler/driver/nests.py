@@ -99,10 +99,10 @@ def nest_recipe(
     positions = [n for n, argument_name in enumerate(names) if argument_name in constant_names]
     loops = replace(program, constants=(), values=())
 
-    given = lazy_text_by_digests(module) if te else str
+    given, facts = lazy_text_by_digests(module) if te else str, plan.group  # the plan has the elements of constants
 
     def evidence() -> str:
-        group = nest_certificate(given(), str(ModuleOp([write(loops)])), unit(), source, plan.group, positions)
+        group = nest_certificate(given(), str(ModuleOp([write(loops)])), unit(), source, facts, positions)
         return version_text(given(), [group], settings.policy, settings.threads)
 
     def texts() -> Texts:
@@ -111,7 +111,7 @@ def nest_recipe(
         return Texts({**te, **main}, before)
 
     def linked() -> Linked:
-        return linked_unit(unit(), signature, constant_names, plan.group, settings.threads)
+        return linked_unit(unit(), signature, constant_names, facts, settings.threads)
 
     return Recipe(signature, stated_constants, linked, texts)
 

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
+from compiler.analysis import in_place as analysis_in_place
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units import compile as unit_compile
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate
 from compiler.pipeline.source import parse
@@ -134,7 +134,7 @@ def test_what_would_be_overwritten_too_early(calls: list[str], arrays: list[Arra
 def test_without_the_proof_the_fault_shows(
     calls: list[str], arrays: list[Array], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unit_compile, "may_overwrite", lambda *_: True)
+    monkeypatch.setattr(analysis_in_place, "may_overwrite", lambda *_: True)
     with pytest.raises(AssertionError):
         check(module(calls, ["e", "g"]), arrays)
 

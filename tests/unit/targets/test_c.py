@@ -438,7 +438,7 @@ def test_the_command(tmp_path: Path, strata: Strata) -> None:
     )
     assert main(["build", "mm.mlir", "--target", "cuda", "-o", "mm.cu"]) == 0
     assert "__global__" in Path("mm.cu").read_text()
-    assert "it is not said what to build" in strata("build", "mm.mlir", "-o", "mm.c", status=1)
+    assert "it is not said what to build" in strata("build", "mm.mlir", "-o", "mm.txt", status=1)
     assert "unknown target 'moon'" in strata("build", "mm.mlir", "--target", "moon", status=1)
 
 
