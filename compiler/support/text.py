@@ -79,7 +79,10 @@ SHARED = 4
 
 
 def _edits(a: str, b: str) -> int:
-    """The edit distance of two texts: insertions, deletions, replacements, swaps of neighbours."""
+    """The edit distance of two texts: insertions, deletions, replacements, swaps of neighbours. If their lengths differ
+    by more than a quarter, that difference, which is the distance of a prefix or a word."""
+    if abs(len(a) - len(b)) > max(len(a), len(b)) // 4:
+        return abs(len(a) - len(b))
     rows = [list(range(len(b) + 1))]
     for i, x in enumerate(a, 1):
         row = [i]

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,8 @@ EDGES: dict[str, set[str]] = {
 """What targets import from lowerings: the edge to LLVM, and what it says of the code that it has emitted."""
 TARGETS = {"c", "cpu", "cuda", "simt"}
 FILES = sorted(ROOT.rglob("*.py"))
+ROOMS = {room: list(paths) for room, paths in groupby(FILES, lambda path: path.relative_to(ROOT).parts[0])}
+"""The files of each room."""
 MOST_LINES = 60
 """The most lines of a function."""
 
@@ -145,21 +148,26 @@ def _module(imported: str, modules: Mapping[str, str]) -> str:
     return imported if imported in modules else imported.rpartition(".")[0]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_down(path: Path) -> None:
-    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    text = path.read_text()
-    outside = [name for name in imported(text) if name.split(".")[0] in ("benchmarks", "tests", "tools", "examples")]
-    private = [n for n in imports_of(text) if any(part[0] == "_" and part[:2] != "__" for part in n.split("."))]
-    assert outside == [] and private == []
-    if room != "__init__":
-        assert upward(room, text) == []
-    if room == "targets":
-        own = path.relative_to(ROOT).parts[1]
-        targets = {name.split(".")[1] for name in imports_of(text) if name.startswith("targets.")} & TARGETS
-        assert own not in TARGETS or targets <= {own}, "targets do not import each other"
-        edges = {name for name in imports_of(text) if name.startswith("lowering.")}
-        assert edges <= EDGES.get(str(path.relative_to(ROOT)), set())
+OUTSIDE = ("benchmarks", "tests", "tools", "examples")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_go_down(room: str) -> None:
+    for path in ROOMS[room]:
+        text = path.read_text()
+        outside = [
+            name for name in imported(text) if name.split(".")[0] in ("benchmarks", "tests", "tools", "examples")
+        ]
+        private = [n for n in imports_of(text) if any(part[0] == "_" and part[:2] != "__" for part in n.split("."))]
+        assert outside == [] and private == [], path
+        if room != "__init__.py":
+            assert upward(room.removesuffix(".py"), text) == [], path
+        if room == "targets":
+            own = path.relative_to(ROOT).parts[1]
+            targets = {name.split(".")[1] for name in imports_of(text) if name.startswith("targets.")} & TARGETS
+            assert own not in TARGETS or targets <= {own}, "targets do not import each other"
+            edges = {name for name in imports_of(text) if name.startswith("lowering.")}
+            assert edges <= EDGES.get(str(path.relative_to(ROOT)), set())
 
 
 @pytest.mark.parametrize(
@@ -190,16 +198,17 @@ def test_a_circle_is_seen(back: str) -> None:
     assert circles(graph_of(texts | {"c": back})) == {frozenset("abc")}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_functions_are_short_and_what_is_public_has_a_docstring(path: Path) -> None:
-    text = path.read_text()
-    assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
-    tree = ast.parse(text)
-    assert ast.get_docstring(tree), "a docstring of the file"
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    assert {node.name for node in nodes if (node.end_lineno or 0) - node.lineno >= MOST_LINES} == set()
-    documented = {node.name for node in public(tree) if ast.get_docstring(node)}
-    assert {node.name for node in public(tree)} - documented <= DECLARED
+@pytest.mark.parametrize("room", ROOMS)
+def test_functions_are_short_and_what_is_public_has_a_docstring(room: str) -> None:
+    for path in ROOMS[room]:
+        text = path.read_text()
+        assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
+        tree = ast.parse(text)
+        assert ast.get_docstring(tree), path
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        assert {node.name for node in nodes if (node.end_lineno or 0) - node.lineno >= MOST_LINES} == set(), path
+        documented = {node.name for node in public(tree) if ast.get_docstring(node)}
+        assert {node.name for node in public(tree)} - documented <= DECLARED, path
 
 
 DECLARED = {"verify_", "print", "parse", "print_parameters", "parse_parameters", "apply", "schedule"}
@@ -258,9 +267,10 @@ def _names(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in (*TARGETS, *registry.TARGETS, registry.DEFAULT_GPU)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_only_targets_ask_which_target_it_is(path: Path) -> None:
-    assert "targets" in path.relative_to(ROOT).parts or questions(path.read_text()) == []
+@pytest.mark.parametrize("room", ROOMS)
+def test_only_targets_ask_which_target_it_is(room: str) -> None:
+    for path in ROOMS[room]:
+        assert "targets" in path.relative_to(ROOT).parts or questions(path.read_text()) == [], path
 
 
 @pytest.mark.parametrize(
