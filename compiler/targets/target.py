@@ -138,9 +138,10 @@ class Target(ABC):
 
     def check(self, threads: object, constants: object) -> None:
         """Raise TargetError for arguments of `build` that the target does not take."""
-        if (constants is not None and not self.takes_constants) or (threads is not None and not self.takes_threads):
-            words = "constants are" if self.takes_threads else "threads and constants are"
-            raise TargetError(f"{words} the CPU's, not {self.name}'s")
+        refused = ["threads"] if threads is not None and not self.takes_threads else []
+        refused += ["constants"] if constants is not None and not self.takes_constants else []
+        if refused:
+            raise TargetError(f"{' and '.join(refused)} are the CPU's, not {self.name}'s")
 
     def checked_machine(self, machine: object, arch: str) -> Machine | Gpu:
         """Return the requested machine, for None the architecture's. Raises InputError for another family."""

@@ -588,7 +588,7 @@ WRONG = {
         ["space", NAME, "--target", "cuda", "--arch", "sm_1"],
         "no GPU of the architecture 'sm_1' is described",
     ),
-    "threads of a GPU": (["tune", NAME, "--target", "cuda", "--threads", "2"], "threads and constants are the CPU's"),
+    "threads of a GPU": (["tune", NAME, "--target", "cuda", "--threads", "2"], "threads are the CPU's"),
     "threads": (["tune", NAME, "--threads", "100000"], "threads=100000"),
     "sketch": (["space", NAME, "--show", "99"], "there is no sketch 99 (there are 0 to "),
     "sketch to compare": (["space", NAME, "--diff", "0", "99"], "there is no sketch 99"),

@@ -74,5 +74,5 @@ def test_the_groups_of_a_kernel() -> None:
 def test_threads_are_the_cpus() -> None:
     x = P((6, 16), name="X")
     function = te.function("f", [x], te.nn.relu(x, name="Y"))
-    with pytest.raises(TargetError, match="threads and constants are the CPU's, not cuda's"):
+    with pytest.raises(TargetError, match="threads are the CPU's, not cuda's"):
         compiler.build(function, "cuda", threads=2, schedule="auto")

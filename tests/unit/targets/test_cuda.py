@@ -156,7 +156,7 @@ def test_blocks_together_are_on_the_same_threads() -> None:
 
 
 def test_what_is_the_cpus_is_refused() -> None:
-    with pytest.raises(TargetError, match="threads and constants are the CPU's"):
+    with pytest.raises(TargetError, match="threads are the CPU's"):
         compiler.build(tiled(product()), "cuda", threads=2)
 
 

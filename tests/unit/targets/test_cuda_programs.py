@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import compiler
+from benchmarks.cuda_networks import most_live_bytes
 from compiler import te
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cuda import CudaKernel
@@ -172,15 +173,6 @@ def lifetimes(source: CudaSource, first: int) -> dict[int, tuple[int, int]]:
             if number >= first:
                 uses.setdefault(number, []).append(step)
     return {number: (steps[0], steps[-1]) for number, steps in uses.items()}
-
-
-def most_live_bytes(source: CudaSource, first: int) -> int:
-    """The most bytes of temporaries that live at one launch."""
-    lives = lifetimes(source, first).items()
-    count = len(source.all_launches)
-    return max(
-        sum(source.temporaries[n - first].size for n, (a, b) in lives if a <= step <= b) for step in range(count)
-    )
 
 
 def test_a_program_comes_from_the_cache() -> None:
