@@ -323,5 +323,5 @@ def _check_predictions(path: Path, task: SearchTask) -> None:
 
 @pytest.mark.parametrize("given", [{"threads": 2}, {"constants": ["F"]}])
 def test_what_is_the_cpus_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(TargetError, match="(threads|constants) are the CPU's, not cuda's"):
+    with pytest.raises(TargetError, match=r"(threads|constants) are the CPU's, not cuda's"):
         SearchTask(convolution(), target="cuda", **given)  # type: ignore[arg-type]
