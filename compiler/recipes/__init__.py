@@ -36,7 +36,8 @@ from compiler.recipes.elementwise import elementwise
 from compiler.recipes.gpu.convolution import convolve_on_threads
 from compiler.recipes.gpu.reduction import reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
-from compiler.recipes.gpu.threads import ThreadTiles, cooperative_fetch, in_parts, spread, tile_on_threads
+from compiler.recipes.gpu.spread import in_parts, spread
+from compiler.recipes.gpu.tiles import ThreadTiles, cooperative_fetch, tile_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
 from compiler.recipes.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.recipes.implicit_gemm import (

@@ -12,7 +12,8 @@ from compiler.recipes.elementwise import chains, vectors
 from compiler.recipes.gpu.convolution import convolution_by_windows
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
-from compiler.recipes.gpu.threads import on_threads, tiled_on_threads
+from compiler.recipes.gpu.spread import on_threads
+from compiler.recipes.gpu.tiles import tiled_on_threads
 from compiler.recipes.gpu.warp import on_warps
 from compiler.recipes.moving import as_written, pooling, transposes
 from compiler.recipes.product import packed_product

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from compiler.graph.provenance import Provenance
 from compiler.recipes.draft import Alternative, Draft, Rule, alternative_fault, labels_fault, to_schedule
-from compiler.recipes.gpu.threads import spread
+from compiler.recipes.gpu.spread import spread
 from compiler.recipes.steps import contiguous
 from compiler.schedule.include import Inclusion
 from compiler.schedule.primitive import CHOICES, applies

@@ -1,6 +1,7 @@
 """Recipes for GPUs.
 
-threads.py     reductions by tiles on threads, or in parts; results on threads: tile_on_threads, spread, in_parts
+tiles.py       reductions by tiles on threads, with operands in shared memory: tile_on_threads, cooperative_fetch
+spread.py      results on threads, and reductions in parts: spread, in_parts
 convolution.py convolutions as implicit products, by register tiles of filters and pixels: convolve_on_threads
 rows.py        softmax and norms, a row for each block of threads: rows_on_threads
 reduction.py   rows, columns and scalars by the threads of a block or of several: reduce_rows, reduce_columns

@@ -14,7 +14,8 @@ from math import prod
 
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.gpu.threads import ThreadTiles, finish_on_threads, in_parts, spread_sums, tile_bytes
+from compiler.recipes.gpu.spread import in_parts, spread_sums
+from compiler.recipes.gpu.tiles import ThreadTiles, finish_on_threads, tile_bytes
 from compiler.recipes.steps import axes_of, by_axis, fused, node_of, refusal, sums_pairs, target_of
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes

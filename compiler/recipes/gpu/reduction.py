@@ -14,7 +14,7 @@ from math import prod
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.rows import add_by_fewer, sum_row
-from compiler.recipes.gpu.threads import THREADS, WARP, in_parts, results_and_reduction, reuses, spread
+from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, results_and_reduction, reuses, spread
 from compiler.recipes.steps import axes_of, fused, inside, refusal, split_loops
 from compiler.schedule import Handle, Schedule, Size
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import Float32Type
 from compiler.intrinsics import INTRINSICS
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.gpu.threads import THREADS, WARP, reuses, spread_on_threads
+from compiler.recipes.gpu.spread import THREADS, WARP, reuses, spread_on_threads
 from compiler.recipes.rows import place
 from compiler.recipes.steps import fused, inside, nest, node_of
 from compiler.schedule import Handle, Schedule, Size

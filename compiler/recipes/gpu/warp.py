@@ -15,7 +15,8 @@ from compiler.intrinsics import find
 from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.gpu.threads import cooperative_fetch, overlapped, pad_rows, spread_on_threads
+from compiler.recipes.gpu.spread import spread_on_threads
+from compiler.recipes.gpu.tiles import cooperative_fetch, overlapped, pad_rows
 from compiler.recipes.register_tile import register_tile
 from compiler.recipes.steps import fused, nest, node_of, operands, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size

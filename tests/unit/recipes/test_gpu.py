@@ -17,7 +17,7 @@ from compiler.dialects.upstream import nvgpu
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.recipes import ThreadTiles
 from compiler.recipes.draft import Draft
-from compiler.recipes.gpu.threads import tiled_on_threads
+from compiler.recipes.gpu.tiles import tiled_on_threads
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets import simt

@@ -1,4 +1,4 @@
-"""Blocks on the threads of GPUs: tiled reductions with operands in shared memory, and results spread over threads."""
+"""Reductions by tiles on the threads of GPUs, with operands in shared memory."""
 
 from __future__ import annotations
 
@@ -9,27 +9,13 @@ from math import prod
 
 from compiler.affine.linear import bounds
 from compiler.analysis.barriers import ASYNC
-from compiler.program.body import Read
 from compiler.program.tree import Block, Program
-from compiler.recipes.draft import Alternative, Draft, inlined, labels
-from compiler.recipes.steps import (
-    around,
-    at_most,
-    axes_of,
-    by_axis,
-    fused,
-    inside,
-    node_of,
-    refusal,
-    split_loops,
-    target_of,
-)
+from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, reuses, spread_on_threads, spread_sums
+from compiler.recipes.steps import around, by_axis, fused, inside, node_of, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
-from compiler.support.errors import ScheduleError
 from compiler.types.elements import element_bytes
 
-WARP, THREADS = 32, 256
-"""The threads of a warp, and the default number of threads of a block."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 PANEL, MOST_PANEL = 8, 64
@@ -203,44 +189,6 @@ def _is_smooth(number: int) -> bool:
     return pow(210, number.bit_length(), number) == 0
 
 
-def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of a block with its results spread over threads, one for each; without a reduction also four for
-    each thread, and the block inlined."""
-    block = draft.block(label)
-    if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
-        yield Alternative("on one thread", lambda draft: [label], optional=False)
-        return
-    if not block.combiners and block.table is None and draft.readers(label):
-        yield Alternative("inlined", partial(_inlined, label=label), optional=False)
-    for vector in (1,) if block.combiners or block.table is not None else (1, 4):
-        name = f"spread over threads{', four at a time' if vector > 1 else ''}"
-        yield Alternative(name, partial(_spread, label=label, vector=vector), optional=False)
-
-
-def _inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block. Raises ScheduleError if a reader without an origin (a copy of a result of several, for example)
-    would then compute a value: it is no te result of the program and cannot be proved."""
-    readers = [reader.label for reader in draft.readers(label)]
-    inlined_labels = inlined(draft, label)
-    for reader in map(draft.block, readers):
-        if reader.origin is None and not reader.combiners and not all(isinstance(value, Read) for value in reader.body):
-            raise ScheduleError(f"what '{reader.label}' would compute is no equation", "inline", f"block '{label}'")
-    return inlined_labels
-
-
-def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
-    s = draft.schedule
-    threads = draft.choose([64, 128, 256, 512, 1024], THREADS, "threads")
-    spread(s, s.get_block(label), threads, vector)
-    return [label]
-
-
-def reuses(block: Block) -> bool:
-    """Return whether several results of a block read the same element of an operand."""
-    spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce and axis.size > 1}
-    return any(spatial - axes_of(access) for access in block.reads)
-
-
 def cooperative_fetch(
     s: Schedule,
     block: Handle,
@@ -268,17 +216,6 @@ def cooperative_fetch(
     if copy_loops:
         spread_on_threads(s, fused(s, copy_loops), threads, vector)
     return fetch
-
-
-def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
-    """Bind a loop to the threads of a block along x, or y and x for two counts: neighbouring threads take neighbouring
-    vectors of `vector` elements."""
-    sizes = threads if isinstance(threads, tuple) else (threads,)
-    _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
-    if vector > 1:
-        s.vectorize(bound.pop())
-    for loop, kind in zip(reversed(bound), ("thread_x", "thread_y"), strict=False):
-        s.bind(loop, kind)
 
 
 @dataclass(frozen=True)
@@ -410,59 +347,3 @@ def _finished(s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, depth
     for loop in elements:
         s.unroll(loop)
     return fused(s, threads)
-
-
-def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
-    """Spread the results of a block over the threads of a GPU: a block of threads computes neighbouring results.
-
-        i { j { r { D } } }
-      ->
-        i_j.0 block_x { i_j.1 = threads thread_x { i_j.2 = vector vectorized { r { D } } } }
-
-    Returns the loop over threads. Requires loops over results that come first and are perfectly nested; `vector` above
-    one requires a block without a reduction. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
-    """
-    results_loop = fused(s, split_loops(s, block)[0])
-    outer, thread, *lanes = s.split(
-        results_loop, [None, at_most(threads, s.extent(results_loop)), *([vector] if vector > 1 else [])]
-    )
-    s.bind(outer, "block_x")
-    s.bind(thread, "thread_x")
-    for lane in lanes:
-        s.vectorize(lane)
-    return thread
-
-
-def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
-    """Split the longest loop of a reduction in parts of `length` iterations; a second nest combines their results.
-
-        i { k { C[i] += A[i, k] } }
-      ->
-        k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
-        i { k.0 { C[i] += C.rf[k.0, i] } }
-
-    Returns the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
-    """
-    result_loops, along = results_and_reduction(s, block, "in_parts")
-    longest = max(along, key=s.extent)
-    part, within = s.split(longest, [None, length])
-    s.reorder(part, *result_loops, *(within if loop is longest else loop for loop in along))
-    return s.rfactor(block, part)
-
-
-def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops over results and the reduction loops. Raises ScheduleError unless the block is a reduction with
-    an implicit init and its loops over results come first."""
-    results, reduced = split_loops(s, block)
-    order = [loop.label for loop in s.program.enclosing(s.label(block))]
-    if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
-        raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
-    return results, reduced
-
-
-def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None) -> None:
-    """Spread the sums over parts, and the epilogue applied to them, over threads, a result for each."""
-    if epilogue is not None:
-        s.set_scope(block, "local")
-        s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])
-    spread(s, block)
