@@ -1,4 +1,4 @@
-"""Device functions that the text of kernels defines if it uses them: asynchronous copies, and MMA."""
+"""Device functions that the text of kernels defines if it uses them: asynchronous copies, MMA, and extrema."""
 
 from __future__ import annotations
 
@@ -80,11 +80,31 @@ COPIES: Mapping[str, str] = {
 }
 """Asynchronous copies to shared memory; before sm_80, and on a host, they are synchronous."""
 
+_EXTREMUM = """#if __CUDA_ARCH__ >= 800
+template <> __device__ __forceinline__ {type} {name}({type} a, {type} b) {{
+  asm("{opcode}.NaN.{kind} %0, %0, %1;" : "+{letter}"({a}) : "{letter}"({b}));
+  return a;
+}}
+#endif"""
+
+EXTREMA: Mapping[str, str] = {
+    f"{name}<{type_}>": _EXTREMUM.format(
+        name=name, opcode=name[:3], type=type_, kind=kind, letter=letter, a=value.format("a"), b=value.format("b")
+    )
+    for name in ("maximum", "minimum")
+    for type_, kind, letter, value in (
+        ("float", "f32", "f", "{}"),
+        ("__half", "f16", "h", "reinterpret_cast<unsigned short&>({})"),
+    )  # bf16 is computed in f32
+}
+"""Maxima and minima in one instruction, which propagates NaN and orders zeros, on sm_80 and later."""
+
 
 def definitions(names: Collection[str]) -> list[str]:
     """Return the definitions of helpers, dependencies first; the type Fragment is one of them."""
     texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
-    return [*texts, *(_function(name) for name in with_callees(names))]
+    extrema = [text for name, text in EXTREMA.items() if name in names]
+    return [*texts, *(_function(name) for name in with_callees(names)), *extrema]
 
 
 def _function(name: str) -> str:

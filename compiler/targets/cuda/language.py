@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 from compiler.dialects.upstream.casts import element_of
 from compiler.targets.clike.expressions import CExpr, function_call
 from compiler.targets.clike.language import Language, may_contract
+from compiler.targets.cuda.helpers import EXTREMA
 from compiler.targets.cuda.types import INTEGERS, spelled
 
 _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
@@ -55,7 +56,7 @@ class Cuda(Language):
         """Add a helper template to the text; return its name with the type argument, such as `maximum<float>`."""
         if name in _OVERLOADED:
             return name
-        self.helpers.add(name)
+        self.helpers |= {name, f"{name}<{type_}>"} if f"{name}<{type_}>" in EXTREMA else {name}
         return f"{name}<{type_}>"
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:

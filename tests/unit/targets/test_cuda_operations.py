@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,6 +21,7 @@ from compiler.interpret.scalar import Body
 from compiler.pipeline.source import parse
 from compiler.support.errors import LoweringError
 from compiler.targets.cuda import nvrtc
+from compiler.targets.cuda.checked import run_text
 from tests import sample
 from tests.host_cuda import OnHost, needs_gxx
 
@@ -139,7 +140,7 @@ def test_every_operation_gives_what_it_means(tmp_path: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def fault(case: Case, on_host: OnHost, number: int) -> str:
+def fault(case: Case, on_host: Callable[[int, Sequence[Array]], Sequence[Array]], number: int) -> str:
     """The first pair on which a case gives something else than the interpreter."""
     left, right = pairs(case.operand)
     (actual,) = on_host(number, [left, right])
@@ -222,9 +223,26 @@ def test_nvrtc_takes_every_operation() -> None:
     kernels = []
     for number, case in enumerate(CASES):
         before, grid, body = compiler.build(case.text, "cuda").text.partition("// grid")
-        head |= dict.fromkeys(part for part in re.split(r"\n(?=#if|#include|template)", before.strip()) if part)
+        head |= dict.fromkeys(part for part in re.split(r"\n(?=#if|#include|template <class)", before.strip()) if part)
         kernels.append((grid + body).replace("f_C(", f"f_{number}(", 1))
     nvrtc.compiled("\n".join([*head, *kernels]), "sm_75")
+
+
+@pytest.mark.skipif(not nvrtc.is_available() or not nvrtc.has_headers(), reason="there is no NVRTC")
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
+def test_extrema_order_zeros_and_propagate_nan(arch: str) -> None:
+    """In one instruction from sm_80 on, and in several before; of f64 always in several."""
+    for case in binary(("maximumf", "minimumf"), FLOATS):
+        kernel = compiler.build(case.text, "cuda")
+        computed_in = {"bf16": "f32"}.get(case.operand, case.operand)
+        ptx = nvrtc.ptx(kernel.text, arch)
+        is_one = f"{case.words.removeprefix('arith.')[:3]}.NaN.{computed_in}" in ptx
+        assert is_one == (arch == "sm_80" and case.operand != "f64"), case.words
+        right, plain = (
+            fault(case, lambda _, inputs, k=kernel, t=text: run_text(k, t, inputs).outputs, 0)
+            for text in (ptx, ptx.replace(".NaN", ""))
+        )
+        assert not right and ("nan" in plain or not is_one)
 
 
 @pytest.mark.parametrize("words", ["math.ctpop %a : i32", "arith.shli %a, %b : i1"])

@@ -50,6 +50,9 @@ CASES: list[tuple[str, str, list[list[Any]], list[Any]]] = [
     ("min.u32", "u32", [[M - 1], [1]], [1]),
     ("max.f32", "f32", [[NAN, -0.0, 0.0], [1.0, 0.0, -0.0]], [1.0, 0.0, 0.0]),
     ("max.NaN.f32", "f32", [[NAN, 2.0], [1.0, 1.0]], [NAN, 2.0]),
+    ("max.NaN.f32", "f32", [[-0.0, 0.0, -0.0], [0.0, -0.0, -0.0]], [0.0, 0.0, -0.0]),
+    ("max.NaN.f16", "f16", [[NAN, -0.0, 2.0], [1.0, 0.0, 3.0]], [NAN, 0.0, 3.0]),
+    ("min.NaN.bf16", "bf16", [[1.0, -0.0, 2.0], [NAN, 0.0, 3.0]], [NAN, -0.0, 2.0]),
     ("min.f32", "f32", [[0.0, NAN], [-0.0, 3.0]], [-0.0, 3.0]),
     ("neg.f32", "f32", [[0.0]], [-0.0]),
     ("abs.s32", "s32", [[-5]], [5]),
@@ -131,7 +134,7 @@ def computed(opcode: str, result_type: str, operands: list[str], width_of: str =
 
 def assert_same(actual: Array, expected: Any, dtype: np.dtype[Any]) -> None:
     wanted = np.array([expected]).astype(dtype) if not isinstance(expected, int) else np.array([expected], dtype)
-    assert np.array_equal(actual, wanted, equal_nan=wanted.dtype.kind == "f"), (actual, wanted)
+    assert np.array_equal(actual, wanted, equal_nan=wanted.dtype.kind in "fV"), (actual, wanted)
     if wanted.dtype.kind == "f" and expected == 0:
         assert np.signbit(actual[0]) == np.signbit(wanted[0])
 
