@@ -79,11 +79,9 @@ class Builder:
         around: Surroundings,
         combiner: str = "",
     ) -> Block:
-        """Make the block of an op that writes a value to `target`, an element over loops, or combines it into that.
-
-        All loops around it are axes: of a reduction those are reduced over that do not index the target, inside the
-        loops of its allocation.
-        """
+        """Make the block of an op that writes a value to `target`, an element over loops, or combines it into that. All
+        loops around it are axes: of a reduction those are reduced over that do not index the target, inside the loops
+        of its allocation."""
         reduced = self.reduced(target, around) if combiner else ()
         loops = [loop for loop in around.loops if loop not in reduced] + list(reduced)
         values = BlockBody(op, self.forms, loops, self.named, self.stored)

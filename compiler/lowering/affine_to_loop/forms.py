@@ -226,10 +226,8 @@ class ValueForms:
         return self._simplified(_COMPARED[predicate](left - right))
 
     def negated(self, truth: Truth) -> Truth | None:
-        """Return the condition that none of the alternatives holds; None if it has too many alternatives.
-
-        `i >= 1 and j >= 2` becomes `i <= 0`, or `i >= 1 and j <= 1`.
-        """
+        """Return the condition that none of the alternatives holds; None if it has too many alternatives. `i >= 1 and j
+        >= 2` becomes `i <= 0`, or `i >= 1 and j <= 1`."""
         remaining: Truth | None = ((),)
         for conjunction in truth:
             failures: list[tuple[Condition, ...]] = []

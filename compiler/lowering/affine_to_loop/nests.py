@@ -125,11 +125,9 @@ class Nests(Builder):
     def _accumulator(
         self, op: ForLike, argument: SSAValue, init: SSAValue, result: SSAValue, around: Surroundings
     ) -> list[Node]:
-        """Choose the element that holds a loop-carried scalar, and set it to its first value.
-
-        It is that of an outer loop's scalar, if that one goes through this loop; or the element to which the result is
-        stored, if nothing else touches this before; or a buffer of rank 0.
-        """
+        """Choose the element that holds a loop-carried scalar, and set it to its first value. It is that of an outer
+        loop's scalar, if that one goes through this loop; or the element to which the result is stored, if nothing else
+        touches this before; or a buffer of rank 0."""
         outer = chain_of(init, self._is_accumulator)
         if outer is not None and result.has_one_use():
             target = self._accumulators[argument] = self._accumulators[result] = self._accumulators[outer.start]

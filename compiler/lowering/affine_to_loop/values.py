@@ -24,11 +24,9 @@ _DIVISIONS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, arith.
 
 
 class BlockBody:
-    """The reads and the scalar expression of a block under construction; axis n is bound to loop n of `loops`.
-
-    `op` is the op of the block. `name` names the buffer of a memref that an op uses; `stored` maps scalar values to the
-    elements that hold them, over loops.
-    """
+    """The reads and the scalar expression of a block under construction; axis n is bound to loop n of `loops`. `op` is
+    the op of the block. `name` names the buffer of a memref that an op uses; `stored` maps scalar values to the
+    elements that hold them, over loops."""
 
     def __init__(
         self,
@@ -53,10 +51,8 @@ class BlockBody:
         return tuple(lin.substitute(form, self._axes, self._ranges) for form in index)
 
     def value(self, value: SSAValue, where: tuple[Condition, ...] = ()) -> Scalar:
-        """Return the expression of a value; it reads memory only where the conditions, over loops, hold.
-
-        Raises LoweringError for an op that is no scalar operation, a load or a conditional.
-        """
+        """Return the expression of a value; it reads memory only where the conditions, over loops, hold. Raises
+        LoweringError for an op that is no scalar operation, a load or a conditional."""
         key = value, where
         if key not in self._cache:
             self._cache[key] = self._value(value, where)

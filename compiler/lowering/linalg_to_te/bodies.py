@@ -22,10 +22,8 @@ SCALAR_DIALECTS = ("arith", "math")
 
 
 class ComputeBody:
-    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of.
-
-    arguments: the operand and the map, over the axes, of each argument of the op's body; it is read at its first use.
-    """
+    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of. arguments:
+    the operand and the map, over the axes, of each argument of the op's body; it is read at its first use."""
 
     def __init__(self, values: TeValues, axes: Sequence[AxisAttr], source: Operation) -> None:
         self.values = values

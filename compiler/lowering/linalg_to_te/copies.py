@@ -33,10 +33,8 @@ def copy_body(
     dims: Sequence[AffineExpr],
     wanted: Sequence[SSAValue],
 ) -> None:
-    """Copy the ops of `block` on which the values `wanted` depend; afterwards `values` has their scalars.
-
-    `dims` are the dimensions of linalg.index over the axes. Raises LoweringError.
-    """
+    """Copy the ops of `block` on which the values `wanted` depend; afterwards `values` has their scalars. `dims` are
+    the dimensions of linalg.index over the axes. Raises LoweringError."""
     reads, gathers = reads_in(block, dims), gathers_in(block, dims)
     for op in _needed(block, reads | gathers, wanted):
         if op in reads:
@@ -80,11 +78,9 @@ def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValu
 
 
 def _gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequence[AffineExpr]) -> SSAValue:
-    """Append the te.gather of a tensor.extract over all axes of a body; return it as a scalar of the body.
-
-    An index that is no expression of the axes is read from an integer tensor: that of the body, or one computed before.
-    Without a guard an index outside the table, which linalg leaves undefined, reads 0.
-    """
+    """Append the te.gather of a tensor.extract over all axes of a body; return it as a scalar of the body. An index
+    that is no expression of the axes is read from an integer tensor: that of the body, or one computed before. Without
+    a guard an index outside the table, which linalg leaves undefined, reads 0."""
     op = read.op
     indices: list[tuple[SSAValue, AccessAttr]] = []
     exprs: list[AffineExpr] = []

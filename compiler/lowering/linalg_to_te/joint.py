@@ -30,10 +30,8 @@ _NEGATED = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 @dataclass(frozen=True)
 class ArgExtremum:
     """The comparison of an argmax or argmin: the positions of the outputs with the value and with the index.
-
     is_greatest: an argmax. takes_last: of equal values the last index. takes_if_true: the added value is taken where
-    the comparison holds, not where it fails.
-    """
+    the comparison holds, not where it fails."""
 
     compare: CmpfOp | CmpiOp
     value: int
@@ -107,10 +105,8 @@ class JointUpdate:
 
 
 def joint_update(body: Block, outputs: Sequence[SSAValue]) -> JointUpdate | None:
-    """The joint update of a body's outputs; None if it is no function of them and one added value for each.
-
-    Ops on the added values alone, such as a test for NaN, are in the update if their results fit no output.
-    """
+    """The joint update of a body's outputs; None if it is no function of them and one added value for each. Ops on the
+    added values alone, such as a test for NaN, are in the update if their results fit no output."""
     tainted = depending(body, outputs)
     last = body.last_op
     assert last is not None

@@ -26,10 +26,8 @@ from compiler.types.dtypes import row_of
 
 @dataclass(frozen=True)
 class IterationSpace:
-    """The iteration space of a structured op for the outputs of one map.
-
-    axes: the te axes, those of the output in its order. exprs: each dimension of the op over the axes.
-    """
+    """The iteration space of a structured op for the outputs of one map. axes: the te axes, those of the output in its
+    order. exprs: each dimension of the op over the axes."""
 
     axes: list[AxisAttr]
     exprs: list[AffineExpr]

@@ -45,10 +45,8 @@ from compiler.types.policies import policy_named
 
 @dataclass(frozen=True)
 class LoopToLowPass(ModulePass):
-    """Lower loop nests to func, scf, memref, vector, arith and math.
-
-    `policy` is strict, contract or fast: the fastmath flags of floating-point operations.
-    """
+    """Lower loop nests to func, scf, memref, vector, arith and math. `policy` is strict, contract or fast: the fastmath
+    flags of floating-point operations."""
 
     name = "loop-to-low"
 

@@ -23,11 +23,9 @@ code, which few iterations do not repay."""
 
 @dataclass(frozen=True)
 class Cut:
-    """A loop's full iterations, in which all lanes are active, and its end.
-
-    full: the iterations below the minimum of these forms are full; `in_full` holds in each of them. ends: the
-    iterations from the minimum of these forms on are inactive, none if it is empty; `in_end` holds in those before.
-    """
+    """A loop's full iterations, in which all lanes are active, and its end. full: the iterations below the minimum of
+    these forms are full; `in_full` holds in each of them. ends: the iterations from the minimum of these forms on are
+    inactive, none if it is empty; `in_end` holds in those before."""
 
     full: tuple[Linear, ...]
     in_full: tuple[Condition, ...]

@@ -146,11 +146,9 @@ def loop_metadata(text: str) -> Iterator[str]:
 
 
 def stays_scalar(op: scf.ForOp | scf.ParallelOp) -> bool:
-    """Return whether LLVM must not vectorize a loop, which has a division and a load or store under an scf.if.
-
-    LLVM 22.1 miscompiles a conditional access whose index has quotients and remainders of the loop's variable with
-    stride one: it takes the address from a lane that is masked off.
-    """
+    """Return whether LLVM must not vectorize a loop, which has a division and a load or store under an scf.if. LLVM
+    22.1 miscompiles a conditional access whose index has quotients and remainders of the loop's variable with stride
+    one: it takes the address from a lane that is masked off."""
     inner = list(op.body.walk())
     divides = any(isinstance(i, arith.DivUIOp | arith.RemUIOp | arith.FloorDivSIOp) for i in inner)
     return divides and any(isinstance(i, scf.IfOp) and _accesses(i) for i in inner)

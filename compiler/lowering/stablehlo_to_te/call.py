@@ -21,12 +21,14 @@ PASS = "convert-stablehlo-to-te"
 
 
 def refused(op: Operation, reason: str) -> LoweringError:
-    """The error that an op has no te form, at the op."""
+    """Return the error, placed at an op, that the op has no te form, for the reason in `reason`; the caller raises
+    it."""
     return LoweringError(f"{PASS}: '{op.name}' {reason}").at(op)
 
 
 def tensor_type(op: Operation, type: Attribute) -> tuple[tuple[int, ...], str]:
-    """The shape and dtype of a tensor type at an op. Raises LoweringError for a type that te lacks."""
+    """Return the shape and te dtype of a tensor type. Raises LoweringError at `op` for a type that is no tensor, has a
+    dynamic dimension, or elements that te lacks."""
     if not isinstance(type, TensorType):
         raise refused(op, f"has a value of type {type}, which is no tensor")
     shape = tuple(type.get_shape())
@@ -50,32 +52,30 @@ HloValue: TypeAlias = Tensor | EmptyTensor
 
 
 class HloWalk(Protocol):
-    """What handlers need of the conversion.
-
-    elements: the arrays of constants whose text has a name instead of elements. swapped: for each product, a function
-    that builds it with its operands exchanged, and returns where its dimensions are then.
-    """
+    """The methods of a conversion that handlers call. elements: arrays by name, for constants whose text has a name
+    instead of elements. swapped: for a product tensor, a function that builds the product with its operands exchanged,
+    and returns for each dimension of the stated product the dimension of the new one."""
 
     elements: Mapping[str, Array]
     swapped: dict[Tensor, Callable[[], tuple[Tensor, list[int]]]]
 
     def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, HloValue]) -> list[Tensor]:
-        """Convert the ops of a block for tensors of its arguments; return what its last op returns."""
+        """Convert the ops of a block for tensors of its arguments; return the tensors that its last op returns.
+        `values` has those of the blocks around it."""
 
     def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Convert the body of a function for these arguments."""
+        """Convert the body of the function `name` for these arguments, and return its results."""
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
-        """A constant; a weight, which is an input, if it is large and the caller takes weights."""
+        """Return a constant tensor of an array; of a large array an input tensor instead, if the conversion collects
+        weights."""
 
 
 @dataclass
 class HloCall:
-    """An op, and its operands as te tensors.
-
-    conversion: the walk, for regions and functions. known: the values known before a run. name: of the result.
-    scope: the tensors of the values around the op, which its regions read.
-    """
+    """An op to convert, with its operands as te tensors; the argument of handlers. conversion: the walk, which converts
+    regions and functions. known: tensors with known elements. name: for the result. scope: the tensors of the values
+    defined around the op, for its regions."""
 
     conversion: HloWalk
     op: Operation
@@ -86,69 +86,74 @@ class HloCall:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The stated shape of the first result."""
+        """The shape of the first result, from its type. Raises LoweringError for a type that te lacks."""
         return tensor_type(self.op, self.op.results[0].type)[0]
 
     @property
     def dtype(self) -> str:
-        """The stated dtype of the first result."""
+        """The te dtype of the first result, from its type. Raises LoweringError for a type that te lacks."""
         return tensor_type(self.op, self.op.results[0].type)[1]
 
     def refused(self, reason: str) -> LoweringError:
-        """The error that the op has no te form."""
+        """Return the error, placed at the op, that it has no te form, for a reason."""
         return refused(self.op, reason)
 
     def attribute(self, name: str) -> Attribute | None:
-        """A property of the op, also if the text has it as an attribute; None without it."""
+        """Return the property or, without one, the discardable attribute of that name; None without either."""
         return self.op.properties.get(name, self.op.attributes.get(name))
 
     def integers(self, name: str, default: list[int] | None = None) -> list[int]:
-        """The integers of a property. Raises LoweringError for a missing one without a default."""
+        """Return the integers of a property, or `default` without one. Raises LoweringError if both are missing."""
         value = self.attribute(name)
         if value is None and default is None:
             raise self.refused(f"has no '{name}'")
         return integers(value, default or [])
 
     def dims(self, name: str, rank: int, default: list[int] | None = None) -> list[int]:
-        """The dimensions that a property lists. Raises LoweringError unless they are below `rank`, each once."""
+        """Return the dimensions that a property lists, or `default` without one. Raises LoweringError unless they are
+        distinct and below `rank`."""
         return self.check_dims(name, self.integers(name, default), rank)
 
     def check_dims(self, name: str, listed: list[int], rank: int) -> list[int]:
-        """Return dimensions. Raises LoweringError unless they are below `rank`, each once."""
+        """Return `listed`. Raises LoweringError, with the property's name, unless they are distinct and below
+        `rank`."""
         if len({*listed}) != len(listed) or any(not 0 <= dim < rank for dim in listed):
             raise self.refused(f"has the {name} {listed}, which are not dimensions below {rank}, each once")
         return listed
 
     def per_dim(self, name: str, rank: int, default: int) -> list[int]:
-        """One integer for each dimension. Raises LoweringError for another number of them."""
+        """Return the `rank` integers of a property; `default` for each dimension without one. Raises LoweringError for
+        another number of integers."""
         listed = self.integers(name, [default] * rank)
         if len(listed) != rank:
             raise self.refused(f"has {len(listed)} {name} for {rank} dimensions")
         return listed
 
     def positive(self, name: str, rank: int) -> list[int]:
-        """One integer of at least 1 for each dimension, by default 1. Raises LoweringError for others."""
+        """Return the `rank` integers of a property, 1 for each dimension without one. Raises LoweringError for another
+        number of them, or one below 1."""
         listed = self.per_dim(name, rank, 1)
         if any(number < 1 for number in listed):
             raise self.refused(f"has the {name} {listed}, expected integers of at least 1")
         return listed
 
     def pairs(self, name: str, rank: int) -> list[tuple[int, int]]:
-        """A pair of integers for each dimension, such as padding; zeros by default."""
+        """Return a pair of integers for each of `rank` dimensions, such as the padding before and after; zeros without
+        the property. Raises LoweringError for another number of integers."""
         listed = self.integers(name, [0] * (2 * rank))
         if len(listed) != 2 * rank:
             raise self.refused(f"has {len(listed)} numbers of {name} for {rank} dimensions")
         return list(zip(listed[::2], listed[1::2], strict=True))
 
     def at(self, tensor: Tensor, *index: IndexLike) -> Expr:
-        """The element of a tensor at an index; a literal if all its elements are equal and known."""
+        """Return the element of a tensor at an index; a constant if all elements are known and equal."""
         number = self.known.number(tensor)
         return tensor[index] if number is None else const(number, tensor.dtype)
 
     def number(self, tensor: Tensor) -> Any:
-        """The number that all elements of a tensor are equal to; None if unknown."""
+        """Return the number that all elements of a tensor are equal to; None if they differ or are unknown."""
         return self.known.number(tensor)
 
     def array(self, tensor: Tensor) -> Array | None:
-        """The elements of a tensor if they are known before a run; else None."""
+        """Return the elements of a tensor if they depend on constants only and are not too many; else None."""
         return self.known.array(tensor)

@@ -38,11 +38,9 @@ assert operators.FAMILIES
 
 @dataclass
 class HloConversion:
-    """The conversion of a function.
-
-    functions: those of the module by name. elements: the arrays of constants whose text has a name instead of elements.
-    weights: the arrays of inputs that were constants, by name; None if constants stay constants.
-    """
+    """The state of the conversion of one function. functions: the module's functions by name. elements: arrays by name,
+    for constants whose text has a name instead of elements. weights: the arrays of large constants that become inputs,
+    by name of the input; None if constants stay constants."""
 
     functions: Mapping[str, FuncOp]
     elements: Mapping[str, Array] = field(default_factory=dict)
@@ -70,7 +68,8 @@ class HloConversion:
         raise LoweringError(f"{PASS}: a block ends without a return").at(parent if parent is not None else op)
 
     def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Convert the body of a function for these arguments. Raises LoweringError at `op` if there is none."""
+        """Convert the body of the function `name` for these arguments, inlined; return its results. Raises
+        LoweringError at `op` for an undefined or recursive function, or arguments of other types."""
         callee = self.functions.get(name)
         if callee is None or not callee.body.blocks:
             raise refused(op, f"calls @{name}, which the module does not define")
@@ -85,7 +84,8 @@ class HloConversion:
         return results
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
-        """A constant; a weight, which is an input, if it is large and the caller takes weights."""
+        """Return a constant tensor of an array. If weights are collected, an array of MAX_WEIGHT elements or more
+        becomes an input tensor instead; equal arrays share one."""
         if self.weights is None or array.size < MAX_WEIGHT:
             return self.known.add(constant(array, dtype, name), array)
         key = (dtype, array.shape, sha256(np.ascontiguousarray(array).view(np.uint8).data).digest())
@@ -124,7 +124,8 @@ class HloConversion:
 
 
 def _operands(op: Operation, values: Sequence[HloValue]) -> list[Tensor]:
-    """The operands of an op; those of a concatenation without empty ones. Raises LoweringError for an empty one."""
+    """Return the tensors of an op's operands; a concatenation loses those without elements. Raises LoweringError for
+    such an operand of another op."""
     if op.name == "stablehlo.concatenate":
         values = [value for value in values if not isinstance(value, EmptyTensor)]
     for value in values:
@@ -134,7 +135,7 @@ def _operands(op: Operation, values: Sequence[HloValue]) -> list[Tensor]:
 
 
 def _check_results(op: Operation, results: Sequence[Tensor]) -> None:
-    """Raise LoweringError unless results have the types that the op states."""
+    """Raise LoweringError unless the results have the shapes and dtypes of the op's result types."""
     stated = [tensor_type(op, result.type) for result in op.results]
     computed = [(tensor.shape, tensor.dtype) for tensor in results]
     if stated == computed:
@@ -151,9 +152,10 @@ def convert(
     elements: Mapping[str, Array] | None = None,
     weights: dict[str, Array] | None = None,
 ) -> Function:
-    """Convert a function of a module to a te function, by default of its name. `labels` are the names of its inputs.
-    With `weights` large constants become inputs behind the others, whose arrays are added to it by name. Raises
-    LoweringError."""
+    """Convert a function of StableHLO to a te function called `name` (None: as the function). `labels` name its inputs.
+    elements: arrays of constants that the text names. weights: an empty dict, to which large constants are added by the
+    name of the input that each becomes, behind the other inputs; None keeps them constants. Raises LoweringError for an
+    op without a te form, and a function without results."""
     conversion = HloConversion(
         {f.sym_name.data: f for f in functions(module)}, {} if elements is None else elements, weights
     )
@@ -175,8 +177,8 @@ def convert(
 
 
 def convert_module(module: ModuleOp) -> None:
-    """Replace the public functions of a module by their te forms, and remove private ones. Raises LoweringError, and
-    leaves the module, at an op without a te form."""
+    """Replace the public functions of a module by te functions, and delete the private ones and the module's
+    attributes. Raises LoweringError for an op without a te form; the module is then unchanged."""
     converted = [(f, convert(module, f)) for f in functions(module) if not is_private(f)]
     for op in [*module.ops]:
         if op.name == "sdy.mesh" or (isinstance(op, FuncOp) and is_private(op)):

@@ -25,18 +25,16 @@ MAX_ELEMENTS = 1 << 16
 
 @dataclass
 class KnownValues:
-    """Tensors with known elements: constants, and what is computed of constants only.
-
-    numbers: the number that all elements of a tensor are equal to. arrays: the elements of tensors, as far as they were
-    computed. computed: the tensors that depend on constants only.
-    """
+    """Tensors whose elements depend on constants only. numbers: for a tensor whose elements are all equal, their value.
+    arrays: the elements of constants and of tensors evaluated so far. computed: all tensors that depend on constants
+    only."""
 
     numbers: dict[Tensor, Any] = field(default_factory=dict)
     arrays: dict[Tensor, Array] = field(default_factory=dict)
     computed: set[Tensor] = field(default_factory=set)
 
     def add(self, tensor: Tensor, array: Array) -> Tensor:
-        """Record the elements of a tensor, and return it."""
+        """Record the elements of a tensor, and their value if all have the same bits; return the tensor."""
         self.arrays[tensor] = array
         self.computed.add(tensor)
         first = array.reshape(-1)[:1]
@@ -51,11 +49,12 @@ class KnownValues:
         return tensor
 
     def number(self, tensor: Tensor) -> Any:
-        """The number that all elements of a tensor are equal to; None if unknown."""
+        """Return the number that all elements of a tensor are known to be equal to; else None."""
         return self.numbers.get(tensor)
 
     def array(self, tensor: Tensor) -> Array | None:
-        """The elements of a tensor; None if they are not known, or too many to be computed."""
+        """Return the elements of a tensor, evaluated at the first call; None if they depend on inputs, or are more than
+        MAX_ELEMENTS."""
         if tensor in self.arrays:
             return self.arrays[tensor]
         if tensor not in self.computed or prod(tensor.shape) > MAX_ELEMENTS:
@@ -64,7 +63,8 @@ class KnownValues:
         return self.arrays[tensor]
 
     def settled(self, results: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
-        """Record results of an op whose operands are all known; small ones become constants. Return the results."""
+        """Return the results of an op. If it has operands, all of them known, the results are recorded as known, and
+        those of at most MAX_EAGER elements are replaced by constants."""
         if not operands or not all(operand in self.computed for operand in operands):
             return list(results)
         return [self._settled(result) for result in results]

@@ -18,7 +18,7 @@ ScalarFunction: TypeAlias = Callable[..., Expr]
 
 
 def _wide(function: ScalarFunction) -> ScalarFunction:
-    """Compute a function of floats below f32 in f32, rounded once."""
+    """Return a function that computes floats narrower than f32 in f32, and rounds the result back; others unchanged."""
 
     def build(*operands: Expr) -> Expr:
         dtype = operands[0].dtype
@@ -30,7 +30,8 @@ def _wide(function: ScalarFunction) -> ScalarFunction:
 
 
 def _by_kind(of_floats: ScalarFunction, of_integers: ScalarFunction, of_truths: ScalarFunction) -> ScalarFunction:
-    """Choose a function by the dtype of the first operand."""
+    """Return a function that calls one of three by the dtype of its first operand: float (computed in f32 at least),
+    integer, or i1."""
 
     def build(*operands: Expr) -> Expr:
         dtype = operands[0].dtype
@@ -48,7 +49,7 @@ def _signed(dtype: str) -> str:
 
 
 def _quotient(a: Expr, b: Expr) -> Expr:
-    """a / b; by a power of two, the product with its reciprocal, which is exact."""
+    """Return a / b; a * (1 / b) if b is a constant power of two, where both are equal."""
     if isinstance(b, Const) and math.frexp(b.value)[0] in (0.5, -0.5) and 1e-30 < abs(b.value) < 1e30:
         return a * (1.0 / b.value)
     return a / b
@@ -60,7 +61,7 @@ def _sign(x: Expr) -> Expr:
 
 
 def _cbrt(x: Expr) -> Expr:
-    """The cube root: a power, and a step of Newton's method."""
+    """Return the cube root: a power, and a Newton step."""
     size = e.abs(x)
     root = e.pow(size, 1.0 / 3.0)
     better = root - (root - size / (root * root)) / 3.0
@@ -75,7 +76,7 @@ def _round_away(x: Expr) -> Expr:
 
 
 def _count_ones(x: Expr) -> Expr:
-    """The number of bits that are 1, by sums of neighbours. Source: Hacker's Delight, 5-1."""
+    """Return the number of one bits of an integer, in its dtype. Source: Hacker's Delight, 5-1."""
     bits = width(x.dtype)
     value = e.cast(x, _unsigned(x.dtype))
 
@@ -108,7 +109,7 @@ def _shift_logical(x: Expr, count: Expr) -> Expr:
 
 
 def _shift_arithmetic(x: Expr, count: Expr) -> Expr:
-    """Shift right with the sign; by the width or more, the sign alone."""
+    """Return x shifted right arithmetically; a count of the width or more leaves the sign bit everywhere."""
     signed, limit = e.cast(x, _signed(x.dtype)), e.const(width(x.dtype) - 1, _unsigned(x.dtype))
     steps = e.cast(e.minimum(e.cast(count, _unsigned(x.dtype)), limit), _signed(x.dtype))
     return e.cast(signed >> steps, x.dtype)
@@ -125,7 +126,8 @@ _ERF_INV_LARGE = (
 
 
 def _erf_inv(x: Expr) -> Expr:
-    """The inverse error function in f32. Source: Giles, Approximating the erfinv function; XLA's coefficients."""
+    """Return the inverse error function of an f32. Raises ValueError for other dtypes. Source: Giles, Approximating the
+    erfinv function; XLA's coefficients."""
     if x.dtype != "f32":
         raise ValueError(f"erf_inv of {x.dtype}; there is one of f32")
     w = -e.log1p(-(x * x))
@@ -202,8 +204,8 @@ _NARROW = {(8, 7): "bf16", (5, 10): "f16"}
 
 
 def scalar_of(op: Operation, operands: Sequence[Expr]) -> Expr:
-    """The value of an elementwise op for scalar operands. Raises LoweringError for any other op, TeError for dtypes
-    that its function does not take."""
+    """Return the result of an elementwise op for scalar operands. Raises LoweringError for any other op, TeError for
+    dtypes that its te function refuses."""
     if op.name in FUNCTIONS:
         return FUNCTIONS[op.name](*operands)
     match op.name:
@@ -217,7 +219,7 @@ def scalar_of(op: Operation, operands: Sequence[Expr]) -> Expr:
 
 
 def is_elementwise(op: Operation) -> bool:
-    """Whether `scalar_of` takes an op."""
+    """Whether an op computes each element from one element of each operand, so that `scalar_of` converts it."""
     return op.name in FUNCTIONS or op.name in ("stablehlo.convert", "stablehlo.compare", "stablehlo.reduce_precision")
 
 
@@ -233,7 +235,8 @@ def _compared(op: Operation, a: Expr, b: Expr) -> Expr:
 
 
 def _ordered(direction: str, a: Expr, b: Expr) -> Expr:
-    """A comparison in which NaN is above all numbers, and equal to itself; zeros of both signs are equal."""
+    """Return a comparison (EQ, NE, LT, LE, GT or GE) in a total order of floats: NaN is above all numbers and equal to
+    itself; -0 equals +0."""
     if direction in ("GT", "LE"):
         a, b = b, a
     if direction in ("LE", "GE"):
@@ -260,7 +263,7 @@ def _rounded(op: Operation, x: Expr) -> Expr:
 
 
 def apply_region(block: Block, arguments: Sequence[Expr], outside: Mapping[SSAValue, Expr]) -> list[Expr]:
-    """The scalars that a region returns for scalars of its arguments; `outside` has those of values around it. Raises
+    """Return the scalars that a region returns for scalar arguments; `outside` has the values defined around it. Raises
     LoweringError for an op that is not elementwise."""
     scope: dict[SSAValue, Expr] = dict(outside)
     scope |= zip(block.args, arguments, strict=True)

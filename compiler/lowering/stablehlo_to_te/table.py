@@ -15,7 +15,8 @@ HANDLERS: dict[str, HloHandler] = {}
 
 
 def handles(*names: str) -> Callable[[HloHandler], HloHandler]:
-    """Return a decorator that registers the handler of ops, `add` for stablehlo.add."""
+    """Return a decorator that registers a handler for ops by name: `add` for stablehlo.add; a name with a dot is used
+    as it is."""
 
     def register(handler: HloHandler) -> HloHandler:
         for name in names:

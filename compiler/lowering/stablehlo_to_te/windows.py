@@ -13,11 +13,9 @@ from compiler.te.tensor import Tensor
 
 @dataclass(frozen=True)
 class DimWindow:
-    """A window in one dimension of an image.
-
-    size, stride, dilation: of the window. base: the dilation of the image, which has base - 1 gaps between elements.
-    before, after: the padding.
-    """
+    """A window in one dimension of an image. size: elements of the window; stride: between windows; dilation: between
+    the window's elements. base: the distance of the image's elements in the dilated image. before, after: elements of
+    padding."""
 
     size: int
     stride: int = 1
@@ -27,19 +25,21 @@ class DimWindow:
     after: int = 0
 
     def count(self, extent: int) -> int:
-        """The number of windows over an image of an extent."""
+        """Return the number of windows over a dimension of `extent` elements; 0 if the padded image is smaller than a
+        window."""
         padded = (extent - 1) * self.base + 1 + self.before + self.after
         span = (self.size - 1) * self.dilation + 1
         return 0 if padded < span else (padded - span) // self.stride + 1
 
     def position(self, output: Index, tap: Index | int) -> Index:
-        """The position in the dilated image of an element of the window at an output index."""
+        """Return the position in the dilated image, negative in the padding, of the window element `tap` for the result
+        index `output`."""
         moved = output if self.stride == 1 else output * self.stride
         total = moved + (tap if self.dilation == 1 else tap * self.dilation)
         return total - self.before if self.before else total
 
     def bounds(self, extent: int) -> tuple[int, int]:
-        """The least and the greatest position."""
+        """Return the least and the greatest position that `position` takes over an image of `extent` elements."""
         last = (self.count(extent) - 1) * self.stride + (self.size - 1) * self.dilation
         return -self.before, last - self.before
 
@@ -50,8 +50,8 @@ def read_window(
     windows: Sequence[tuple[int, DimWindow, Index]],
     outside: float,
 ) -> Expr:
-    """The element of x at an index, in which each dimension of `windows` has its window and a position in the dilated
-    image; `outside` beyond the image and in its gaps."""
+    """Return the element of x at an index. Each dimension in `windows`, with its window and a position in the dilated
+    image, is read there; in the padding and the gaps the element is `outside`."""
     position = list(index)
     conditions: list[Condition] = []
     for dim, window, at in windows:

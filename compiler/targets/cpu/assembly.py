@@ -22,11 +22,8 @@ UNKNOWN = "an address in a register"
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """A basic block; its name is LLVM's label, empty without one.
-
-    header: the name of the header of its innermost loop, empty outside of loops.
-    inner: for the header of an innermost loop its depth, else 0.
-    """
+    """A basic block; its name is LLVM's label, empty without one. header: the name of the header of its innermost loop,
+    empty outside of loops. inner: for the header of an innermost loop its depth, else 0."""
 
     name: str
     header: str

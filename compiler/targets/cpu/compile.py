@@ -120,10 +120,8 @@ class Library(LoadedCode):
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Relocatable machine code, loadable by other processes on machines of the same kind.
-
-    declared: the external functions that it calls. defined: the functions and variables that it exports.
-    """
+    """Relocatable machine code, loadable by other processes on machines of the same kind. declared: the external
+    functions that it calls. defined: the functions and variables that it exports."""
 
     code: bytes
     declared: tuple[str, ...]

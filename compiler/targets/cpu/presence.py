@@ -36,11 +36,9 @@ FINE_STEP_SECONDS = 1e-3
 
 @dataclass(frozen=True)
 class Sample:
-    """The time of some calls.
-
-    seconds: wall time. away: seconds off the processor, of several threads of the one that waited longest. switches:
-    involuntary context switches. stolen: an estimate of the seconds stolen by other guests. calls: their number.
-    """
+    """The time of some calls. seconds: wall time. away: seconds off the processor, of several threads of the one that
+    waited longest. switches: involuntary context switches. stolen: an estimate of the seconds stolen by other guests.
+    calls: their number."""
 
     seconds: float
     away: float = 0.0

@@ -37,12 +37,9 @@ WORKSPACE = -1
 
 @dataclass(frozen=True)
 class Launch:
-    """The launch of a kernel of the text.
-
-    name: of the kernel. grid, block: extents along x, y and z. shared_bytes: of dynamic shared memory, without the
-    declared_bytes that the text declares. arguments: positions in the list of the host function's arguments and
-    temporaries, `CudaKernel.buffers`.
-    """
+    """The launch of a kernel of the text. name: of the kernel. grid, block: extents along x, y and z. shared_bytes: of
+    dynamic shared memory, without the declared_bytes that the text declares. arguments: positions in the list of the
+    host function's arguments and temporaries, `CudaKernel.buffers`."""
 
     name: str
     grid: Extents

@@ -14,11 +14,8 @@ from compiler.targets.cuda.runtime import Cupy, LoadedKernels, cupy
 
 @dataclass(frozen=True)
 class CapturedCall(Unpicklable):
-    """A call that a CUDA graph has captured.
-
-    inputs: the device arrays that each launch reads; other elements are written into them. outputs: those that it
-    writes. A launch allocates nothing.
-    """
+    """A call that a CUDA graph has captured. inputs: the device arrays that each launch reads; other elements are
+    written into them. outputs: those that it writes. A launch allocates nothing."""
 
     _refusal = "a captured call cannot be pickled or copied: `graph` of its CudaKernel makes another one"
 

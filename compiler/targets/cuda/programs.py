@@ -17,11 +17,9 @@ from compiler.types.elements import is_unsigned
 
 @dataclass(frozen=True)
 class CudaProgram:
-    """The kernels of a program, without the arrays of its constants; it can be cached.
-
-    arguments: inputs, constants, results. outputs: the number of results. constants: the positions of constants among
-    the arguments. groups: those of the program.
-    """
+    """The kernels of a program, without the arrays of its constants; it can be cached. arguments: inputs, constants,
+    results. outputs: the number of results. constants: the positions of constants among the arguments. groups: those of
+    the program."""
 
     name: str
     arguments: tuple[Argument, ...]

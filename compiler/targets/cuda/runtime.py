@@ -56,9 +56,7 @@ def local_gpu() -> Gpu | None:
 
 class LoadedKernels(Unpicklable):
     """The kernels of a program, loaded on the current device at the first launch, with the program's constants there.
-
-    Each stream has a workspace of its own for the buffers between kernels, allocated at its first launch.
-    """
+    Each stream has a workspace of its own for the buffers between kernels, allocated at its first launch."""
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 

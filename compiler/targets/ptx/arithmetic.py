@@ -17,7 +17,8 @@ _FLOAT_MODIFIERS = (*ROUNDINGS, "ftz", "sat")
 
 
 def finished(type_: str, modifiers: set[str], compute: Operation) -> Operation:
-    """Return an operation on floats with `.ftz` (denormals are zero) and `.sat` (the result is in [0, 1], NaN is 0)."""
+    """Return `compute`, an operation on floats of a type, with the modifiers `.ftz` (float32 denormals of operands and
+    result become zero) and `.sat` (the result is clamped to [0, 1], NaN becomes 0); other modifiers change nothing."""
     if not modifiers & {"ftz", "sat"}:
         return compute
     flushed = flush if "ftz" in modifiers and bits_of(type_) == 32 and "x" not in type_ else lambda values: values
@@ -30,61 +31,64 @@ def finished(type_: str, modifiers: set[str], compute: Operation) -> Operation:
 
 
 def flush(values: Array) -> Array:
-    """Return float32 values with zeros of the same sign for denormals."""
+    """Return float32 values with each denormal replaced by a zero of its sign."""
     return np.where(np.abs(values) < np.float32(2.0**-126), np.copysign(np.float32(0), values), values)
 
 
 def saturated(values: Array) -> Array:
-    """Return values clamped to [0, 1], with 0 for NaN and -0."""
+    """Return floats clamped to [0, 1]; NaN and -0 become +0."""
     one, zero = values.dtype.type(1), values.dtype.type(0)
     return np.where(values > zero, np.where(values < one, values, one), zero)
 
 
 def rounding_of(modifiers: set[str]) -> str:
-    """Return the rounding mode among the parts of an opcode; to nearest if there is none."""
+    """Return the rounding mode among an opcode's modifiers: rn, rz, rm or rp; rn (to nearest) if there is none."""
     return next((mode for mode in ROUNDINGS if mode in modifiers), "rn")
 
 
 @pure("add", "sub")
-def addition(at: PtxInstruction) -> Computation:
-    """`add`, `sub`: integers wrap."""
-    type_ = one_type(at)
+def addition(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `add` or `sub`: integers wrap, floats are rounded once. Raises PtxError for other
+    modifiers."""
+    type_ = one_type(instruction)
     if not is_float_type(type_):
-        modifiers_of(at)
-        return elementwise(type_, 2, np.add if at.parts[0] == "add" else np.subtract)
-    modifiers = modifiers_of(at, *_FLOAT_MODIFIERS)
-    mode, negates = rounding_of(modifiers), at.parts[0] == "sub"
+        modifiers_of(instruction)
+        return elementwise(type_, 2, np.add if instruction.parts[0] == "add" else np.subtract)
+    modifiers = modifiers_of(instruction, *_FLOAT_MODIFIERS)
+    mode, negates = rounding_of(modifiers), instruction.parts[0] == "sub"
     return elementwise(
         type_, 2, finished(type_, modifiers, lambda a, b: added(a, np.negative(b) if negates else b, mode))
     )
 
 
 @pure("mul")
-def multiplication(at: PtxInstruction) -> Computation:
-    """`mul`: of integers the low half, the high half, or all bits."""
-    type_ = one_type(at)
+def multiplication(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `mul`: floats are rounded once; of an integer product `.lo` keeps the low half of the
+    bits, `.hi` the high half, `.wide` all. Raises PtxError for an unknown modifier."""
+    type_ = one_type(instruction)
     if is_float_type(type_):
-        modifiers = modifiers_of(at, *_FLOAT_MODIFIERS)
+        modifiers = modifiers_of(instruction, *_FLOAT_MODIFIERS)
         mode = rounding_of(modifiers)
         return elementwise(type_, 2, finished(type_, modifiers, lambda a, b: multiplied(a, b, mode)))
-    return _integer_product(at, type_, 2)
+    return _integer_product(instruction, type_, 2)
 
 
 @pure("mad", "fma")
-def multiply_add(at: PtxInstruction) -> Computation:
-    """`fma` and `mad` on floats round once; `mad` on integers adds to a half of the product, or to all of it."""
-    type_ = one_type(at)
+def multiply_add(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `fma` or `mad`, a * b + c: floats are rounded once; integers add c to the low half, the
+    high half or all bits of the product (`.lo`, `.hi`, `.wide`). Raises PtxError for `.relu` and unknown modifiers."""
+    type_ = one_type(instruction)
     if is_float_type(type_):
-        modifiers = modifiers_of(at, *_FLOAT_MODIFIERS, "relu")
+        modifiers = modifiers_of(instruction, *_FLOAT_MODIFIERS, "relu")
         if "relu" in modifiers:
-            raise at.refused("'.relu' is unknown")
+            raise instruction.refused("'.relu' is unknown")
         mode = rounding_of(modifiers)
         return elementwise(type_, 3, finished(type_, modifiers, lambda a, b, c: fused(a, b, c, mode)))
-    return _integer_product(at, type_, 3)
+    return _integer_product(instruction, type_, 3)
 
 
-def _integer_product(at: PtxInstruction, type_: str, operands: int) -> Computation:
-    (part,) = modifiers_of(at, "lo", "hi", "wide") or {"lo"}
+def _integer_product(instruction: PtxInstruction, type_: str, operands: int) -> Computation:
+    (part,) = modifiers_of(instruction, "lo", "hi", "wide") or {"lo"}
     result = wider(type_) if part == "wide" else type_
     products: dict[str, Operation] = {"lo": np.multiply, "hi": high_product, "wide": _wide_product}
     product = products[part]
@@ -100,7 +104,7 @@ def _wide_product(a: Array, b: Array) -> Array:
 
 
 def high_product(a: Array, b: Array) -> Array:
-    """Return the high half of the products of integers."""
+    """Return the high half of the exact products of two arrays of integers, in their dtype, of at most 64 bits."""
     bits = 8 * a.itemsize
     if bits < 64:
         return (_wide_product(a, b) >> bits).astype(a.dtype)
@@ -109,25 +113,26 @@ def high_product(a: Array, b: Array) -> Array:
 
 
 @pure("div", "rem")
-def division(at: PtxInstruction) -> Computation:
-    """`div`, `rem`: of integers truncated; `div.approx` and `div.full` of floats are rounded to nearest."""
-    type_ = one_type(at)
+def division(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `div` or `rem`: integers are truncated toward zero, floats rounded to nearest, also for
+    `.approx` and `.full`. Raises PtxError for another modifier."""
+    type_ = one_type(instruction)
     if is_float_type(type_):
-        modifiers = modifiers_of(at, "rn", "approx", "full", "ftz")
+        modifiers = modifiers_of(instruction, "rn", "approx", "full", "ftz")
         divide = _approximate_quotient if "approx" in modifiers else np.divide
         return elementwise(type_, 2, finished(type_, modifiers, divide))
-    modifiers_of(at)
-    return elementwise(type_, 2, quotient if at.parts[0] == "div" else remainder)
+    modifiers_of(instruction)
+    return elementwise(type_, 2, quotient if instruction.parts[0] == "div" else remainder)
 
 
 def _approximate_quotient(a: Array, b: Array) -> Array:
-    """a / b, and zero for a divisor between 2^126 and 2^128, as the ISA says of `div.approx`."""
+    """Return a / b for float32, but zero for finite a and finite |b| above 2^126, as PTX defines `div.approx`."""
     huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b) & np.isfinite(a)
     return np.where(huge, np.copysign(np.float32(0), a / b), a / b)
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """Return a / b truncated; all bits are set where b is zero, which PTX leaves open."""
+    """Return a / b for integers, truncated toward zero; all bits set where b is 0, which PTX leaves open."""
     safe = np.where(b == 0, b.dtype.type(1), b)
     floor = a // safe
     if a.dtype.kind == "i":
@@ -136,18 +141,19 @@ def quotient(a: Array, b: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """Return a - b * quotient(a, b)."""
+    """Return a - b * quotient(a, b) for integers, with the sign of a; a where b is 0."""
     return np.where(b == 0, a, a - quotient(a, b) * b).astype(a.dtype)
 
 
 @pure("min", "max")
-def extremum(at: PtxInstruction) -> Computation:
-    """`min`, `max`: of a NaN and a number the number, with `.NaN` NaN; +0 is above -0."""
-    type_, is_max = one_type(at), at.parts[0] == "max"
+def extremum(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `min` or `max`. Of floats, a number wins against NaN, with `.NaN` NaN wins; +0 is above
+    -0. Raises PtxError for a modifier other than `.NaN` and `.ftz`."""
+    type_, is_max = one_type(instruction), instruction.parts[0] == "max"
     if not is_float_type(type_):
-        modifiers_of(at)
+        modifiers_of(instruction)
         return elementwise(type_, 2, np.maximum if is_max else np.minimum)
-    modifiers = modifiers_of(at, "NaN", "ftz")
+    modifiers = modifiers_of(instruction, "NaN", "ftz")
     propagates = "NaN" in modifiers
     plain = (np.maximum if propagates else np.fmax) if is_max else (np.minimum if propagates else np.fmin)
 
@@ -160,28 +166,30 @@ def extremum(at: PtxInstruction) -> Computation:
 
 
 @pure("neg", "abs")
-def sign_operation(at: PtxInstruction) -> Computation:
-    """`neg`, `abs`: of floats the sign bit alone."""
-    type_ = one_type(at)
-    modifiers = modifiers_of(at, "ftz")
-    compute: Any = np.negative if at.parts[0] == "neg" else np.abs
+def sign_operation(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `neg` or `abs`: integers wrap, floats change in the sign bit only. Raises PtxError for
+    a modifier other than `.ftz`."""
+    type_ = one_type(instruction)
+    modifiers = modifiers_of(instruction, "ftz")
+    compute: Any = np.negative if instruction.parts[0] == "neg" else np.abs
     return elementwise(type_, 1, finished(type_, modifiers, compute))
 
 
 @pure("copysign")
-def copied_sign(at: PtxInstruction) -> Computation:
-    """`copysign d, a, b`: b with the sign of a."""
-    modifiers_of(at)
-    return elementwise(one_type(at), 2, lambda a, b: np.copysign(b, a))
+def copied_sign(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `copysign d, a, b`: b with the sign of a. Raises PtxError for any modifier."""
+    modifiers_of(instruction)
+    return elementwise(one_type(instruction), 2, lambda a, b: np.copysign(b, a))
 
 
 @pure("dp4a", "dp2a")
-def dot_product(at: PtxInstruction) -> Computation:
-    """`dp4a`: four products of bytes and a sum; `dp2a.lo`: two of 16 bits by the low (`.hi`: high) two bytes."""
-    modifiers = modifiers_of(at, "lo", "hi")
-    first, second = types_of(at)
+def dot_product(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `dp4a` or `dp2a` `d, a, b, c`: c plus the products of the four bytes of a and of b, or
+    of the two 16-bit halves of a and the low (`.lo`) or high (`.hi`) two bytes of b; sums wrap to 32 bits."""
+    modifiers = modifiers_of(instruction, "lo", "hi")
+    first, second = types_of(instruction)
     signed = "s" if "s" in first[0] + second[0] else "u"
-    count = 4 if at.parts[0] == "dp4a" else 2
+    count = 4 if instruction.parts[0] == "dp4a" else 2
     start = 2 if "hi" in modifiers else 0
 
     def compute(a: Array, b: Array, c: Array) -> Array:

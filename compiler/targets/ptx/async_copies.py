@@ -21,28 +21,29 @@ _PARTS = ("async", "ca", "cg", "shared", "shared::cta", "global", *_GROUPS)
 
 
 @effect("cp")
-def asynchronous(at: PtxInstruction) -> Prepared:
-    """`cp.async.ca.shared.global [to], [from], 16{, size}`: behind the first `size` bytes it writes zeros;
-    `cp.async.commit_group`, `cp.async.wait_group n`, `cp.async.wait_all`."""
-    modifiers = modifiers_of(at, *_PARTS)
+def asynchronous(instruction: PtxInstruction) -> Prepared:
+    """Prepare an instruction of `cp.async`. `cp.async.ca.shared.global [to], [from], 16{, size}` begins a copy of 4, 8
+    or 16 bytes (`.cg`: 16); bytes from `size` on are zeros. `commit_group` closes the open group of copies, `wait_group
+    n` waits for all but the n latest groups, `wait_all` for all copies. Raises PtxError for other forms of `cp`."""
+    modifiers = modifiers_of(instruction, *_PARTS)
     if "async" not in modifiers:
-        raise at.refused()
+        raise instruction.refused()
     if "commit_group" in modifiers:
         return lambda lanes, mask: lanes.copies.commit(lanes.lanes_of(mask))
     if "wait_group" in modifiers:
-        return _wait(_literal(at, 0), False)
+        return _wait(_literal(instruction, 0), False)
     if "wait_all" in modifiers:
         return _wait(0, True)
-    size = _literal(at, 2)
-    if size not in ((16,) if "cg" in modifiers else (4, 8, 16)) or len(at.operands) > 4:
-        raise at.refused(f"a copy of {size} bytes")
-    return _copy(at, size)
+    size = _literal(instruction, 2)
+    if size not in ((16,) if "cg" in modifiers else (4, 8, 16)) or len(instruction.operands) > 4:
+        raise instruction.refused(f"a copy of {size} bytes")
+    return _copy(instruction, size)
 
 
-def _literal(at: PtxInstruction, number: int) -> int:
-    operand = at.operands[number] if number < len(at.operands) else None
+def _literal(instruction: PtxInstruction, number: int) -> int:
+    operand = instruction.operands[number] if number < len(instruction.operands) else None
     if not isinstance(operand, PtxLiteral):
-        raise at.refused("its count is a literal")
+        raise instruction.refused("its count is a literal")
     return int(operand.text, 0)
 
 
@@ -56,21 +57,21 @@ def _wait(pending: int, commits: bool) -> Prepared:
     return run
 
 
-def _copy(at: PtxInstruction, size: int) -> Prepared:
+def _copy(instruction: PtxInstruction, size: int) -> Prepared:
     words = size // 4
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = lanes.lanes_of(mask)
-        to, of = (lanes.addresses(operand, mask, at)[active] for operand in at.operands[:2])
-        access = lanes.access(active, at)
+        to, of = (lanes.addresses(operand, mask, instruction)[active] for operand in instruction.operands[:2])
+        access = lanes.access(active, instruction)
         count = np.full(len(active), size)
-        if len(at.operands) == 4:
-            count = lanes.read(at.operands[3], "u32", mask, at)[active].astype(np.int64)
+        if len(instruction.operands) == 4:
+            count = lanes.read(instruction.operands[3], "u32", mask, instruction)[active].astype(np.int64)
             access.report("a copy of more bytes than its size", count > size, lambda n: f"{count[n]} bytes")
         values = np.zeros((len(active), words), np.uint32)
         for length in np.unique(count).tolist():
             chosen = count == length
-            values[chosen] = _fetched(lanes, at, of[chosen], active[chosen], min(length, size), words)
+            values[chosen] = _fetched(lanes, instruction, of[chosen], active[chosen], min(length, size), words)
         ((_, memory, parts, offsets),) = lanes.resolved("shared", to, access)
         assert not isinstance(parts, int)
         memory.store(access, parts, offsets, values, PENDING)
@@ -80,10 +81,13 @@ def _copy(at: PtxInstruction, size: int) -> Prepared:
     return run
 
 
-def _fetched(lanes: PtxLanes, at: PtxInstruction, addresses: Array, active: Array, length: int, words: int) -> Array:
-    """The first `length` bytes at global addresses, zeros behind them, as words."""
+def _fetched(
+    lanes: PtxLanes, instruction: PtxInstruction, addresses: Array, active: Array, length: int, words: int
+) -> Array:
+    """Return the bytes that active lanes copy from their global addresses: the first `length` bytes followed by zeros,
+    as (lanes, words) uint32. Reports addresses that are not multiples of 4 * words."""
     data = np.zeros((len(active), 4 * words), np.uint8)
-    access = lanes.access(active, at)
+    access = lanes.access(active, instruction)
     access.report("misaligned access", addresses % (4 * words) != 0, lambda n: "the source of a copy")
     width = 4 if length % 4 == 0 else 1
     for start in range(0, length, width):

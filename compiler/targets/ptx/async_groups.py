@@ -16,7 +16,9 @@ from compiler.targets.ptx.values import Array
 
 @dataclass
 class PendingCopy:
-    """Copies of one instruction: to a memory, parts and offsets, (n, words) values, and each thread's group."""
+    """The unfinished copies of one instruction, one for each of n threads. memory, parts, offsets: the destination,
+    with a part number and a byte offset a thread. values: (n, words). groups: the number of the group that each copy
+    belongs to, counted for each lane from 0."""
 
     access: PtxAccess
     memory: PtxMemory
@@ -27,23 +29,25 @@ class PendingCopy:
 
 
 class AsyncGroups:
-    """The copies of all lanes; `committed` is the number of groups that each lane has committed."""
+    """The unfinished asynchronous copies of all lanes; `committed` counts each lane's committed groups."""
 
     def __init__(self, lanes: int) -> None:
         self.committed = np.zeros(lanes, np.int64)
         self._pending: list[PendingCopy] = []
 
     def begin(self, access: PtxAccess, memory: PtxMemory, parts: Array, offsets: Array, values: Array) -> None:
-        """Note copies of the lanes of an access, in the group that each has open."""
+        """Add copies, one for each lane of the access, to the lane's open group. `parts`, `offsets` (n,) and `values`
+        (n, words) are those of PendingCopy."""
         groups = self.committed[access.lanes]
         self._pending.append(PendingCopy(access, memory, parts, offsets, values, groups))
 
     def commit(self, lanes: Array) -> None:
-        """Close the open group of lanes."""
+        """Close the open group of each of some lanes, given by their numbers; later copies belong to the next group."""
         self.committed[lanes] += 1
 
     def wait(self, lanes: Array, pending: int, moments: Array) -> None:
-        """Let the copies of lanes arrive whose groups are committed, but for the `pending` latest ones."""
+        """Complete the copies of some lanes in all committed groups except the `pending` latest of each lane: they are
+        stored at the `moments` (all lanes,) of their lanes."""
         is_waiting = np.zeros(len(self.committed), np.bool_)
         is_waiting[lanes] = True
         left = []

@@ -29,26 +29,27 @@ _UPDATES: Mapping[str, Callable[..., Any]] = {
 
 
 @effect("atom", "red")
-def atomic(at: PtxInstruction) -> Prepared:
-    """`atom.global.add.f32 d, [a], b`: d is the former value; `red` has none."""
-    type_ = one_type(at)
-    modifiers = modifiers_of(at, *STATE_SPACES, *ACCESS_HINTS, *_UPDATES)
+def atomic(instruction: PtxInstruction) -> Prepared:
+    """Prepare an `atom` or `red`, such as `atom.global.add.f32 d, [a], b`: threads update memory one after another; d
+    is the former value, which `red` does not return. Raises PtxError for an update or type that is not implemented."""
+    type_ = one_type(instruction)
+    modifiers = modifiers_of(instruction, *STATE_SPACES, *ACCESS_HINTS, *_UPDATES)
     (name,) = modifiers & set(_UPDATES) or {""}
     if not name or type_.endswith("x2"):
-        raise at.refused("another operation")
+        raise instruction.refused("another operation")
     spaces = [space.removesuffix("::cta") for space in STATE_SPACES if space in modifiers]
-    has_result = at.parts[0] == "atom"
-    address, *sources = at.operands[has_result:]
+    has_result = instruction.parts[0] == "atom"
+    address, *sources = instruction.operands[has_result:]
     width, dtype, update = bits_of(type_) // 8, dtype_of_type(type_), _UPDATES[name]
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = lanes.lanes_of(mask)
-        addresses = lanes.addresses(address, mask, at)[active]
-        operands = [lanes.read(source, type_, mask, at)[active] for source in sources]
+        addresses = lanes.addresses(address, mask, instruction)[active]
+        operands = [lanes.read(source, type_, mask, instruction)[active] for source in sources]
         former = np.zeros(len(active), dtype)
         for number in range(len(active)):
             lane = slice(number, number + 1)
-            access = lanes.access(active[lane], at)
+            access = lanes.access(active[lane], instruction)
             ((_, memory, part, offsets),) = lanes.resolved(spaces[0] if spaces else "", addresses[lane], access)
 
             def updated(bits: Any, number: int = number) -> Any:
@@ -58,6 +59,6 @@ def atomic(at: PtxInstruction) -> Prepared:
 
             memory.update(access, part, offsets, width, updated)
         if has_result:
-            lanes.write(at.operands[0], spread(lanes, former, mask, active), type_, mask)
+            lanes.write(instruction.operands[0], spread(lanes, former, mask, active), type_, mask)
 
     return run

@@ -15,26 +15,28 @@ _LOGIC: dict[str, Callable[..., Any]] = {"and": np.bitwise_and, "or": np.bitwise
 
 
 @pure("and", "or", "xor")
-def logic(at: PtxInstruction) -> Computation:
-    """`and`, `or`, `xor`, also of predicates."""
-    modifiers_of(at)
-    return elementwise(one_type(at), 2, _LOGIC[at.parts[0]])
+def logic(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `and`, `or` or `xor` of integers or predicates. Raises PtxError for any modifier."""
+    modifiers_of(instruction)
+    return elementwise(one_type(instruction), 2, _LOGIC[instruction.parts[0]])
 
 
 @pure("not", "cnot")
-def complement(at: PtxInstruction) -> Computation:
-    """`not`: each bit; `cnot`: 1 for zero, else 0."""
-    modifiers_of(at)
-    compute: Any = np.invert if at.parts[0] == "not" else lambda a: (a == 0).astype(a.dtype)
-    return elementwise(one_type(at), 1, compute)
+def complement(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `not`, which inverts each bit, or `cnot`, which is 1 for zero and else 0. Raises
+    PtxError for any modifier."""
+    modifiers_of(instruction)
+    compute: Any = np.invert if instruction.parts[0] == "not" else lambda a: (a == 0).astype(a.dtype)
+    return elementwise(one_type(instruction), 1, compute)
 
 
 @pure("shl", "shr")
-def shift(at: PtxInstruction) -> Computation:
-    """`shl`, `shr`: by at most the width; `shr.s` fills with the sign."""
-    type_ = one_type(at)
-    modifiers_of(at)
-    bits, is_left = bits_of(type_), at.parts[0] == "shl"
+def shift(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `shl` or `shr`. A count of the type's bits or more shifts all bits out. `shr` of a
+    signed type fills with the sign bit, others fill with zeros. Raises PtxError for any modifier."""
+    type_ = one_type(instruction)
+    modifiers_of(instruction)
+    bits, is_left = bits_of(type_), instruction.parts[0] == "shl"
 
     def compute(a: Array, count: Array) -> Array:
         within = np.minimum(count, bits - 1).astype(a.dtype)
@@ -46,9 +48,10 @@ def shift(at: PtxInstruction) -> Computation:
 
 
 @pure("shf")
-def funnel_shift(at: PtxInstruction) -> Computation:
-    """`shf.l`, `shf.r`: a word of the 64 bits of b and a, by a count modulo 32 (`.wrap`) or at most 32 (`.clamp`)."""
-    modifiers = modifiers_of(at, "l", "r", "wrap", "clamp")
+def funnel_shift(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `shf d, a, b, count` on 64 bits, b high and a low: `.l` shifts left and keeps the high
+    word, `.r` right and the low word. `.wrap` takes the count modulo 32, `.clamp` at most 32."""
+    modifiers = modifiers_of(instruction, "l", "r", "wrap", "clamp")
 
     def compute(a: Array, b: Array, count: Array) -> Array:
         both = a.astype(np.uint64) | (b.astype(np.uint64) << np.uint64(32))
@@ -59,10 +62,11 @@ def funnel_shift(at: PtxInstruction) -> Computation:
 
 
 @pure("bfe")
-def extracted_field(at: PtxInstruction) -> Computation:
-    """`bfe d, a, position, length`: of a signed type extended by the field's highest bit."""
-    type_ = one_type(at)
-    modifiers_of(at)
+def extracted_field(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `bfe d, a, position, length`: the field of `length` bits of a from bit `position` on,
+    extended with its highest bit for a signed type, else with zeros; bits beyond the type's are absent."""
+    type_ = one_type(instruction)
+    modifiers_of(instruction)
     bits = bits_of(type_)
 
     def compute(a: Array, position: Array, length: Array) -> Array:
@@ -83,10 +87,11 @@ def _field(value: int, position: int, length: int, bits: int, is_signed: bool) -
 
 
 @pure("bfi")
-def inserted_field(at: PtxInstruction) -> Computation:
-    """`bfi d, a, b, position, length`: b with the low bits of a at a position."""
-    type_ = one_type(at)
-    modifiers_of(at)
+def inserted_field(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `bfi d, a, b, position, length`: b with the low `length` bits of a at bit `position`;
+    bits beyond the type's are dropped."""
+    type_ = one_type(instruction)
+    modifiers_of(instruction)
     bits = bits_of(type_)
 
     def compute(a: Array, b: Array, position: Array, length: Array) -> Array:
@@ -102,11 +107,12 @@ def inserted_field(at: PtxInstruction) -> Computation:
 
 
 @pure("prmt")
-def permuted_bytes(at: PtxInstruction) -> Computation:
-    """`prmt d, a, b, selectors`: four of the eight bytes of a and b; a selector's bit 3 takes the byte's sign alone."""
-    modifiers_of(at)
-    if len(at.parts) != 2:
-        raise at.refused()
+def permuted_bytes(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `prmt d, a, b, selectors`: each 4-bit selector picks a byte of a (0 to 3) or b (4 to
+    7); with bit 3 set the byte becomes 0xFF or 0 by its sign bit. Raises PtxError for a mode."""
+    modifiers_of(instruction)
+    if len(instruction.parts) != 2:
+        raise instruction.refused()
 
     def compute(a: Array, b: Array, selectors: Array) -> Array:
         both = np.concatenate([_bytes(a), _bytes(b)], axis=1)
@@ -123,25 +129,27 @@ def _bytes(words: Array) -> Array:
 
 
 @pure("popc", "clz", "brev")
-def count_of_bits(at: PtxInstruction) -> Computation:
-    """`popc`: the ones; `clz`: the zeros above the highest one; `brev`: the bits reversed."""
-    type_ = one_type(at)
-    modifiers_of(at)
+def count_of_bits(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `popc` (the number of ones), `clz` (the number of zeros above the highest one; all for
+    0), both as u32, or `brev` (the bits reversed)."""
+    type_ = one_type(instruction)
+    modifiers_of(instruction)
     bits = bits_of(type_)
     count: dict[str, Callable[[int], int]] = {
         "popc": lambda value: value.bit_count(),
         "clz": lambda value: bits - value.bit_length(),
         "brev": lambda value: int(f"{value:0{bits}b}"[::-1], 2),
     }
-    result = type_ if at.parts[0] == "brev" else "u32"
-    of = count[at.parts[0]]
+    result = type_ if instruction.parts[0] == "brev" else "u32"
+    of = count[instruction.parts[0]]
     return Computation((type_,), result, lambda a: np.array([of(int(value)) for value in a], dtype_of_type(result)))
 
 
 @pure("lop3")
-def any_logic(at: PtxInstruction) -> Computation:
-    """`lop3.b32 d, a, b, c, table`: each bit by a table of eight."""
-    modifiers_of(at)
+def any_logic(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `lop3.b32 d, a, b, c, table`: each bit of d is the bit of `table` at the index 4a + 2b
+    + c of its three operand bits."""
+    modifiers_of(instruction)
 
     def compute(a: Array, b: Array, c: Array, table: Array) -> Array:
         result = np.zeros_like(a)

@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 
 @effect("add.cc", "addc", "addc.cc", "sub.cc", "subc", "subc.cc", "mad.cc", "madc", "madc.cc")
-def carried(at: PtxInstruction) -> Prepared:
-    """`addc.cc.u32 d, a, b`: takes the carry that the last `.cc` left, and leaves one; of `sub` it is a borrow."""
-    bits, name = bits_of(one_type(at)), at.parts[0]
-    modifiers = modifiers_of(at, "cc", "lo", "hi")
+def carried(instruction: PtxInstruction) -> Prepared:
+    """Prepare an instruction with a carry, such as `addc.cc.u32 d, a, b`: `addc`, `subc`, `madc` add or subtract the
+    lane's carry flag, `.cc` sets the flag, to the borrow for `sub`. `mad` adds c to the low or high half of a * b."""
+    bits, name = bits_of(one_type(instruction)), instruction.parts[0]
+    modifiers = modifiers_of(instruction, "cc", "lo", "hi")
     type_, takes, leaves = f"u{bits}", name.endswith("c"), "cc" in modifiers
     is_product, is_difference = name.startswith("mad"), name.startswith("sub")
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
-        first, second, *third = (lanes.read(operand, type_, mask, at) for operand in at.operands[1:])
+        first, second, *third = (lanes.read(operand, type_, mask, instruction) for operand in instruction.operands[1:])
         if is_product:
             first, second = high_product(first, second) if "hi" in modifiers else first * second, third[0]
         result, carry = with_carry(first, second, lanes.carry & takes, is_difference)
-        lanes.write(at.operands[0], result, type_, mask)
+        lanes.write(instruction.operands[0], result, type_, mask)
         if leaves:
             lanes.carry = carry if mask is None else np.where(mask, carry, lanes.carry)
 

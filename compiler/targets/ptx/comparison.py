@@ -28,17 +28,20 @@ _BOOLEAN: Mapping[str, Callable[..., Any]] = {
 
 
 @pure("setp")
-def comparison(at: PtxInstruction) -> Computation:
-    """`setp.lt.f32 p, a, b`: with a NaN `lt` is false and `ltu` true; `p|q`: q is the negation; `.and` joins it to a
-    predicate."""
-    type_ = [*types_of(at), "none"][0]
-    modifiers = modifiers_of(at, *_ORDERED, *_UNSIGNED, *(f"{name}u" for name in _ORDERED), "num", "nan", *_BOOLEAN)
+def comparison(instruction: PtxInstruction) -> Computation:
+    """Return the computation of a `setp` such as `setp.lt.f32 p, a, b`. With a NaN operand `lt` is false and `ltu`
+    true. For `p|q` it returns the predicate and its negation. A boolean modifier, such as `.and`, combines each with a
+    third, predicate operand. Raises PtxError for packed types."""
+    type_ = [*types_of(instruction), "none"][0]
+    modifiers = modifiers_of(
+        instruction, *_ORDERED, *_UNSIGNED, *(f"{name}u" for name in _ORDERED), "num", "nan", *_BOOLEAN
+    )
     joins = modifiers & set(_BOOLEAN)
     names = modifiers - joins
     if len(names) != 1 or "x2" in type_:
-        raise at.refused("it compares two numbers")
+        raise instruction.refused("it compares two numbers")
     compare = _comparison(names.pop(), is_float_type(type_))
-    is_pair = isinstance(at.operands[0], RegisterList)
+    is_pair = isinstance(instruction.operands[0], RegisterList)
     join = _BOOLEAN[joins.pop()] if joins else None
 
     def compute(a: Array, b: Array, *former: Array) -> Array | tuple[Array, ...]:
@@ -65,16 +68,16 @@ def _comparison(name: str, is_float: bool) -> Callable[..., Array]:
 
 
 @pure("selp")
-def selection(at: PtxInstruction) -> Computation:
-    """`selp d, a, b, p`: a where p holds, else b."""
-    type_ = one_type(at)
-    modifiers_of(at)
+def selection(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `selp d, a, b, p`: a where the predicate p is true, else b."""
+    type_ = one_type(instruction)
+    modifiers_of(instruction)
     return Computation((type_, type_, "pred"), type_, lambda a, b, p: np.where(p, a, b))
 
 
 @pure("slct")
-def selection_by_sign(at: PtxInstruction) -> Computation:
-    """`slct d, a, b, c`: a where c is at least 0, else b."""
-    modifiers_of(at, "ftz")
-    type_, by = types_of(at)
+def selection_by_sign(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `slct d, a, b, c`: a where c >= 0, else b, also for NaN."""
+    modifiers_of(instruction, "ftz")
+    type_, by = types_of(instruction)
     return Computation((type_, type_, by), type_, lambda a, b, c: np.where(c >= 0, a, b))

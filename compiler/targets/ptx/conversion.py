@@ -23,19 +23,20 @@ _TO_INTEGER: Mapping[str, Callable[[Any], Any]] = {
 
 
 @pure("cvt")
-def conversion(at: PtxInstruction) -> Computation:
-    """`cvt.rn.f16.f32 d, a`; `cvt.rn.f16x2.f32 d, a, b` puts a in the high half. Floats become integers with
-    saturation."""
-    to, of = types_of(at)
-    modifiers = modifiers_of(at, *_TO_INTEGER, *ROUNDINGS, "ftz", "sat", "rna")
+def conversion(instruction: PtxInstruction) -> Computation:
+    """Return the computation of a `cvt`, such as `cvt.rn.f16.f32 d, a`. `cvt.rn.f16x2.f32 d, a, b` puts a in the high
+    half. Floats become integers with saturation; `.sat` saturates integers, and clamps floats to [0, 1]. Raises
+    PtxError for a modifier or pair of types that is not implemented."""
+    to, of = types_of(instruction)
+    modifiers = modifiers_of(instruction, *_TO_INTEGER, *ROUNDINGS, "ftz", "sat", "rna")
     if "x2" in to:
-        return _packed(at, to, of, modifiers)
+        return _packed(instruction, to, of, modifiers)
     integral = next((_TO_INTEGER[name] for name in _TO_INTEGER if name in modifiers), None)
     convert: Callable[[Array], Array]
     if to == "tf32":
         convert = _to_tf32
     elif is_float_type(to):
-        convert = _to_float(at, to, of, modifiers)
+        convert = _to_float(instruction, to, of, modifiers)
     elif is_float_type(of):
         convert = _float_to_integer(to, of)
     else:
@@ -50,30 +51,30 @@ def conversion(at: PtxInstruction) -> Computation:
     return Computation((of,), "b32" if to == "tf32" else to, compute)
 
 
-def _packed(at: PtxInstruction, to: str, of: str, modifiers: set[str]) -> Computation:
-    convert = _to_float(at, to.removesuffix("x2"), of, modifiers)
+def _packed(instruction: PtxInstruction, to: str, of: str, modifiers: set[str]) -> Computation:
+    convert = _to_float(instruction, to.removesuffix("x2"), of, modifiers)
     return Computation((of, of), to, lambda high, low: np.stack([convert(low), convert(high)], axis=1).reshape(-1))
 
 
-def _to_float(at: PtxInstruction, to: str, of: str, modifiers: set[str]) -> Callable[[Array], Array]:
+def _to_float(instruction: PtxInstruction, to: str, of: str, modifiers: set[str]) -> Callable[[Array], Array]:
     dtype = dtype_of_type(to)
     mode = next((mode for mode in ("rz", "rm", "rp") if mode in modifiers), None)
     if mode is None:
         return lambda values: values.astype(dtype)
     if (to, of) != ("f32", "f64"):
-        raise at.refused(f"rounding '.{mode}' between these types")
+        raise instruction.refused(f"rounding '.{mode}' between these types")
     return lambda values: _narrowed(values, mode)
 
 
 def _narrowed(values: Array, mode: str) -> Array:
-    """float64 as float32, rounded in a direction."""
+    """Return float64 values as float32, rounded in a mode; overflows and non-finite values are rounded to nearest."""
     nearest = values.astype(np.float32)
     rest = (values - nearest.astype(np.float64)).astype(np.float32)
     return np.where(np.isfinite(nearest), added(nearest, rest, mode), nearest)
 
 
 def _to_tf32(values: Array) -> Array:
-    """float32 rounded to 10 bits of fraction, halves away from zero."""
+    """Return the bits of float32 values rounded to 10 bits of fraction, halves away from zero."""
     return (values.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
 
 
@@ -106,14 +107,15 @@ def _integer_to_integer(to: str, saturates: bool) -> Callable[[Array], Array]:
 
 
 @pure("cvta")
-def address_conversion(at: PtxInstruction) -> Computation:
-    """`cvta.shared`: an address of a state space as a generic one; `cvta.to.shared`: back."""
-    type_ = one_type(at)
-    modifiers = modifiers_of(at, "to", *WINDOWS)
+def address_conversion(instruction: PtxInstruction) -> Computation:
+    """Return the computation of `cvta`, which adds the base of a state space's window to get a generic address, or
+    `cvta.to`, which subtracts it. Raises PtxError for addresses other than of 64 bits."""
+    type_ = one_type(instruction)
+    modifiers = modifiers_of(instruction, "to", *WINDOWS)
     (space,) = modifiers - {"to"}
     base = np.uint64(WINDOWS[space])
     if type_ != "u64":
-        raise at.refused("addresses have 64 bits")
+        raise instruction.refused("addresses have 64 bits")
     if "to" in modifiers:
         return Computation((type_,), type_, lambda address: address - base)
     return Computation((type_,), type_, lambda address: address + base)

@@ -12,11 +12,9 @@ MAX_PTX_FAULTS = 20
 
 @dataclass(frozen=True)
 class PtxFault:
-    """A fault of a kernel.
-
-    kind: in words. kernel: its name. line, text: of the PTX instruction. place: the memory and the byte in it, if any.
-    block: the linear number of the block in the grid. threads: linear numbers in the block; of a race two.
-    """
+    """A fault of a kernel at run time. kind: a phrase, such as "race of two writes". kernel: the kernel's name. line,
+    text: of the PTX instruction. place: the memory and the byte offset in it, such as "A_shared+64", or "". block: the
+    linear number of the block in the grid. threads: linear numbers in the block, one thread, or the two of a race."""
 
     kind: str
     kernel: str
@@ -33,19 +31,22 @@ class PtxFault:
 
 
 class DivergenceError(Exception):
-    """Threads wait for others that do not come: the kernel cannot go on. The fault is in the log."""
+    """Raised when the kernel cannot continue: threads wait for others that never arrive, or it runs too many steps. The
+    fault is already in the log."""
 
 
 @dataclass
 class FaultLog:
-    """The faults so far, one of each kind for each instruction."""
+    """The faults of a run in order, at most one for each kind, kernel and line of the PTX."""
 
     faults: list[PtxFault] = field(default_factory=list)
     _reported: set[tuple[str, str, int]] = field(default_factory=set)
 
-    def add(self, kind: str, kernel: str, at: PtxInstruction, place: str, block: int, threads: tuple[int, ...]) -> None:
-        """Add a fault, unless the instruction has one of this kind, or there are MAX_PTX_FAULTS."""
-        key = (kind, kernel, at.line)
+    def add(
+        self, kind: str, kernel: str, instruction: PtxInstruction, place: str, block: int, threads: tuple[int, ...]
+    ) -> None:
+        """Append a fault, unless its line has one of this kind already, or the log has MAX_PTX_FAULTS."""
+        key = (kind, kernel, instruction.line)
         if key not in self._reported and len(self.faults) < MAX_PTX_FAULTS:
             self._reported.add(key)
-            self.faults.append(PtxFault(kind, kernel, at.line, at.text, place, block, threads))
+            self.faults.append(PtxFault(kind, kernel, instruction.line, instruction.text, place, block, threads))

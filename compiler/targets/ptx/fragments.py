@@ -27,8 +27,8 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class FragmentLayout:
-    """The shape of a matrix, and the row and the column (32, elements) of each thread's elements, in the order of its
-    registers."""
+    """The distribution of a matrix over a warp's registers: the matrix's `shape`, and the row and the column, each (32,
+    elements), of every element of each thread, in the order of its registers."""
 
     shape: tuple[int, int]
     rows: Array
@@ -36,7 +36,7 @@ class FragmentLayout:
 
 
 def left(type_: str, depth: int) -> FragmentLayout:
-    """Return the layout of A, of 16 rows and `depth` columns."""
+    """Return the layout of the left operand A of an MMA, of 16 rows and `depth` columns of a type."""
     each = 32 // bits_of(type_ if type_ != "tf32" else "b32")
     thread, element = np.meshgrid(np.arange(WARP), np.arange(_ROWS * depth // WARP), indexing="ij")
     register, place = element // each, element % each
@@ -45,7 +45,7 @@ def left(type_: str, depth: int) -> FragmentLayout:
 
 
 def right(type_: str, depth: int) -> FragmentLayout:
-    """Return the layout of B, of `depth` rows and 8 columns."""
+    """Return the layout of the right operand B of an MMA, of `depth` rows and 8 columns of a type."""
     each = 32 // bits_of(type_ if type_ != "tf32" else "b32")
     thread, element = np.meshgrid(np.arange(WARP), np.arange(depth * _COLUMNS // WARP), indexing="ij")
     register, place = element // each, element % each
@@ -53,6 +53,6 @@ def right(type_: str, depth: int) -> FragmentLayout:
 
 
 def accumulator() -> FragmentLayout:
-    """Return the layout of C and D, of 16 rows and 8 columns, four elements a thread."""
+    """Return the layout of an MMA's C and D, of 16 rows and 8 columns, with four 32-bit elements a thread."""
     thread, element = np.meshgrid(np.arange(WARP), np.arange(4), indexing="ij")
     return FragmentLayout((_ROWS, _COLUMNS), thread // 4 + 8 * (element // 2), thread % 4 * 2 + element % 2)

@@ -25,16 +25,17 @@ _FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 @pure(*_FUNCTIONS)
-def elementary(at: PtxInstruction) -> Computation:
-    """`ex2.approx.ftz.f32`, `rcp.rn.f32` and their like, to nearest."""
-    type_ = one_type(at)
-    modifiers = modifiers_of(at, "approx", "full", "rn", "ftz")
-    function = _FUNCTIONS[at.parts[0]]
+def elementary(instruction: PtxInstruction) -> Computation:
+    """Return the computation of an elementary function, such as `ex2.approx.ftz.f32`: evaluated in float64 and rounded
+    to the type, also for `.approx`. `.ftz.f64` ignores the low 32 bits of operand and result."""
+    type_ = one_type(instruction)
+    modifiers = modifiers_of(instruction, "approx", "full", "rn", "ftz")
+    function = _FUNCTIONS[instruction.parts[0]]
     if type_ == "f64" and "ftz" in modifiers:
         return elementwise(type_, 1, lambda x: _high_word(function(_high_word(x))))
     return elementwise(type_, 1, finished(type_, modifiers, lambda x: function(x.astype(np.float64)).astype(x.dtype)))
 
 
 def _high_word(values: Array) -> Array:
-    """float64 without its low 32 bits, as `rcp.approx.ftz.f64` takes and gives them."""
+    """Return float64 values with their low 32 bits cleared, as `rcp.approx.ftz.f64` reads and writes them."""
     return (values.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)

@@ -38,11 +38,10 @@ Resolved: TypeAlias = "tuple[Array | slice, PtxMemory, Array | int, Array]"
 
 
 class PtxLanes:
-    """The threads of several blocks of a launch, a lane each, block by block.
-
-    registers: the bits of each register of the running function, by name, (lanes,). slots: the position of each lane's
-    block among those that run. threads: the numbers of the lanes in the grid. moments: see shadow.py.
-    """
+    """The state of the threads of several blocks of a launch: one lane a thread, block after block. registers: each
+    register of the running function by name, as unsigned bits (lanes,). slots: the position of each lane's block among
+    `blocks`. threads: each lane's thread number in the grid. moments: a counter for each lane, which grows at barriers;
+    the shadow orders accesses by it."""
 
     def __init__(
         self,
@@ -82,8 +81,8 @@ class PtxLanes:
         return PtxMemory("shared memory", size, poisoned(blocks * stride), stride, granule, shadow, layout=layout)
 
     def _stack(self) -> PtxMemory:
-        """The memory of the frames of all threads."""
-        has_calls = any(at.parts[0] == "call" for at in self.kernel.main.function.body)
+        """Allocate local memory: each thread's frames of the kernel and, if it calls functions, of CALL_DEPTH calls."""
+        has_calls = any(instruction.parts[0] == "call" for instruction in self.kernel.main.function.body)
         called = max((-(-function.frame_size // 16) * 16 for function in self.kernel.functions.values()), default=0)
         size = -(-self.kernel.main.frame_size // 16) * 16 + has_calls * CALL_DEPTH * called
         shadow = OwnShadow(self.count * size)
@@ -91,28 +90,29 @@ class PtxLanes:
         return PtxMemory("local memory", size, poisoned(self.count * size), size, shadow=shadow, layout=layout)
 
     def set_parameter(self, offset: int, value: int) -> None:
-        """Set a parameter of 64 bits, in the frame of each thread."""
+        """Set the 8 bytes at `offset` in every thread's frame to a kernel argument, an unsigned integer."""
         assert isinstance(self.stack.shadow, OwnShadow)
         places = np.arange(self.count)[:, None] * self.stack.stride + offset + np.arange(8)
         self.stack.data[places] = np.frombuffer(value.to_bytes(8, "little"), np.uint8)
         self.stack.shadow.state[places] = SET
 
     def entered(self, function: LinkedFunction, base: int) -> Activation:
-        """Begin a function with registers of its own and its frame at a base; return what `left` takes."""
+        """Enter a function with fresh registers and its frame at byte `base`; return the caller's state, for `left`."""
         former = self.function, self.base, self.registers, self.unset
         self.function, self.base, self.registers, self.unset = function, base, {}, {}
         return former
 
     def left(self, former: Activation) -> None:
-        """Return to the function that called."""
+        """Restore the caller's state that `entered` returned."""
         self.function, self.base, self.registers, self.unset = former
 
-    def read(self, operand: PtxOperand, type_: str, mask: Mask, at: PtxInstruction) -> Array:
-        """Return an operand's values of a type; report a register that nobody has set."""
+    def read(self, operand: PtxOperand, type_: str, mask: Mask, instruction: PtxInstruction) -> Array:
+        """Return the values (lanes,) of a register, literal or variable's address as a type; report a register that a
+        thread of the mask has not set. Raises PtxError for other operands."""
         if isinstance(operand, RegisterName):
             if operand.name in self.unset or operand.name not in self.registers:
-                self._check_set(operand.name, mask, at)
-            return typed(self.bits(operand.name, at), type_)
+                self._check_set(operand.name, mask, instruction)
+            return typed(self.bits(operand.name, instruction), type_)
         if isinstance(operand, PtxLiteral):
             key = operand.text, type_
             if key not in self._literals:
@@ -121,31 +121,34 @@ class PtxLanes:
                 self._literals[key] = typed(values, type_) if type_ != of_register else values
             return self._literals[key]
         if isinstance(operand, VariableName):
-            return typed(np.full(self.count, self.address(operand.name, at), np.uint64), type_)
-        raise at.refused("an operand of this kind")
+            return typed(np.full(self.count, self.address(operand.name, instruction), np.uint64), type_)
+        raise instruction.refused("an operand of this kind")
 
-    def bits(self, name: str, at: PtxInstruction) -> Array:
-        """Return the bits of a register, poison where nobody has set it."""
+    def bits(self, name: str, instruction: PtxInstruction) -> Array:
+        """Return the unsigned bits (lanes,) of a register or special register; lanes that have not set it get all ones.
+        Raises PtxError for a register that the function does not declare."""
         if name in self.registers:
             return self.registers[name]
         if name in self.specials:
             return self.specials[name]
         if name not in self.function.function.registers:
-            raise at.refused(f"the register {name}")
+            raise instruction.refused(f"the register {name}")
         dtype = raw_dtype(self.function.function.registers[name])
         return np.full(self.count, False if dtype == np.bool_ else np.iinfo(dtype).max, dtype)
 
-    def _check_set(self, name: str, mask: Mask, at: PtxInstruction) -> None:
+    def _check_set(self, name: str, mask: Mask, instruction: PtxInstruction) -> None:
         if name in self.specials:
             return
         wrong = self.unset[name] if name in self.unset else np.ones(self.count, np.bool_)
         if mask is not None:
             wrong = wrong & mask
         if wrong.any():
-            self.report("use of a register that nobody has set", int(np.argmax(wrong)), name.split("#")[0], None, at)
+            self.report(
+                "use of a register that nobody has set", int(np.argmax(wrong)), name.split("#")[0], None, instruction
+            )
 
     def write(self, operand: PtxOperand, values: Array, type_: str, mask: Mask) -> None:
-        """Set a register of the threads of a mask to values of a type; `_` is nowhere."""
+        """Set a register in the threads of a mask (None: all) to values (lanes,) of a type; `_` discards them."""
         assert isinstance(operand, RegisterName)
         name = operand.name
         if name == "_":
@@ -165,60 +168,69 @@ class PtxLanes:
         self.registers[name] = np.where(mask, bits, former)
 
     def unset_lanes(self, name: str) -> Array | None:
-        """Return the lanes whose register nobody has set, None if there are none."""
+        """Return the mask of the lanes that have not set a register, None if all lanes have."""
         if name in self.registers or name in self.specials:
             return self.unset.get(name)
         return np.ones(self.count, np.bool_)
 
     def note_unset(self, name: str, unset: Array | None, mask: Mask) -> None:
-        """Note that a register of some lanes is a copy of one that nobody has set."""
+        """Mark a register as unset in the lanes of both `unset` and the mask: a copy of a register that they had not
+        set."""
         if unset is not None:
             unset = unset if mask is None else unset & mask
             if unset.any():
                 self.unset[name] = unset | self.unset.get(name, np.False_)
 
-    def address(self, name: str, at: PtxInstruction) -> int:
-        """Return the address of a variable in its state space."""
+    def address(self, name: str, instruction: PtxInstruction) -> int:
+        """Return the address of a variable: an offset in shared memory or in the thread's frame, or an address in
+        global memory. Raises PtxError for an unknown variable."""
         if name in self.kernel.shared:
             return self.kernel.shared[name]
         if name in self.function.offsets:
             return self.base + self.function.offsets[name]
         if name in self._symbols:
             return self._symbols[name]
-        raise at.refused(f"the variable '{name}'")
+        raise instruction.refused(f"the variable '{name}'")
 
-    def addresses(self, operand: PtxOperand, mask: Mask, at: PtxInstruction) -> Array:
-        """Return the addresses of a memory operand, as int64 (lanes,)."""
+    def addresses(self, operand: PtxOperand, mask: Mask, instruction: PtxInstruction) -> Array:
+        """Return a memory operand's addresses in bytes, as int64 (lanes,). Raises PtxError for another operand."""
         if not isinstance(operand, MemoryOperand):
-            raise at.refused("its address is in brackets")
+            raise instruction.refused("its address is in brackets")
         if isinstance(operand.base, RegisterName):
-            bits = self.read(operand.base, f"u{8 * self.bits(operand.base.name, at).itemsize}", mask, at)
+            bits = self.read(
+                operand.base, f"u{8 * self.bits(operand.base.name, instruction).itemsize}", mask, instruction
+            )
             return bits.astype(np.int64) + operand.offset
         base = (
-            int(operand.base.text, 0) if isinstance(operand.base, PtxLiteral) else self.address(operand.base.name, at)
+            int(operand.base.text, 0)
+            if isinstance(operand.base, PtxLiteral)
+            else self.address(operand.base.name, instruction)
         )
         return np.full(self.count, base + operand.offset, np.int64)
 
-    def access(self, lanes: Array, at: PtxInstruction) -> PtxAccess:
-        """Return the access of some lanes by an instruction."""
+    def access(self, lanes: Array, instruction: PtxInstruction) -> PtxAccess:
+        """Return an access of lanes, by their numbers (n,), whose faults are logged with the instruction."""
 
         def add(kind: str, lane: int, place: str, other: int | None) -> None:
-            self.report(kind, lane, place, other, at)
+            self.report(kind, lane, place, other, instruction)
 
         return PtxAccess(lanes, self.threads[lanes], self.moments[lanes], add)
 
-    def report(self, kind: str, lane: int, place: str, other: int | None, at: PtxInstruction) -> None:
-        """Add a fault of a lane to the log; `other` is the number in the grid of a second thread, -1 if unknown."""
+    def report(self, kind: str, lane: int, place: str, other: int | None, instruction: PtxInstruction) -> None:
+        """Log a fault of a lane at an instruction. `place`: the byte, or "". `other`: a second thread, by its number in
+        the grid; None or -1 without one."""
         block, thread = int(self.blocks[lane]), int(self.thread[lane])
         threads: tuple[int, ...] = (thread,)
         if other is not None and other >= 0:
             if other // self.per_block != block:
                 kind = f"{kind} of block {other // self.per_block}"
             threads = (other % self.per_block, thread)
-        self.log.add(kind, self.kernel.main.function.name, at, place, block, threads)
+        self.log.add(kind, self.kernel.main.function.name, instruction, place, block, threads)
 
     def resolved(self, space: str, addresses: Array, access: PtxAccess) -> list[Resolved]:
-        """Return the positions of addresses (n,) of a state space, for each memory."""
+        """Resolve the addresses (n,) of an access in a state space; "" and global are generic. Return one entry a
+        memory: the positions among the n (all: a slice), the memory, the parts, and offsets in bytes. An address in no
+        buffer is in an empty memory, so that the access is out of bounds."""
         if space in ("shared", "local", "param"):
             memory, part = (self.shared, self.slots) if space == "shared" else (self.stack, np.arange(self.count))
             return [(slice(None), memory, part[access.lanes], addresses)]
@@ -236,18 +248,18 @@ class PtxLanes:
         return collected
 
     def copy_frame(self, lanes: Array, start: int, to: int, size: int) -> None:
-        """Copy bytes of lanes' frames, set or not."""
+        """Copy `size` bytes of each lane's stack from `start` to `to`, with the information whether they are set."""
         assert isinstance(self.stack.shadow, OwnShadow)
         places = lanes[:, None] * self.stack.stride + np.arange(size)
         for array in (self.stack.data, self.stack.shadow.state):
             array[places + to] = array[places + start]
 
     def lanes_of(self, mask: Mask) -> Array:
-        """Return the numbers of the lanes of a mask."""
+        """Return the numbers of the lanes that a mask selects; all for None."""
         return np.arange(self.count) if mask is None else np.flatnonzero(mask)
 
     def pass_barrier(self, lanes: Mask) -> None:
-        """Begin another moment for lanes that have passed a barrier of their blocks."""
+        """Advance the moment of lanes (None: all) to the next epoch: they have passed a barrier of their block."""
         if lanes is None:
             self.moments = (self.moments // EPOCH + 1) * EPOCH
             assert isinstance(self.shared.shadow, Shadow)
@@ -256,7 +268,7 @@ class PtxLanes:
             self.moments = np.where(lanes, (self.moments // EPOCH + 1) * EPOCH, self.moments)
 
     def pass_warp_barrier(self, lanes: Mask) -> None:
-        """Begin another moment for lanes that have passed a barrier of their warps."""
+        """Advance the moment of lanes (None: all) by one, since they have passed a barrier of their warp."""
         self.moments = self.moments + (1 if lanes is None else lanes.astype(np.int64))
 
 

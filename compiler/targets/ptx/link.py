@@ -16,11 +16,9 @@ _ON_CHIP = {"shared", "local", "param", "const"}
 
 @dataclass
 class LinkedFunction:
-    """A function with its jumps and its frame.
-
-    targets: the position that a branch jumps to, by the branch's own. offsets: of each parameter, result and local
-    variable in a thread's frame, which has frame_size bytes.
-    """
+    """A function with resolved branches and a frame. targets: for the position of each branch in the body, the position
+    that it jumps to. offsets: the byte offset of each parameter, result and local variable in a thread's frame of
+    `frame_size` bytes."""
 
     function: PtxFunction
     targets: dict[int, int] = field(default_factory=dict)
@@ -30,11 +28,9 @@ class LinkedFunction:
 
 @dataclass
 class LinkedKernel:
-    """A kernel as `main`, and all functions of its text.
-
-    shared: the offset of each variable in the shared memory of a block; dynamic arrays begin at its end. granules: the
-    bytes of the narrowest access, by state space.
-    """
+    """A kernel, `main`, with all device functions of its text by name. shared: the byte offset of each variable in a
+    block's shared memory of `shared_size` bytes; dynamic arrays begin at its end. granules: the bytes of the narrowest
+    access, for shared and global memory."""
 
     main: LinkedFunction
     functions: dict[str, LinkedFunction]
@@ -44,7 +40,8 @@ class LinkedKernel:
 
 
 def link(program: PtxProgram, name: str) -> LinkedKernel:
-    """Link a kernel of a program. Raises InputError if there is none of that name, PtxError for a jump to no label."""
+    """Link the kernel `name` of a program. Raises InputError if there is no such kernel, PtxError for a branch to an
+    unknown label."""
     function = program.functions.get(name)
     if function is None or not function.is_kernel:
         raise InputError(f"the PTX has no kernel '{name}'")
@@ -54,8 +51,8 @@ def link(program: PtxProgram, name: str) -> LinkedKernel:
     variables = [*program.variables, *(variable for body in bodies for variable in body.variables)]
     _place_shared(kernel, [variable for variable in variables if variable.space == "shared"])
     for body in bodies:
-        for at in body.body:
-            _note_access(kernel, at)
+        for instruction in body.body:
+            _note_access(kernel, instruction)
     return kernel
 
 
@@ -66,11 +63,11 @@ def _linked(function: PtxFunction) -> LinkedFunction:
         start = -(-linked.frame_size // 16) * 16
         linked.offsets[variable.name] = start
         linked.frame_size = start + variable.size
-    for position, at in enumerate(function.body):
-        if at.parts[0] == "bra":
-            label = at.operands[0]
+    for position, instruction in enumerate(function.body):
+        if instruction.parts[0] == "bra":
+            label = instruction.operands[0]
             if not isinstance(label, VariableName) or label.name not in function.labels:
-                raise at.refused("there is no such label")
+                raise instruction.refused("there is no such label")
             linked.targets[position] = function.labels[label.name]
     return linked
 
@@ -83,17 +80,17 @@ def _place_shared(kernel: LinkedKernel, variables: Iterable[PtxVariable]) -> Non
         kernel.shared_size = start + variable.size
 
 
-def _note_access(kernel: LinkedKernel, at: PtxInstruction) -> None:
-    """Note the bytes of the narrowest access of a state space."""
-    if at.parts[0] in ("ld", "st", "atom", "red"):
-        width = bits_of(at.parts[-1]) // 8
-    elif at.parts[0] in ("ldmatrix", "stmatrix"):
-        width = 2 if "trans" in at.parts else 4
-    elif at.parts[:2] == ("cp", "async"):
+def _note_access(kernel: LinkedKernel, instruction: PtxInstruction) -> None:
+    """Lower the granules of the spaces that an instruction accesses to its width in bytes; generic: of all."""
+    if instruction.parts[0] in ("ld", "st", "atom", "red"):
+        width = bits_of(instruction.parts[-1]) // 8
+    elif instruction.parts[0] in ("ldmatrix", "stmatrix"):
+        width = 2 if "trans" in instruction.parts else 4
+    elif instruction.parts[:2] == ("cp", "async"):
         width = 4
     else:
         return
-    parts = set(at.parts)
+    parts = set(instruction.parts)
     is_generic = not parts & (_ON_CHIP | {"global"})
     for space, granule in kernel.granules.items():
         if space in parts or is_generic:
@@ -101,6 +98,6 @@ def _note_access(kernel: LinkedKernel, at: PtxInstruction) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Return the name in the source of a variable with a mangled one: `A_shared` of `_ZZ2mmE8A_shared`."""
+    """Return the source name of a mangled local variable: `A_shared` of `_ZZ2mmE8A_shared`; other names unchanged."""
     match = re.search(r"E(\d+)(\w+)$", name)
     return match[2][: int(match[1])] if name.startswith("_ZZ") and match else name

@@ -34,33 +34,36 @@ ACCESS_HINTS = (
 )
 
 
-def space_of_access(at: PtxInstruction, *others: str) -> str:
-    """Return the state space of a load or store, "" for a generic address."""
-    modifiers = modifiers_of(at, *STATE_SPACES, *ACCESS_HINTS, *others)
+def space_of_access(instruction: PtxInstruction, *others: str) -> str:
+    """Return the state space of a load or store, "" for a generic address. `others`: further modifiers that the
+    instruction may have. Raises PtxError for other modifiers."""
+    modifiers = modifiers_of(instruction, *STATE_SPACES, *ACCESS_HINTS, *others)
     spaces = [space for space in STATE_SPACES if space in modifiers]
     return spaces[0].removesuffix("::cta") if spaces else ""
 
 
-def _items(at: PtxInstruction, operand: PtxOperand) -> tuple[PtxOperand, ...]:
-    """The registers of a vector, whose number the opcode says."""
-    count = next((int(part[1:]) for part in at.parts if part in ("v2", "v4")), 1)
+def _items(instruction: PtxInstruction, operand: PtxOperand) -> tuple[PtxOperand, ...]:
+    """Return the operands in a vector operand, or the operand itself. Raises PtxError unless they are as many as the
+    opcode's `.v2` or `.v4`, or one."""
+    count = next((int(part[1:]) for part in instruction.parts if part in ("v2", "v4")), 1)
     items = operand.items if isinstance(operand, RegisterList) else (operand,)
     if len(items) != count:
-        raise at.refused(f"it has {count} registers")
+        raise instruction.refused(f"it has {count} registers")
     return items
 
 
 @effect("ld")
-def load(at: PtxInstruction) -> Prepared:
-    """`ld.global.nc.v4.f32 {d0, d1, d2, d3}, [a+16]`."""
-    space, type_ = space_of_access(at, "nc", "v2", "v4"), one_type(at)
-    to, address = _items(at, at.operands[0]), at.operands[1]
-    width, is_cached = bits_of(type_) // 8, "nc" in at.parts
+def load(instruction: PtxInstruction) -> Prepared:
+    """Prepare a load of one, two or four registers, such as `ld.global.nc.v4.f32 {d0, d1, d2, d3}, [a+16]`. Memory read
+    with `.nc` must not be stored to later in the launch."""
+    space, type_ = space_of_access(instruction, "nc", "v2", "v4"), one_type(instruction)
+    to, address = _items(instruction, instruction.operands[0]), instruction.operands[1]
+    width, is_cached = bits_of(type_) // 8, "nc" in instruction.parts
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = lanes.lanes_of(mask)
-        addresses = lanes.addresses(address, mask, at)[active]
-        values = loaded(lanes, space, addresses, lanes.access(active, at), width, len(to), is_cached)
+        addresses = lanes.addresses(address, mask, instruction)[active]
+        values = loaded(lanes, space, addresses, lanes.access(active, instruction), width, len(to), is_cached)
         for number, item in enumerate(to):
             lanes.write(item, spread(lanes, values[:, number], mask, active).view(dtype_of_type(type_)), type_, mask)
 
@@ -68,17 +71,17 @@ def load(at: PtxInstruction) -> Prepared:
 
 
 @effect("st")
-def store(at: PtxInstruction) -> Prepared:
-    """`st.shared.v2.f32 [a], {b0, b1}`."""
-    space, type_ = space_of_access(at, "v2", "v4"), one_type(at)
-    address, values_of = at.operands[0], _items(at, at.operands[1])
+def store(instruction: PtxInstruction) -> Prepared:
+    """Prepare a store of one, two or four registers, such as `st.shared.v2.f32 [a], {b0, b1}`."""
+    space, type_ = space_of_access(instruction, "v2", "v4"), one_type(instruction)
+    address, values_of = instruction.operands[0], _items(instruction, instruction.operands[1])
     width = bits_of(type_) // 8
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = lanes.lanes_of(mask)
-        addresses = lanes.addresses(address, mask, at)[active]
-        values = [lanes.read(item, type_, mask, at)[active].view(f"u{width}") for item in values_of]
-        stored(lanes, space, addresses, lanes.access(active, at), np.stack(values, axis=1))
+        addresses = lanes.addresses(address, mask, instruction)[active]
+        values = [lanes.read(item, type_, mask, instruction)[active].view(f"u{width}") for item in values_of]
+        stored(lanes, space, addresses, lanes.access(active, instruction), np.stack(values, axis=1))
 
     return run
 
@@ -86,7 +89,8 @@ def store(at: PtxInstruction) -> Prepared:
 def loaded(
     lanes: PtxLanes, space: str, addresses: Array, access: PtxAccess, width: int, count: int, is_cached: bool = False
 ) -> Array:
-    """Return the (n, count) unsigned integers of `width` bytes at addresses (n,) of a state space."""
+    """Return (n, count) unsigned integers of `width` bytes, read from addresses (n,) of a state space. `is_cached`:
+    whether the memory is marked as read by `.nc`, so that a store to it is a fault."""
     values = None
     for positions, memory, part, offsets in lanes.resolved(space, addresses, access):
         memory.is_cached |= is_cached
@@ -101,14 +105,15 @@ def loaded(
 
 
 def stored(lanes: PtxLanes, space: str, addresses: Array, access: PtxAccess, values: Array) -> None:
-    """Store (n, count) unsigned integers at addresses (n,) of a state space."""
+    """Store (n, count) unsigned integers, consecutively from each of the addresses (n,) of a state space."""
     for positions, memory, part, offsets in lanes.resolved(space, addresses, access):
         some = access if isinstance(positions, slice) else access.some(np.isin(np.arange(len(addresses)), positions))
         memory.store(some, part, offsets, values[positions])
 
 
 def spread(lanes: PtxLanes, values: Array, mask: Mask, active: Array) -> Array:
-    """Return values of the active lanes as an array of all lanes."""
+    """Return values (active,) as an array of all lanes, with zeros in the lanes outside the mask; `active` are the
+    numbers of the mask's lanes."""
     if mask is None:
         return np.ascontiguousarray(values)
     everywhere = np.zeros(lanes.count, values.dtype)

@@ -13,9 +13,9 @@ from compiler.targets.ptx.values import POISON, Array
 
 @dataclass(frozen=True)
 class PtxAccess:
-    """The threads of an access: their lanes (n,), their numbers in the grid, and their moments.
+    """The threads of one access, n of them: lanes, thread numbers in the grid, and moments, each (n,).
 
-    report: takes a kind, the positions of the first wrong thread, the place, and the number of another thread.
+    add: a function that logs a fault, from its kind, lane, place, and a second thread's number or None.
     """
 
     lanes: Array
@@ -24,11 +24,12 @@ class PtxAccess:
     add: Callable[[str, int, str, int | None], None]
 
     def some(self, mask: Array) -> PtxAccess:
-        """Return the access of some of the threads."""
+        """Return the access of the threads that a mask or an array of positions selects."""
         return PtxAccess(self.lanes[mask], self.threads[mask], self.moments[mask], self.add)
 
     def report(self, kind: str, wrong: Array, place: Callable[[int], str], others: Array | None = None) -> None:
-        """Report the first wrong thread of a mask (n,) or (n, k), if there is any."""
+        """Log the first fault of a mask (n,) or (n, k), if any is set. `place` returns the text of a position in the
+        flattened mask; `others` has the number of the second thread for each."""
         if wrong.any():
             first = int(np.argmax(wrong.reshape(-1)))
             thread = first // (wrong.size // len(wrong))
@@ -38,12 +39,10 @@ class PtxAccess:
 
 @dataclass
 class PtxMemory:
-    """Memory that is accessed by the bytes' offsets.
-
-    size: the bytes of a part: a buffer has one, shared memory one a block, local memory one a thread. data: the bytes
-    of all parts, `stride` apart. granule: the bytes of what `shadow` tells apart; without a shadow all is set. layout:
-    the offset and the name of each variable in it.
-    """
+    """A memory that is accessed by byte offsets. size: the bytes of a part: a buffer is one part, shared memory has one
+    for each block, local memory one for each thread. data: the bytes of all parts, `stride` bytes apart. granule: the
+    bytes that one entry of `shadow` describes; without a shadow all bytes are set. is_cached: read by `.nc`. layout:
+    byte offset and name of each variable."""
 
     name: str
     size: int
@@ -56,7 +55,8 @@ class PtxMemory:
     layout: list[tuple[int, str]] = field(default_factory=list)
 
     def load(self, access: PtxAccess, part: Array | int, offsets: Array, width: int, count: int) -> Array:
-        """Return (n, count) unsigned integers of `width` bytes; what cannot be read is poison."""
+        """Return (n, count) unsigned integers of `width` bytes; accesses out of bounds or misaligned are reported, and
+        read as all ones."""
         good = self._checked(access, offsets, width * count)
         if good is not None:
             values = np.full((len(offsets), count), (1 << 8 * width) - 1, f"u{width}")
@@ -72,7 +72,8 @@ class PtxMemory:
         return self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)]
 
     def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
-        """Store (n, count) unsigned integers; a pending state poisons the bytes instead."""
+        """Store (n, count) unsigned integers; accesses out of bounds or misaligned are reported and store nothing, as
+        do all to constant memory. The granules get a state; PENDING stores all ones instead of the values."""
         count, width = values.shape[1], values.itemsize
         good = self._checked(access, offsets, width * count)
         every = np.ones(len(offsets), np.bool_)
@@ -98,7 +99,8 @@ class PtxMemory:
     def update(
         self, access: PtxAccess, part: Array | int, offsets: Array, width: int, updated: Callable[[Array], Array]
     ) -> None:
-        """Replace an unsigned integer of `width` bytes, of one thread, by a function of it; no races are looked for."""
+        """Replace the unsigned integer of `width` bytes at the offset of one thread by `updated` of it, as an atomic:
+        races are not checked. A wrong access is reported and changes nothing."""
         if self._checked(access, offsets, width) is not None:
             return
         flat = offsets + part * self.stride
@@ -111,12 +113,12 @@ class PtxMemory:
         words[flat // width] = updated(words[flat // width])
 
     def place(self, offset: int) -> str:
-        """Return the variable and the offset in it of a byte, such as `A_shared+64`."""
+        """Return a byte's variable and the offset in it, such as `A_shared+64`; without a layout the memory's name."""
         start, name = max((entry for entry in self.layout if entry[0] <= offset), default=(0, self.name))
         return f"{name}{offset - start:+d}"
 
     def _checked(self, access: PtxAccess, offsets: Array, size: int) -> Array | None:
-        """Return the mask of the accesses inside and aligned, None if all are; report the others."""
+        """Return the mask of the accesses of `size` bytes in bounds and aligned, None if all are; report the others."""
         outside = (offsets < 0) | (offsets > self.size - size)
         misaligned = offsets % size != 0
         wrong = outside | misaligned
@@ -142,5 +144,5 @@ class PtxMemory:
 
 
 def poisoned(size: int) -> Array:
-    """Return bytes that nobody has set, padded to a multiple of 16."""
+    """Return `size` bytes of poison, rounded up to a multiple of 16: the content of memory that nobody has set."""
     return np.full(-(-size // 16) * 16, POISON, np.uint8)

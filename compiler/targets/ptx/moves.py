@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 @effect("mov")
-def move(at: PtxInstruction) -> Prepared:
-    """`mov.f32 d, a`; `mov.b32 d, {low, high}` packs, `mov.b64 {low, high}, a` takes apart. What nobody has set may be
-    moved: it stays so."""
-    modifiers_of(at)
-    type_ = one_type(at)
-    to, of = at.operands
+def move(instruction: PtxInstruction) -> Prepared:
+    """Prepare `mov.f32 d, a`, `mov.b32 d, {low, high}`, which packs, or `mov.b64 {low, high}, a`, which unpacks. A move
+    of an unset register is no fault: its destination becomes unset."""
+    modifiers_of(instruction)
+    type_ = one_type(instruction)
+    to, of = instruction.operands
     if isinstance(to, RegisterList):
-        return _unpack(at, type_, to)
+        return _unpack(instruction, type_, to)
     if isinstance(of, RegisterList):
-        return _pack(at, type_, of)
+        return _pack(instruction, type_, of)
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         if isinstance(of, RegisterName) and isinstance(to, RegisterName):
             unset = lanes.unset_lanes(of.name)
-            lanes.write(to, lanes.bits(of.name, at), _same_bits(type_), mask)
+            lanes.write(to, lanes.bits(of.name, instruction), _same_bits(type_), mask)
             lanes.note_unset(to.name, unset, mask)
         else:
-            lanes.write(to, lanes.read(of, type_, mask, at), type_, mask)
+            lanes.write(to, lanes.read(of, type_, mask, instruction), type_, mask)
 
     return run
 
@@ -41,23 +41,23 @@ def _same_bits(type_: str) -> str:
     return "pred" if type_ == "pred" else f"b{bits_of(type_)}"
 
 
-def _pack(at: PtxInstruction, type_: str, of: RegisterList) -> Prepared:
+def _pack(instruction: PtxInstruction, type_: str, of: RegisterList) -> Prepared:
     part = f"b{bits_of(type_) // len(of.items)}"
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         width = np.dtype(f"u{bits_of(part) // 8}")
-        parts = [raw_bits(lanes.read(item, part, mask, at), part, width) for item in of.items]
+        parts = [raw_bits(lanes.read(item, part, mask, instruction), part, width) for item in of.items]
         packed = np.ascontiguousarray(np.stack(parts, axis=1)).view(f"u{bits_of(type_) // 8}")[:, 0]
-        lanes.write(at.operands[0], packed, _same_bits(type_), mask)
+        lanes.write(instruction.operands[0], packed, _same_bits(type_), mask)
 
     return run
 
 
-def _unpack(at: PtxInstruction, type_: str, to: RegisterList) -> Prepared:
+def _unpack(instruction: PtxInstruction, type_: str, to: RegisterList) -> Prepared:
     width = bits_of(type_) // len(to.items)
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
-        whole = np.ascontiguousarray(lanes.read(at.operands[1], _same_bits(type_), mask, at))
+        whole = np.ascontiguousarray(lanes.read(instruction.operands[1], _same_bits(type_), mask, instruction))
         parts = whole.view(f"u{width // 8}").reshape(lanes.count, len(to.items))
         for number, item in enumerate(to.items):
             lanes.write(item, np.ascontiguousarray(parts[:, number]), f"b{width}", mask)

@@ -67,7 +67,8 @@ def _blank(comment: re.Match[str]) -> str:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each statement: up to `;`, a scope's brace, a label, or a directive's line."""
+    """Yield the first line number and the text of each statement, which ends with `;`, a brace of a scope, a label's
+    colon, or the line of a directive."""
     position, line = 0, 1
     while match := re.compile(r"\s*").match(text, position):
         line += match[0].count("\n")
@@ -82,7 +83,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the end of the statement that begins at `start`."""
+    """Return the position behind the statement that begins at `start`."""
     if text[start] in "{}":
         return start + 1
     if text.startswith(_LINE_DIRECTIVES, start):
@@ -100,7 +101,8 @@ def _index(text: str, character: str, start: int) -> int:
 
 
 def _header(line: int, statement: str) -> PtxFunction:
-    """`.visible .entry f(.param .u64 f_param_0)` or `.func (.param .b32 result) g(...)`, in front of the braces."""
+    """Parse the head of a function, such as `.visible .entry f(.param .u64 f_param_0)` or `.func (.param .b32 result)
+    g(...)`. Return a function without a body. Raises PtxError for other text."""
     match = re.search(r"\.(entry|func)\s*(?:\(([^)]*)\))?\s*([\w$]+)\s*(?:\(([^)]*)\))?", statement, re.DOTALL)
     if match is None:
         raise PtxError(line, "the head of a function is not understood")
@@ -135,7 +137,7 @@ def _integer(line: int, text: str) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that are in no brackets."""
+    """Split at the commas outside of brackets; parts are stripped, and an empty last part is dropped."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character in "[{(") - (character in "]})")
@@ -147,14 +149,15 @@ def _split(text: str) -> list[str]:
 
 
 class _BodyReader:
-    """The body of a function, statement by statement; names of an inner scope become unique."""
+    """A parser of a function's body, statement by statement. It extends the function; names declared in inner scopes
+    get a unique suffix."""
 
     def __init__(self, function: PtxFunction) -> None:
         self._function = function
         self._scopes: list[dict[str, str]] = [{}]
 
     def read(self, line: int, statement: str) -> bool:
-        """Read a statement; return True at the brace that ends the body."""
+        """Parse a statement into the function; return whether it was the brace that ends the body."""
         text = statement.rstrip(";").strip()
         if text == "{":
             self._scopes.append({})

@@ -48,49 +48,50 @@ CONTROL = ("bra", "ret", "exit", "bar", "barrier", "call")
 
 @dataclass(frozen=True)
 class PreparedFunction:
-    """A linked function whose instructions can be run; `steps` has None for control."""
+    """A linked function with a function to run each instruction; `steps` has None for control flow: branches, barriers,
+    calls and returns."""
 
     linked: LinkedFunction
     steps: tuple[Prepared | None, ...]
 
 
 def prepare(linked: LinkedFunction) -> PreparedFunction:
-    """Look up each instruction of a function. Raises PtxError for one that is not implemented."""
-    return PreparedFunction(linked, tuple(_step(at) for at in linked.function.body))
+    """Prepare each instruction of a function. Raises PtxError for an instruction that is not implemented."""
+    return PreparedFunction(linked, tuple(_step(instruction) for instruction in linked.function.body))
 
 
-def _step(at: PtxInstruction) -> Prepared | None:
-    name = at.parts[0]
-    if at.parts == ("bar", "warp", "sync"):
+def _step(instruction: PtxInstruction) -> Prepared | None:
+    name = instruction.parts[0]
+    if instruction.parts == ("bar", "warp", "sync"):
         return lambda lanes, mask: lanes.pass_warp_barrier(mask)
     if name in CONTROL:
-        _check_control(at)
+        _check_control(instruction)
         return None
-    key = f"{name}.cc" if "cc" in at.parts else name
+    key = f"{name}.cc" if "cc" in instruction.parts else name
     if key in EFFECTS:
-        return EFFECTS[key](at)
+        return EFFECTS[key](instruction)
     if name not in PURE:
-        raise at.refused()
-    return _pure(at)
+        raise instruction.refused()
+    return _pure(instruction)
 
 
-def _check_control(at: PtxInstruction) -> None:
-    if at.parts[0] in ("bar", "barrier") and set(at.parts[1:]) - {"cta", "sync", "aligned"}:
-        raise at.refused("of barriers there is bar.sync alone")
-    if at.parts[0] in ("bar", "barrier") and len(at.operands) != 1:
-        raise at.refused("a barrier for some of the threads")
+def _check_control(instruction: PtxInstruction) -> None:
+    if instruction.parts[0] in ("bar", "barrier") and set(instruction.parts[1:]) - {"cta", "sync", "aligned"}:
+        raise instruction.refused("of barriers there is bar.sync alone")
+    if instruction.parts[0] in ("bar", "barrier") and len(instruction.operands) != 1:
+        raise instruction.refused("a barrier for some of the threads")
 
 
-def _pure(at: PtxInstruction) -> Prepared:
-    computation = PURE[at.parts[0]](at)
-    to, sources = at.operands[0], at.operands[1:]
+def _pure(instruction: PtxInstruction) -> Prepared:
+    computation = PURE[instruction.parts[0]](instruction)
+    to, sources = instruction.operands[0], instruction.operands[1:]
     if len(sources) != len(computation.operands):
-        raise at.refused(f"it has {len(computation.operands)} operands")
+        raise instruction.refused(f"it has {len(computation.operands)} operands")
     pairs = tuple(zip(sources, computation.operands, strict=True))
     compute, result = computation.compute, computation.result
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
-        values = compute(*(lanes.read(operand, type_, mask, at) for operand, type_ in pairs))
+        values = compute(*(lanes.read(operand, type_, mask, instruction) for operand, type_ in pairs))
         if isinstance(to, RegisterList):
             for item, value in zip(to.items, values, strict=True):
                 lanes.write(item, value, result, mask)

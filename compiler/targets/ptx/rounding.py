@@ -18,7 +18,7 @@ _LEAST_NORMAL = 2.0**-126
 
 
 def added(a: Array, b: Array, rounding: str) -> Array:
-    """Return a + b."""
+    """Return a + b of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero)."""
     if rounding == "rn":
         return a + b
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
@@ -27,7 +27,8 @@ def added(a: Array, b: Array, rounding: str) -> Array:
 
 
 def multiplied(a: Array, b: Array, rounding: str) -> Array:
-    """Return a * b."""
+    """Return a * b of floats, rounded in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero). Of float64, all
+    modes round to nearest first."""
     if rounding == "rn":
         return a * b
     product = a.astype(np.float64) * b.astype(np.float64)
@@ -35,7 +36,8 @@ def multiplied(a: Array, b: Array, rounding: str) -> Array:
 
 
 def fused(a: Array, b: Array, c: Array, rounding: str) -> Array:
-    """Return a * b + c, rounded once."""
+    """Return a * b + c of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero); float64
+    always to nearest."""
     if a.dtype == np.float64:
         return _fma64()(a, b, c).astype(np.float64)
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
@@ -51,22 +53,22 @@ def fused(a: Array, b: Array, c: Array, rounding: str) -> Array:
 
 
 def _sum_error(a: Array, b: Array, total: Array) -> Array:
-    """Return the exact a + b - total (Knuth's TwoSum); zero where it is not finite."""
+    """Return the exact a + b - total, for total = a + b to nearest (Knuth's TwoSum); 0 where not finite."""
     part = total - a
     error = (a - (total - part)) + (b - part)
     return np.where(np.isfinite(error), error, 0.0)
 
 
 def _to_odd(total: Array, error: Array) -> Array:
-    """Return the float64 next to total + error whose last bit is odd, if that sum is no float64: rounding it once more
-    then gives the right result (Boldo and Melquiond, 2008)."""
+    """Round total + error to odd: return total where error is 0 or the last bit of total is odd, else the neighbour of
+    total toward the error. Rounding that to float32 is then right (Boldo and Melquiond, 2008)."""
     is_even = (total.view(np.uint64) & np.uint64(1)) == 0
     towards = np.where(error > 0, np.inf, -np.inf)
     return np.where((error != 0) & is_even, np.nextafter(total, towards), total)
 
 
 def _directed(total: Array, error: Array, dtype: np.dtype[Any], rounding: str) -> Array:
-    """Round total + error to a dtype down (rm), up (rp), or to zero (rz)."""
+    """Round the exact total + error to a dtype down (rm), up (rp), or toward zero (rz); infinities and NaN stay."""
     nearest = total.astype(dtype)
     wide = nearest.astype(np.float64)
     above = (wide > total) | ((wide == total) & (error < 0))
@@ -80,7 +82,7 @@ def _directed(total: Array, error: Array, dtype: np.dtype[Any], rounding: str) -
 
 @cache
 def _fma64() -> Callable[..., Array]:
-    """The fused multiply-add of C's library, element by element."""
+    """Return C's `fma` as a function of float64 arrays, which returns an array of objects."""
     function = ctypes.CDLL(None).fma
     function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * 3
     return np.frompyfunc(function, 3, 1)

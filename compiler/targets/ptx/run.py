@@ -28,11 +28,8 @@ MAX_LANES = 2048
 
 @dataclass(frozen=True)
 class PtxBuffer:
-    """A buffer of global memory.
-
-    array: its elements, which are set unless `is_set` is False. base: the number of the buffer that has its memory,
-    from the byte `offset` on; None for memory of its own.
-    """
+    """A buffer of global memory. array: its elements, all set unless `is_set` is False. base: the position, among the
+    buffers of the run, of the buffer whose memory it shares from the byte `offset` on; None for memory of its own."""
 
     name: str
     array: Array
@@ -43,8 +40,8 @@ class PtxBuffer:
 
 @dataclass(frozen=True)
 class PtxLaunch:
-    """A launch: the kernel's name, the extents of its grid and its blocks, the number of the buffer of each parameter,
-    and the bytes of dynamic shared memory."""
+    """A launch: the kernel's name, the extents (x, y, z) of its grid and its blocks, the position of the buffer of each
+    parameter among the run's buffers, and the bytes of dynamic shared memory."""
 
     name: str
     grid: Extents
@@ -55,7 +52,8 @@ class PtxLaunch:
 
 @dataclass
 class PtxResult:
-    """The arrays of the buffers after all launches, the faults, and masks of the elements that are set."""
+    """The result of a run: the array of each buffer after all launches, the faults, and for each buffer a boolean array
+    of the elements that are set. A buffer that shares memory has its input array, and all elements count as set."""
 
     arrays: list[Array]
     faults: list[PtxFault] = field(default_factory=list)
@@ -63,16 +61,14 @@ class PtxResult:
 
     @property
     def is_correct(self) -> bool:
-        """Whether there are no faults."""
+        """Whether the run found no fault."""
         return not self.faults
 
 
 def run_ptx(text: str, launches: Sequence[PtxLaunch], buffers: Sequence[PtxBuffer]) -> PtxResult:
-    """Run launches in order, all threads of all blocks.
-
-    Raises PtxError for a text with syntax or instructions that are not implemented, InputError for launches that do not
-    fit it. Ends at the first launch whose threads wait for ever.
-    """
+    """Run launches in order, all threads of all blocks, on copies of the buffers' arrays. Stops at the first launch
+    that cannot continue: threads wait forever, or run too many steps. Raises PtxError for syntax or instructions that
+    are not implemented, InputError for launches that do not fit the text."""
     program, log = parse_ptx(text), FaultLog()
     symbols, memories = _variables(program)
     addresses: list[int] = []
@@ -110,7 +106,7 @@ class _Prepared:
 
 
 def _variables(program: PtxProgram) -> tuple[dict[str, int], dict[int, PtxMemory]]:
-    """The addresses and the memories of a text's global and constant variables."""
+    """Return the addresses by name, and the memories by address range, of a text's global and constant variables."""
     symbols: dict[str, int] = {}
     buffers: dict[int, PtxMemory] = {}
     for number, variable in enumerate(v for v in program.variables if v.space in ("global", "const")):
@@ -168,7 +164,8 @@ def _launch(
 
 
 def _begin(memory: PtxMemory, threads: int, granule: int) -> None:
-    """Begin a launch: the shadow in granules of its own, without former accesses."""
+    """Prepare a buffer for a launch of `threads` threads a block: a new shadow, in granules of `granule` bytes, without
+    former accesses; bytes that are set stay set."""
     memory.is_cached = False
     if memory.is_constant:
         return

@@ -27,7 +27,8 @@ _COLLECTIVE = {"shfl": 4, "vote": 2, "mma": None, "ldmatrix": None, "movmatrix":
 
 @dataclass
 class PtxScheduler:
-    """Runs the kernel of some lanes."""
+    """The execution of a kernel by some lanes; `functions` are the device functions by name, `steps` the straight runs
+    of instructions so far."""
 
     lanes: PtxLanes
     main: PreparedFunction
@@ -36,30 +37,31 @@ class PtxScheduler:
     _depth: int = field(default=0)
 
     def run(self) -> None:
-        """Run all lanes to their end. Raises DivergenceError where some wait for ever."""
+        """Run all lanes until they return. Raises DivergenceError if lanes wait forever or MAX_STEPS is exceeded."""
         _Run(self, self.main, np.ones(self.lanes.count, np.bool_)).to_the_end()
 
     def count_steps(self) -> None:
-        """Count stretches of instructions. Raises DivergenceError above MAX_STEPS."""
+        """Count a run of instructions without branches. Logs a fault and raises DivergenceError above MAX_STEPS."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             self.lanes.report("the kernel does not end", 0, "", None, self.main.linked.function.body[-1])
             raise DivergenceError
 
-    def call(self, at: PtxInstruction, mask: Mask) -> None:
-        """Run a function by some lanes: its parameters are copied into its frame, its results out of it."""
+    def call(self, instruction: PtxInstruction, mask: Mask) -> None:
+        """Run a device function in the lanes of a mask: copy its parameters into its frame, and its results out of it.
+        Raises PtxError for an unknown function, more than CALL_DEPTH nested calls, or arguments that do not fit."""
         lanes = self.lanes
-        lists = [operand.items for operand in at.operands if isinstance(operand, RegisterList)]
-        names = [operand.name for operand in at.operands if isinstance(operand, VariableName)]
+        lists = [operand.items for operand in instruction.operands if isinstance(operand, RegisterList)]
+        names = [operand.name for operand in instruction.operands if isinstance(operand, VariableName)]
         if len(names) != 1 or names[0] not in self.functions or self._depth >= CALL_DEPTH:
-            raise at.refused("a call of no function of the text, or too deep a recursion")
+            raise instruction.refused("a call of no function of the text, or too deep a recursion")
         function = self.functions[names[0]]
         formal, caller, base = function.linked, lanes.function, lanes.base
         inside = base + -(-caller.frame_size // 16) * 16
         actual = [item.name for items in lists for item in items if isinstance(item, VariableName)]
         variables = [*formal.function.results, *formal.function.parameters]
         if len(actual) != len(variables):
-            raise at.refused("its arguments are variables of the state space param")
+            raise instruction.refused("its arguments are variables of the state space param")
         count = len(formal.function.results)
         pairs = [
             (base + caller.offsets[name], inside + formal.offsets[variable.name], variable.size)
@@ -78,7 +80,7 @@ class PtxScheduler:
 
 
 class _Run:
-    """One activation of a function by the lanes of a mask: their counters and states."""
+    """One activation of a function by the lanes of a mask: the program counter and the state of each lane."""
 
     def __init__(self, scheduler: PtxScheduler, function: PreparedFunction, mask: Array) -> None:
         self._scheduler, self._lanes, self._function = scheduler, scheduler.lanes, function
@@ -87,7 +89,8 @@ class _Run:
         self._state = np.where(mask, RUNS, IS_DONE)
 
     def to_the_end(self) -> None:
-        """Run until all lanes have returned."""
+        """Run until all lanes have returned: always those with the lowest program counter. Raises DivergenceError if
+        all others wait."""
         while True:
             runs = self._state == RUNS
             if not runs.any():
@@ -103,18 +106,19 @@ class _Run:
             self._straight(first, int(others.min()) if len(others) else len(self._code), mask)
 
     def _straight(self, counter: int, end: int, mask: Mask) -> None:
-        """Run lanes from an instruction on, up to `end`, where others wait, or to where they part or wait."""
+        """Run the lanes of a mask from the position `counter` up to `end`, the next position with lanes, or until they
+        diverge or wait; update their counters."""
         lanes, code, steps = self._lanes, self._code, self._function.steps
         while counter < end:
-            at, step = code[counter], steps[counter]
-            active = self._guarded(at, mask)
+            instruction, step = code[counter], steps[counter]
+            active = self._guarded(instruction, mask)
             if active is not None and not active.any():
                 counter += 1
             elif step is None:
-                counter, mask = self._control(at, counter, end, mask, active)
+                counter, mask = self._control(instruction, counter, end, mask, active)
             else:
-                if at.parts[0] in _COLLECTIVE or at.parts[:2] == ("bar", "warp"):
-                    mask, active = self._met(at, counter, mask, active)
+                if instruction.parts[0] in _COLLECTIVE or instruction.parts[:2] == ("bar", "warp"):
+                    mask, active = self._met(instruction, counter, mask, active)
                 if active is None or active.any():
                     step(lanes, active)
                 counter += 1
@@ -125,20 +129,23 @@ class _Run:
         if counter >= len(code):
             self._state[slice(None) if mask is None else mask] = IS_DONE
 
-    def _guarded(self, at: PtxInstruction, mask: Mask) -> Mask:
-        if not at.guard:
+    def _guarded(self, instruction: PtxInstruction, mask: Mask) -> Mask:
+        if not instruction.guard:
             return mask
-        holds = self._lanes.read(RegisterName(at.guard), "pred", mask, at)
-        holds = ~holds if at.negated else holds
+        holds = self._lanes.read(RegisterName(instruction.guard), "pred", mask, instruction)
+        holds = ~holds if instruction.negated else holds
         if mask is not None:
             return holds & mask
         return None if holds.all() else holds
 
-    def _control(self, at: PtxInstruction, counter: int, end: int, mask: Mask, active: Mask) -> tuple[int, Mask]:
-        """Run a jump, a barrier, a return or a call; return the next counter and the lanes that go on together."""
-        name = at.parts[0]
+    def _control(
+        self, instruction: PtxInstruction, counter: int, end: int, mask: Mask, active: Mask
+    ) -> tuple[int, Mask]:
+        """Run a branch, barrier, return or call. Return the next counter, and the mask of the lanes that go on
+        there."""
+        name = instruction.parts[0]
         if name == "call":
-            self._scheduler.call(at, active)
+            self._scheduler.call(instruction, active)
             return counter + 1, mask
         if name == "bra":
             return self._jumped(self._function.linked.targets[counter], counter, end, mask, active)
@@ -166,9 +173,9 @@ class _Run:
         self._counter[rest] = counter + 1
         return counter, np.zeros(self._lanes.count, np.bool_)
 
-    def _met(self, at: PtxInstruction, counter: int, mask: Mask, active: Mask) -> tuple[Mask, Mask]:
-        """Let lanes at an instruction of a whole warp wait until all its members are there. Return the lanes that go
-        on, and those that run the instruction."""
+    def _met(self, instruction: PtxInstruction, counter: int, mask: Mask, active: Mask) -> tuple[Mask, Mask]:
+        """Park the active lanes at a warp-wide instruction until all members of their warps arrive. Return the mask of
+        the lanes that continue, and the mask of those that run the instruction."""
         if active is None:
             return mask, active
         lanes = self._lanes
@@ -176,19 +183,20 @@ class _Run:
         active = active | parked
         mask = parked | (True if mask is None else mask)
         self._state[parked] = RUNS
-        missing = self._members(at, active) & ~active
+        missing = self._members(instruction, active) & ~active
         torn = np.isin(lanes.warps, np.unique(lanes.warps[missing])) & active
         self._state[torn], self._counter[torn] = AT_WARP, counter
         return mask & ~torn, active & ~torn
 
-    def _members(self, at: PtxInstruction, active: Array) -> Array:
-        """The lanes that an instruction of the warps of some lanes names."""
+    def _members(self, instruction: PtxInstruction, active: Array) -> Array:
+        """Return the mask of the lanes that a warp-wide instruction names: by an operand, or all of the active
+        warps."""
         lanes = self._lanes
         present = np.isin(lanes.warps, np.unique(lanes.warps[active]))
-        position = _COLLECTIVE.get(at.parts[0], 0)
+        position = _COLLECTIVE.get(instruction.parts[0], 0)
         if position is None:
             return present
-        words = np.where(active, lanes.read(at.operands[position], "u32", active, at), np.uint32(0))
+        words = np.where(active, lanes.read(instruction.operands[position], "u32", active, instruction), np.uint32(0))
         members = np.zeros(int(lanes.warps[-1]) + 1, np.uint32)
         np.bitwise_or.at(members, lanes.warps, words)
         bits = members[lanes.warps] >> (lanes.thread % WARP).astype(np.uint32)
@@ -196,7 +204,7 @@ class _Run:
         return named
 
     def _release_blocks(self) -> None:
-        """Let the blocks go on whose threads all wait at one barrier."""
+        """Let the lanes of a block continue if all of them wait at the same barrier."""
         lanes = self._lanes
         waits = (self._state == AT_BARRIER).reshape(-1, lanes.per_block)
         counters = self._counter.reshape(-1, lanes.per_block)
@@ -206,7 +214,7 @@ class _Run:
         lanes.pass_barrier(passes)
 
     def _deadlock(self) -> None:
-        """Report what waits for ever."""
+        """Log the first lane waiting at a warp-wide instruction, and at a barrier, as faults; raise DivergenceError."""
         lanes = self._lanes
         for state, kind in ((AT_WARP, "divergent warp"), (AT_BARRIER, "divergent barrier")):
             waiting = np.flatnonzero(self._state == state)

@@ -26,11 +26,9 @@ ShadowReporter = Callable[[str, Array, Array], None]
 
 
 class Shadow:
-    """The shadow of a memory of `size` granules, all in the state `initial`.
-
-    Methods take granules (n, k) of n threads, the threads' numbers in the grid (n,), and their moments (n,). Reads are
-    recorded at the next write.
-    """
+    """A record of the last accesses to a memory of `size` granules, all in the state `initial` (UNSET, PENDING or SET)
+    at first. Methods take granule numbers (n, k) of n threads, the threads' numbers in the grid (n,), and their moments
+    (n,). Reads are recorded at the next write."""
 
     def __init__(self, size: int, initial: int, threads_per_block: int) -> None:
         self.state = np.full(size, initial, np.uint8)
@@ -38,18 +36,19 @@ class Shadow:
         self.begin(threads_per_block)
 
     def begin(self, threads_per_block: int) -> None:
-        """Begin a kernel: forget former accesses."""
+        """Begin a kernel of blocks of that many threads: forget former accesses; states stay."""
         self._per_block = threads_per_block
         self._writer, self._written_at = np.full(self._size, NOBODY, np.int64), np.zeros(self._size, np.int64)
         self._reader, self._read_at = np.full(self._size, NOBODY, np.int64), np.zeros(self._size, np.int64)
         self._reads: list[tuple[Array, Array, Array]] = []
 
     def forget_reads(self) -> None:
-        """Forget the reads since the last write: all threads have passed a barrier, and no other block has access."""
+        """Discard the reads since the last write. Correct only if all threads have passed a barrier since, and no other
+        block has access."""
         self._reads = []
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Record reads. Report what is unset or pending, and races with writes."""
+        """Record reads. Report granules that are unset or pending, and races with writes of other threads."""
         state, writer = self.state[granules], self._writer[granules]
         me, now = threads[:, None], moments[:, None]
         if (state != SET).any():
@@ -64,7 +63,7 @@ class Shadow:
             self._note_reads()
 
     def write(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter, state: int = SET) -> None:
-        """Record writes, which leave granules in a state. Report races with reads and writes."""
+        """Record writes, after which the granules have `state`. Report races with reads and writes of other threads."""
         self._note_reads()
         me, now = threads[:, None], moments[:, None]
         writer, reader = self._writer[granules], self._reader[granules]
@@ -83,7 +82,8 @@ class Shadow:
         report("race of two writes", last != me, last)  # by several threads of this instruction
 
     def _is_unordered(self, former: Array, me: Array, then: Array, now: Array) -> Array:
-        """Whether former accesses of other threads, at the moments `then`, are not ordered before those of now."""
+        """Whether accesses by the threads `former` at the moments `then` are not ordered before accesses by the threads
+        `me` at the moments `now`: of another block, or of the same epoch without a barrier of the warp between them."""
         is_one = former >= 0
         other_block = is_one & (former // self._per_block != me // self._per_block)
         other_warp = is_one & (former % self._per_block // WARP != me % self._per_block // WARP)
@@ -103,15 +103,15 @@ class Shadow:
 
 
 class OwnShadow:
-    """The shadow of memory of which each thread has a part of its own: whether its bytes are set."""
+    """A record, for memory of which each thread has a part, of whether each byte is set; races are impossible."""
 
     def __init__(self, size: int) -> None:
         self.state = np.full(size, UNSET, np.uint8)
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Report reads of what is unset."""
+        """Report bytes that are read but not set."""
         report("read of memory that nobody has set", self.state[granules] == UNSET, granules)
 
     def write(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter, state: int = SET) -> None:
-        """Record writes."""
+        """Set the state of the bytes; reports nothing."""
         self.state[granules] = state

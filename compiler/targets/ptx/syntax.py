@@ -9,7 +9,7 @@ from compiler.support.errors import InputError
 
 
 class PtxError(InputError):
-    """A text that the interpreter does not take: the line and a sentence."""
+    """A PTX text that the interpreter refuses; the message begins with the line number."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(f"PTX line {line}: {message}")
@@ -17,7 +17,7 @@ class PtxError(InputError):
 
 @dataclass(frozen=True)
 class RegisterName:
-    """A register of each thread, such as `%f1`, or a special one, such as `%tid.x`."""
+    """An operand that is a register, such as `%f1`, or a special register, such as `%tid.x`."""
 
     name: str
 
@@ -31,14 +31,14 @@ class PtxLiteral:
 
 @dataclass(frozen=True)
 class VariableName:
-    """The address of a variable or parameter."""
+    """An operand that is the address of a variable or parameter, or the name of a function."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class MemoryOperand:
-    """`[base+offset]`: a register or variable, and bytes; a literal base is an absolute address."""
+    """The memory operand `[base+offset]`, with the offset in bytes; a base that is a literal is an absolute address."""
 
     base: RegisterName | VariableName | PtxLiteral
     offset: int
@@ -56,8 +56,8 @@ PtxOperand: TypeAlias = RegisterName | PtxLiteral | VariableName | MemoryOperand
 
 @dataclass(frozen=True)
 class PtxInstruction:
-    """An instruction: its line, its text, the parts of its opcode, such as `("ld", "global", "f32")`, its operands, and
-    the predicate register that guards it, negated or not."""
+    """An instruction: its line number, its text, the parts of its opcode, such as `("ld", "global", "f32")`, its
+    operands, and the predicate register `guard` under which it runs ("" for none), negated if `negated`."""
 
     line: int
     text: str
@@ -68,18 +68,18 @@ class PtxInstruction:
 
     @property
     def opcode(self) -> str:
-        """The whole opcode, such as `ld.global.f32`."""
+        """The parts of the opcode joined by dots, such as `ld.global.f32`."""
         return ".".join(self.parts)
 
     def refused(self, reason: str = "") -> PtxError:
-        """Return an error that names the instruction."""
+        """Return the error that the instruction is not implemented, with an optional reason; the caller raises it."""
         return PtxError(self.line, f"'{self.opcode}' is not implemented{reason and f': {reason}'}")
 
 
 @dataclass(frozen=True)
 class PtxVariable:
-    """A variable: its state space (`global`, `const`, `shared`, `local`, `param`), size in bytes, alignment, and
-    initial bytes, None if it has none; the size of a dynamic shared array is 0."""
+    """A variable: its state space (`global`, `const`, `shared`, `local`, `param`), size and alignment in bytes, and
+    initial bytes, None without an initializer. is_external: a dynamic shared array, of size 0."""
 
     name: str
     space: str
@@ -91,11 +91,9 @@ class PtxVariable:
 
 @dataclass
 class PtxFunction:
-    """A kernel or a device function.
-
-    parameters, results: variables of space `param`. body: the instructions. labels: positions in the body. registers:
-    the type of each register by its name, without the dot. variables: those that the body declares.
-    """
+    """A kernel or a device function. parameters, results: variables of the state space `param`. body: the instructions.
+    labels: the position in the body of each label. registers: the type of each register by name, such as `f32`.
+    variables: those declared in the body."""
 
     name: str
     is_kernel: bool
@@ -109,7 +107,7 @@ class PtxFunction:
 
 @dataclass
 class PtxProgram:
-    """A text: its functions by name, and its variables outside of functions."""
+    """A parsed text: its functions by name, and the variables declared outside of functions."""
 
     functions: dict[str, PtxFunction] = field(default_factory=dict)
     variables: list[PtxVariable] = field(default_factory=list)

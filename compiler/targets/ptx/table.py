@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Computation:
-    """A pure instruction: the types of its operands and of its results, and a function of arrays of these types."""
+    """A pure instruction: the types of its operands, the type of its results, and a function from arrays of the operand
+    types, each (lanes,), to the result or a tuple of results."""
 
     operands: tuple[str, ...]
     result: str
@@ -35,7 +36,8 @@ EFFECTS: dict[str, EffectRule] = {}
 
 
 def pure(*opcodes: str) -> Callable[[PureRule], PureRule]:
-    """Register the rule of pure instructions whose opcodes begin with one of these parts."""
+    """Return a decorator that registers a rule, from an instruction to its Computation, for opcodes that begin with one
+    of `opcodes`."""
 
     def register(rule: PureRule) -> PureRule:
         PURE.update(dict.fromkeys(opcodes, rule))
@@ -45,7 +47,8 @@ def pure(*opcodes: str) -> Callable[[PureRule], PureRule]:
 
 
 def effect(*opcodes: str) -> Callable[[EffectRule], EffectRule]:
-    """Register the rule of instructions with effects: it checks an instruction, and returns what runs it."""
+    """Return a decorator that registers a rule, from an instruction to the function that runs it on lanes under a mask,
+    for opcodes that begin with one of `opcodes`."""
 
     def register(rule: EffectRule) -> EffectRule:
         EFFECTS.update(dict.fromkeys(opcodes, rule))
@@ -60,32 +63,32 @@ _TYPES = {
 }  # fmt: skip
 
 
-def types_of(at: PtxInstruction) -> list[str]:
-    """Return the types in an opcode, in order."""
-    return [part for part in at.parts[1:] if part in _TYPES]
+def types_of(instruction: PtxInstruction) -> list[str]:
+    """Return the types among an opcode's parts, in order: s32 and f32 of `cvt.rzi.s32.f32`."""
+    return [part for part in instruction.parts[1:] if part in _TYPES]
 
 
-def modifiers_of(at: PtxInstruction, *allowed: str) -> set[str]:
-    """Return the parts of an opcode that are no types. Raises PtxError for one that is not allowed."""
-    collected = {part for part in at.parts[1:] if part not in _TYPES}
+def modifiers_of(instruction: PtxInstruction, *allowed: str) -> set[str]:
+    """Return the parts behind the first of an opcode that are no types. Raises PtxError for one not in `allowed`."""
+    collected = {part for part in instruction.parts[1:] if part not in _TYPES}
     if unknown := sorted(collected - set(allowed)):
-        raise at.refused(f"'.{unknown[0]}' is unknown")
+        raise instruction.refused(f"'.{unknown[0]}' is unknown")
     return collected
 
 
-def one_type(at: PtxInstruction) -> str:
+def one_type(instruction: PtxInstruction) -> str:
     """Return the only type of an opcode. Raises PtxError unless there is exactly one."""
-    types = types_of(at)
+    types = types_of(instruction)
     if len(types) != 1:
-        raise at.refused("it has one type")
+        raise instruction.refused("it has one type")
     return types[0]
 
 
 def elementwise(type_: str, count: int, compute: Callable[..., Any]) -> Computation:
-    """Return a computation with `count` operands and a result of one type."""
+    """Return a computation of `count` operands and one result, all of one type."""
     return Computation((type_,) * count, type_, compute)
 
 
 def wider(type_: str) -> str:
-    """Return the type of twice the bits: s32 of s16."""
+    """Return the integer type of twice the bits: s32 of s16."""
     return f"{type_[0]}{2 * bits_of(type_)}"

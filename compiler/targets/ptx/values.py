@@ -25,7 +25,7 @@ _PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "s16x2": "s16", "u16x2": "u16"}
 
 
 def bits_of(type_: str) -> int:
-    """Return the bits of a type: 1 for pred, 32 for f16x2, tf32 and f32."""
+    """Return the bits of a type: 1 of pred, 32 of f16x2, tf32 and f32. Raises InputError for an unknown type."""
     if type_ == "pred":
         return 1
     if type_ in _PAIRS:
@@ -38,7 +38,7 @@ def bits_of(type_: str) -> int:
 
 @cache
 def dtype_of_type(type_: str) -> np.dtype[Any]:
-    """Return numpy's dtype of a type; of a packed type that of an element."""
+    """Return numpy's dtype of a type; of a packed type, such as f16x2, that of an element; unsigned for b32."""
     type_ = _PAIRS.get(type_, type_)
     if type_ == "pred":
         return np.dtype(np.bool_)
@@ -50,17 +50,18 @@ def dtype_of_type(type_: str) -> np.dtype[Any]:
 
 @cache
 def raw_dtype(type_: str) -> np.dtype[Any]:
-    """Return the dtype of a register of a type: unsigned, of at least 16 bits; bool for pred."""
+    """Return numpy's dtype of a register of a type: unsigned, of 16 bits or more; bool for pred."""
     return np.dtype(np.bool_) if type_ == "pred" else np.dtype(f"u{max(bits_of(type_), 16) // 8}")
 
 
 def is_float_type(type_: str) -> bool:
-    """Return whether a type is of floating point, packed or not."""
+    """Return whether a type is a floating-point type, packed types included."""
     return type_.startswith(("f", "bf", "tf"))
 
 
 def typed(raw: Array, type_: str) -> Array:
-    """Return the low bits of a register as values of a type."""
+    """Return the low bits of a register (lanes,) as values of a type; of a packed type two elements a lane. Raises
+    InputError for a type wider than the register."""
     dtype = dtype_of_type(type_)
     if type_ == "pred":
         return raw
@@ -73,7 +74,8 @@ def typed(raw: Array, type_: str) -> Array:
 
 
 def raw_bits(values: Array, type_: str, width: np.dtype[Any]) -> Array:
-    """Return values of a type as the bits of a register: extended with the sign of a signed type, else with zeros."""
+    """Return values of a type as the bits of a register of dtype `width`: sign-extended for a signed type, else
+    zero-extended. Values of another dtype are converted first."""
     if type_ == "pred":
         return values
     if values.dtype != dtype_of_type(type_):
@@ -86,7 +88,8 @@ def raw_bits(values: Array, type_: str, width: np.dtype[Any]) -> Array:
 
 
 def literal_value(text: str, type_: str) -> Any:
-    """Return the number that a literal spells as one of a type: an integer for a float type is its bits."""
+    """Return a literal as a numpy scalar of a type: `0f` and `0d` spell the bits of a float; an integer for a float
+    type spells its bits."""
     text, dtype = text.rstrip("U"), dtype_of_type(type_)
     if type_ == "pred":
         return np.bool_(int(text, 0))

@@ -18,23 +18,24 @@ _SHUFFLES = ("bfly", "down", "up", "idx")
 
 
 @effect("shfl")
-def shuffle(at: PtxInstruction) -> Prepared:
-    """`shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: a of another thread of the warp; beyond the clamp its
-    own."""
-    (mode,) = modifiers_of(at, "sync", *_SHUFFLES) - {"sync"}
-    type_ = one_type(at)
-    to, of, distance, clamp, members = at.operands
+def shuffle(instruction: PtxInstruction) -> Prepared:
+    """Prepare `shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: d is the a of another thread of the warp, or the
+    thread's own beyond the clamp; p is whether it is another's. Reports threads that are not named or do not take part.
+    Raises PtxError for types other than of 32 bits."""
+    (mode,) = modifiers_of(instruction, "sync", *_SHUFFLES) - {"sync"}
+    type_ = one_type(instruction)
+    to, of, distance, clamp, members = instruction.operands
     if bits_of(type_) != 32:
-        raise at.refused("it moves 32 bits")
+        raise instruction.refused("it moves 32 bits")
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
-        values = lanes.read(of, type_, mask, at)
-        by, limit = (lanes.read(operand, "u32", mask, at).astype(np.int64) for operand in (distance, clamp))
+        values = lanes.read(of, type_, mask, instruction)
+        by, limit = (lanes.read(operand, "u32", mask, instruction).astype(np.int64) for operand in (distance, clamp))
         own = lanes.thread % WARP
         source, is_inside = shuffle_source(mode, own, by & 31, limit & 31, limit >> 8 & 31)
         position = np.arange(lanes.count) - own + source
         exists = lanes.thread - own + source < lanes.per_block
-        named = lanes.read(members, "u32", mask, at)
+        named = lanes.read(members, "u32", mask, instruction)
         active = np.ones(lanes.count, np.bool_) if mask is None else mask
         takes_part = exists & active[np.where(exists, position, 0)] & _has_bit(named, source)
         for kind, wrong in (
@@ -42,7 +43,7 @@ def shuffle(at: PtxInstruction) -> Prepared:
             ("shuffle from a thread that takes no part", active & ~takes_part),
         ):
             if wrong.any():
-                lanes.report(kind, int(np.argmax(wrong)), "", None, at)
+                lanes.report(kind, int(np.argmax(wrong)), "", None, instruction)
                 break
         moved = values[np.where(exists, position, np.arange(lanes.count))]
         items = to.items if isinstance(to, RegisterList) else (to,)
@@ -59,7 +60,8 @@ def _has_bit(words: Array, bit: Array) -> Array:
 
 
 def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Array) -> tuple[Array, Array]:
-    """Return the lane that each lane reads from, and whether it is another than by the clamp."""
+    """Return the lane in the warp that each lane of a shuffle reads from, and the mask of those within the clamp;
+    beyond it a lane reads itself. `by`: distance or index. `limit`, `segment`: the fields of the clamp operand."""
     least, most = lane & segment, (lane & segment) | (limit & ~segment & 31)
     if mode == "up":
         source = lane - by
@@ -71,14 +73,17 @@ def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Arr
 
 
 @effect("vote")
-def vote(at: PtxInstruction) -> Prepared:
-    """`vote.sync.any.pred d, p, members`; `vote.sync.ballot.b32` gives the bits of all."""
-    (mode,) = modifiers_of(at, "sync", "any", "all", "uni", "ballot") - {"sync"}
-    to, of, members = at.operands
+def vote(instruction: PtxInstruction) -> Prepared:
+    """Prepare a vote such as `vote.sync.any.pred d, p, members`, by the active threads of the warp that `members`
+    names; `vote.sync.ballot.b32` returns a bit for each thread whose p is true."""
+    (mode,) = modifiers_of(instruction, "sync", "any", "all", "uni", "ballot") - {"sync"}
+    to, of, members = instruction.operands
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
-        holds = lanes.read(of, "pred", mask, at)
-        named = lanes.read(members, "u32", mask, at) >> (lanes.thread % WARP).astype(np.uint32) & np.uint32(1) != 0
+        holds = lanes.read(of, "pred", mask, instruction)
+        named = (
+            lanes.read(members, "u32", mask, instruction) >> (lanes.thread % WARP).astype(np.uint32) & np.uint32(1) != 0
+        )
         part = named if mask is None else named & mask
         yes, all_ = _ballot(lanes, holds & part), _ballot(lanes, part)
         results = {"any": yes != 0, "all": yes == all_, "uni": (yes == 0) | (yes == all_), "ballot": yes}
@@ -88,18 +93,18 @@ def vote(at: PtxInstruction) -> Prepared:
 
 
 @effect("activemask")
-def active_mask(at: PtxInstruction) -> Prepared:
-    """`activemask.b32 d`: the bits of the threads of the warp that run."""
+def active_mask(instruction: PtxInstruction) -> Prepared:
+    """Prepare `activemask.b32 d`: d has a bit for each active thread of the warp."""
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = np.ones(lanes.count, np.bool_) if mask is None else mask
-        lanes.write(at.operands[0], _ballot(lanes, active), "b32", mask)
+        lanes.write(instruction.operands[0], _ballot(lanes, active), "b32", mask)
 
     return run
 
 
 def _ballot(lanes: PtxLanes, holds: Array) -> Array:
-    """The bits of the threads of each lane's warp for which a predicate holds."""
+    """Return, for each lane, a uint32 with a bit for each thread of its warp for which the predicate is true."""
     bits = holds.astype(np.uint64) << (lanes.thread % WARP).astype(np.uint64)
     words = np.zeros(int(lanes.warps[-1]) + 1, np.uint64)
     np.bitwise_or.at(words, lanes.warps, bits)

@@ -35,12 +35,9 @@ MAX_FAULTS = 20
 
 @dataclass
 class CheckResult:
-    """The result of a run.
-
-    outputs: of the host function. faults: of its kernels. written: masks of the written elements of the outputs.
-    counts: memory transactions of block 0, by kernel and buffer. undecided: sampled kernels whose stores depend on
-    loaded values, so that the stores of the other blocks are unknown.
-    """
+    """The result of a run. outputs: of the host function. faults: of its kernels. written: masks of the written
+    elements of the outputs. counts: memory transactions of block 0, by kernel and buffer. undecided: sampled kernels
+    whose stores depend on loaded values, so that the stores of the other blocks are unknown."""
 
     outputs: tuple[Values, ...]
     faults: list[Fault] = field(default_factory=list)

@@ -16,11 +16,9 @@ Values = NDArray[Any]  # of whatever dtype a buffer has
 
 @dataclass(slots=True)
 class LaneAccess:
-    """One op's access to memory by the threads of a block.
-
-    op: in words. block: its number. active: mask (n,) of threads. moment: the number of the interval between two
-    barriers. is_counted: whether to count transactions. is_full: whether all threads are active.
-    """
+    """One op's access to memory by the threads of a block. op: in words. block: its number. active: mask (n,) of
+    threads. moment: the number of the interval between two barriers. is_counted: whether to count transactions.
+    is_full: whether all threads are active."""
 
     op: str
     block: int
@@ -32,11 +30,9 @@ class LaneAccess:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a kernel, at the first wrong element: index `address` of the buffer `memory`.
-
-    threads: one or two threads of the block, if known. blocks: the block, two for a race between blocks, none for an
-    element that no block writes.
-    """
+    """A fault of a kernel, at the first wrong element: index `address` of the buffer `memory`. threads: one or two
+    threads of the block, if known. blocks: the block, two for a race between blocks, none for an element that no block
+    writes."""
 
     kind: str
     op: str

@@ -21,7 +21,8 @@ from compiler.types.dtypes import is_float, width
 
 
 class DotDims(NamedTuple):
-    """The dimensions of a dot_general: batching and contracting ones of both sides."""
+    """The batching and the contracting dimensions of both operands of a dot_general; those of the two sides correspond
+    by position."""
 
     lhs_batch: list[int]
     rhs_batch: list[int]
@@ -30,7 +31,8 @@ class DotDims(NamedTuple):
 
 
 def _accumulator(call: HloCall) -> str:
-    """The dtype of sums: that of the result, f32 for narrower floats, at least that of the operands."""
+    """Return the dtype of a contraction's sums: f32 for floats narrower than f32, the accumulator of i1 for i1, else
+    the dtype of the result."""
     dtype = call.dtype
     return accumulator(dtype) if is_float(dtype) or dtype == "i1" else dtype
 
@@ -62,10 +64,8 @@ def _dot_general(call: HloCall) -> Tensor:
 
 
 def _swapped(call: HloCall, lhs: Tensor, rhs: Tensor, dims: DotDims) -> tuple[Tensor, list[int]]:
-    """The product with its operands exchanged, and the dimension of it for each of the product as it is stated.
-
-    An einsum of JAX may state a product of rows and columns as one of columns and rows, and a transpose behind it.
-    """
+    """Return the product with its operands exchanged, and for each dimension of the stated product the dimension of the
+    new one. An einsum of JAX may state the product transposed, with a transpose behind it."""
     exchanged = DotDims(dims.rhs_batch, dims.lhs_batch, dims.rhs_contract, dims.lhs_contract)
     batch = len(dims.lhs_batch)
     lhs_count, rhs_count = (len(_free(x, *used)) for x, used in ((lhs, dims[::2]), (rhs, dims[1::2])))
@@ -80,7 +80,8 @@ def _plain_dot(call: HloCall) -> Tensor:
 
 
 def _dot(call: HloCall, lhs: Tensor, rhs: Tensor, dims: DotDims) -> Tensor:
-    """The product; the free dimensions of an operand without batches in front of one sum are one dimension of rows."""
+    """Return the product of a dot_general. If lhs has no batch and is summed over its last dimension, its other
+    dimensions are flattened to rows, and the result is reshaped."""
     lhs_free, rhs_free = _free(lhs, dims.lhs_batch, dims.lhs_contract), _free(rhs, dims.rhs_batch, dims.rhs_contract)
     if not dims.lhs_batch and dims.lhs_contract == [lhs.rank - 1] and len(lhs_free) > 1:
         rows = nn.reshape(lhs, (prod(lhs.shape[:-1]), lhs.shape[-1]), f"{call.name}.rows")
@@ -121,7 +122,8 @@ def _sum_of_products(call: HloCall, lhs: Tensor, rhs: Tensor, dims: DotDims, nam
 
 
 class ConvDims(NamedTuple):
-    """The dimensions of a convolution: of batches and features in image, kernel and result, then those of space."""
+    """The dimensions of a convolution's image, kernel and result, each as two dimensions (batch and feature; of the
+    kernel output and input feature) and the list of spatial ones."""
 
     image: tuple[int, int, list[int]]
     kernel: tuple[int, int, list[int]]
@@ -176,7 +178,8 @@ def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
 
 
 class HloConvolution:
-    """The sum of a convolution at an index of its result."""
+    """A convolution of x with the kernel w, whose result is computed element by element. dims: the dimension numbers.
+    windows: one for each spatial dimension. groups: the feature groups and the batch groups."""
 
     def __init__(
         self, call: HloCall, x: Tensor, w: Tensor, dims: ConvDims, windows: list[DimWindow], groups: tuple[int, int]
@@ -188,7 +191,7 @@ class HloConvolution:
         self.taps = [reduce_axis(window.size, f"r{n}") for n, window in enumerate(windows)]
 
     def element(self, *i: Index) -> Expr:
-        """The sum over the window and the features of a group."""
+        """Return the result's element at index i: a sum over the window and the input features of a group."""
         (image_batch, image_feature, image_space) = self.dims.image
         (out_batch, out_feature, out_space) = self.dims.result
         feature, batch = i[out_feature], i[out_batch]
@@ -213,7 +216,8 @@ class HloConvolution:
         return e.sum(product, axis=axes) if axes else product
 
     def _group(self, feature: Index, batch: Index) -> tuple[Index | None, Index]:
-        """The group of features, None for a single one, and the image of a batch group."""
+        """Return the feature group of an output feature, None if there is one group, and the index in x's batch
+        dimension."""
         groups, batches = self.groups
         outputs = self.w.shape[self.dims.kernel[0]]
         images = self.x.shape[self.dims.image[0]] // batches

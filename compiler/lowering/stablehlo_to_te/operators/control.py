@@ -23,7 +23,8 @@ MAX_TRIPS = 1024
 
 @handles("composite")
 def _composite(call: HloCall) -> HloResults:
-    """By the function of the composite's name, else by its decomposition."""
+    """Return the results of a composite: by the te function of its name if there is one, else its decomposition,
+    inlined."""
     name = word(call.attribute("name"))
     if name in FUNCTIONS:
         return pointwise(call, lambda operands: FUNCTIONS[name](*operands))
@@ -33,7 +34,7 @@ def _composite(call: HloCall) -> HloResults:
 
 
 def _decomposition(call: HloCall) -> str:
-    """The name of the function that a composite stands for. Raises LoweringError without one."""
+    """Return the name of the function that decomposes a composite. Raises LoweringError without one."""
     symbol = call.attribute("decomposition")
     if not isinstance(symbol, SymbolRefAttr):
         raise call.refused("has no decomposition")
@@ -42,7 +43,8 @@ def _decomposition(call: HloCall) -> str:
 
 @handles("while")
 def _while(call: HloCall) -> Sequence[Tensor]:
-    """Unrolled, as long as the condition is known and holds."""
+    """Unroll a loop whose condition is known in each iteration; return its final state. Raises LoweringError for a
+    condition that depends on inputs, and after MAX_TRIPS iterations."""
     condition, body = (region.block for region in call.op.regions)
     state = list(call.operands)
     for _ in range(MAX_TRIPS + 1):
@@ -58,7 +60,8 @@ def _while(call: HloCall) -> Sequence[Tensor]:
 
 @handles("case", "if")
 def _branch(call: HloCall) -> Sequence[Tensor]:
-    """The branch of a known index; else all of them, and a selection between their results."""
+    """Return the results of the branch that a known index selects. Of an unknown index, convert all branches, and
+    select between their results element by element."""
     selector = call.operands[0]
     blocks = [region.block for region in call.op.regions]
     array, last = call.array(selector), len(blocks) - 1
@@ -77,7 +80,8 @@ def _chosen(call: HloCall, condition: Tensor, then: Tensor, otherwise: Tensor) -
 
 
 def _by_number(call: HloCall, selector: Tensor, parts: Sequence[Tensor]) -> Tensor:
-    """The part of a number; the last one for all others."""
+    """Return the tensor of `parts` at the position that `selector` has at run time; the last one for positions out of
+    range."""
 
     def element(*i: Index) -> Expr:
         value = call.at(parts[-1], *i)

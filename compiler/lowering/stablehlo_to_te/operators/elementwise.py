@@ -22,7 +22,8 @@ from compiler.types.dtypes import DTYPES, is_float
 
 
 def pointwise(call: HloCall, function: Callable[[Sequence[Expr]], Expr]) -> Tensor:
-    """Each element by a function of those of the operands; operands of rank 0 fit any shape."""
+    """Return the tensor of `function` of the operands' elements at each index; operands of rank 0 broadcast. Raises
+    LoweringError for an operand of another shape than the result's."""
     shape = call.shape
     for operand in call.operands:
         if operand.shape not in ((), shape):
@@ -58,7 +59,8 @@ def _map(call: HloCall) -> Tensor:
 
 @handles("bitcast_convert")
 def _bitcast(call: HloCall) -> Tensor:
-    """The same bits as another dtype: of values that are known before a run."""
+    """Reinterpret the bits of a tensor as the result's dtype. Raises LoweringError unless the elements are known or the
+    dtype is the same."""
     x = call.operands[0]
     if x.dtype == call.dtype:
         return x
@@ -117,7 +119,7 @@ def _batch_norm(call: HloCall) -> Tensor:
 
 
 def convert_to(x: Tensor, dtype: str, name: str) -> Tensor:
-    """A tensor of another dtype."""
+    """Return a tensor cast to a dtype; `x` itself if it has the dtype."""
     return x if x.dtype == dtype else compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
 
 

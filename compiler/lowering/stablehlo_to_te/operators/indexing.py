@@ -20,7 +20,8 @@ from compiler.te.tensor import Read, TableRead, Tensor
 def known_starts(
     call: HloCall, starts: Sequence[Tensor], extents: Sequence[int], sizes: Sequence[int]
 ) -> list[int] | None:
-    """Where a box begins in each dimension, inside the tensor; None if a run decides."""
+    """Return the start of a box of `sizes` in each dimension, clamped so that the box is inside the `extents`; None if
+    a start is unknown. A box as large as its dimension starts at 0."""
     numbers = [call.number(start) if n != size else 0 for start, n, size in zip(starts, extents, sizes, strict=True)]
     if any(number is None for number in numbers):
         return None
@@ -28,7 +29,7 @@ def known_starts(
 
 
 def clamped(value: Expr, high: int) -> Expr:
-    """A start as an i64, from 0 to `high`."""
+    """Return a start cast to i64 and clamped to the range from 0 to `high`."""
     return e.minimum(e.maximum(e.cast(value, "i64"), 0), high)
 
 
@@ -72,7 +73,8 @@ def _dynamic_update_slice(call: HloCall) -> Tensor:
 
 
 def _written_at(call: HloCall, x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
-    """x with a box written where the starts are in a run: the box is read at each place of x, minus its start."""
+    """Return x with a box replaced by `update`, from run-time starts, clamped so that the box is inside x: a select
+    between x and a gather of the update."""
     places: dict[int, Tensor] = {}
     for d, (start, size, extent) in enumerate(zip(starts, update.shape, x.shape, strict=True)):
         if size != extent:
@@ -96,7 +98,9 @@ def _written_at(call: HloCall, x: Tensor, update: Tensor, starts: Sequence[Tenso
 
 
 class GatherDims:
-    """The dimensions of a gather, by the names of StableHLO's specification."""
+    """The dimension numbers of a gather, checked. Raises LoweringError if they do not fit. window_of: for each windowed
+    dimension of x, the dimension of the result. batching: for each batching dimension of x, the dimension of the
+    indices. starts: the dimensions of x that a start vector is for."""
 
     def __init__(self, call: HloCall, x: Tensor, indices: Tensor) -> None:
         numbers = call.attribute("dimension_numbers")
@@ -120,14 +124,15 @@ class GatherDims:
         self.index_dims = [d for d in range(indices.rank) if d != self.vector]
 
     def index(self, batch: Sequence[IndexLike], component: int, rank: int) -> tuple[IndexLike, ...]:
-        """The index of a component of a start in the tensor of starts."""
+        """Return the index in the start indices, of rank `rank`, of one component of the start vector of a batch
+        index."""
         listed = list(batch)
         return tuple(listed if self.vector == rank else [*listed[: self.vector], component, *listed[self.vector :]])
 
 
 @handles("gather")
 def _gather(call: HloCall) -> Tensor:
-    """Boxes of x at starts: element by element a read at start + offset, starts inside x."""
+    """Return boxes of x at the starts in `indices`, clamped so that each box is inside x."""
     x, indices = call.operands
     dims = GatherDims(call, x, indices)
     batch_shape = [indices.shape[d] for d in dims.index_dims]
@@ -152,7 +157,8 @@ def _gather(call: HloCall) -> Tensor:
 
 
 def _places(call: HloCall, dims: GatherDims, batch: Sequence[int], d: int, component: int) -> Tensor:
-    """The positions in dimension d of x, for each index of the batch, and each offset in a box wider than 1."""
+    """Return a tensor of positions in dimension d of x: by batch index, and by offset in the box if it is wider than 1.
+    The starts, clamped, are the given component of the start vectors."""
     x, indices = call.operands
     size = dims.sizes[d]
     is_wide = d in dims.window_of and size > 1

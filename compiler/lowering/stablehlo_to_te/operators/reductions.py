@@ -33,7 +33,8 @@ _OF_TRUTHS = {"or": "maximum", "and": "minimum", "add": "maximum", "multiply": "
 
 
 def combining_op(block: Block, dtype: str) -> str | None:
-    """The name of the op by which a region combines its two arguments, in REDUCTIONS; None for another region."""
+    """Return the name, a key of REDUCTIONS, of the single op by which a region combines its two arguments; None for any
+    other region."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or {*ops[0].operands} != {*block.args}:
         return None
@@ -45,7 +46,7 @@ def combining_op(block: Block, dtype: str) -> str | None:
 
 
 def identity_of(name: str, dtype: str) -> float:
-    """The identity of a combining op of numbers."""
+    """Return the identity of `add`, `multiply`, `maximum` or `minimum` on numbers of a dtype."""
     if name in ("maximum", "minimum"):
         low, high = (-math.inf, math.inf) if is_float(dtype) else limits(dtype)
         return low if name == "maximum" else high
@@ -53,7 +54,8 @@ def identity_of(name: str, dtype: str) -> float:
 
 
 def sum_dtype(name: str, dtype: str) -> str:
-    """The dtype in which elements are combined: f32 for narrow floats, i32 for truth values."""
+    """Return the dtype in which elements are combined: i32 for i1, f32 for sums and products of floats narrower than
+    f32, else `dtype`."""
     if dtype == "i1":
         return "i32"
     return accumulator(dtype) if is_float(dtype) and name in ("add", "multiply") else dtype
@@ -88,7 +90,7 @@ def _without_axes(call: HloCall, block: Block, inputs: Sequence[Tensor], starts:
 
 
 def _axes(x: Tensor, dims: Sequence[int]) -> tuple[list[int], dict[int, Axis]]:
-    """The dimensions that stay, and an axis for each reduced one."""
+    """Return the dimensions that are not reduced, and a reduce axis for each of `dims`."""
     return [d for d in range(x.rank) if d not in dims], {
         d: reduce_axis(x.shape[d], f"k{n}") for n, d in enumerate(dims)
     }
@@ -108,7 +110,8 @@ def _reduce_by_name(call: HloCall, name: str, x: Tensor, start: Tensor, dims: Se
 
 
 def started(call: HloCall, name: str, reduced: Tensor, start: Tensor, dtype: str) -> Tensor:
-    """A reduction combined with its initial value, unless that is neutral, in the dtype of its elements."""
+    """Return a reduction by the op `name` cast to `dtype`, combined with its initial value first unless that is the
+    identity."""
     number = call.number(start)
     neutral = identity_of(name, dtype) if dtype != "i1" else int(name == "minimum")
     if number is not None and number == neutral:
@@ -122,7 +125,8 @@ def started(call: HloCall, name: str, reduced: Tensor, start: Tensor, dtype: str
 
 
 def outside(call: HloCall, block: Block) -> dict[SSAValue, Expr]:
-    """The known scalars that a region reads from around it. Raises LoweringError for one that is computed."""
+    """Return constants for the values around a region that its ops read. Raises LoweringError for a value that is not
+    one known number."""
     scalars: dict[SSAValue, Expr] = {}
     for op in block.ops:
         for value in op.operands:
@@ -139,7 +143,8 @@ def outside(call: HloCall, block: Block) -> dict[SSAValue, Expr]:
 def _reduce_jointly(
     call: HloCall, block: Block, inputs: Sequence[Tensor], starts: Sequence[Tensor], dims: Sequence[int]
 ) -> Sequence[Tensor]:
-    """A reduction by a region, whose initial values are its identity."""
+    """Return the results of a reduction of several tensors over `dims` by a region, with the initial values as its
+    identity. Raises LoweringError for unknown initial values."""
     stay, taps = _axes(inputs[0], dims)
     both, _ = _joint(call, block, starts)
 
@@ -152,7 +157,8 @@ def _reduce_jointly(
 
 
 def _joint(call: HloCall, block: Block, starts: Sequence[Tensor]) -> tuple[Combiner, list[Any]]:
-    """The combiner of a region, and its identity. Raises LoweringError for initial values that are computed."""
+    """Return the te combiner of a region, and the initial values as its identity. Raises LoweringError for unknown
+    initial values."""
     numbers: list[Any] = [call.number(start) for start in starts]
     if any(number is None for number in numbers):
         raise call.refused("begins with values that are computed, and its region is no combiner of te")
@@ -161,10 +167,8 @@ def _joint(call: HloCall, block: Block, starts: Sequence[Tensor]) -> tuple[Combi
 
 
 def _arg_extremum(call: HloCall, block: Block, inputs: Sequence[Tensor], dim: int) -> list[Tensor] | None:
-    """The value and the index of an argmax or argmin as JAX prints them; None for another region.
-
-    The index is that of the first of equal elements; NaN is the greatest and the least.
-    """
+    """Return the value and the index along `dim` of an argmax or argmin in the form that JAX prints; None for another
+    region. The index is that of the first of equal elements; NaN wins against all numbers."""
     direction = _EXTREMA.get(spelled_region(block))
     index = call.array(inputs[1])
     if direction is None or index is None:
@@ -185,7 +189,8 @@ def _counted(shape: Sequence[int], dim: int) -> Any:
 
 
 def spelled_region(block: Block) -> str:
-    """The ops of a region, with its values by number, as one line."""
+    """Return a region's ops as one line of text, without dialect names and types, with values named by number (`?`:
+    from outside)."""
     names = {value: f"a{n}" for n, value in enumerate(block.args)}
     lines = []
     for op in block.ops:
@@ -196,7 +201,7 @@ def spelled_region(block: Block) -> str:
 
 
 def _extremum_text(direction: str, of_floats: bool) -> str:
-    """The region of an argmax (GT) or argmin (LT) as JAX prints it."""
+    """Return the text, as of `spelled_region`, of the region that JAX prints for an argmax (GT) or argmin (LT)."""
     if of_floats:
         return (
             f"compare{direction}(a0,a2);compareNE(a0,a0);or(v4,v5);compareEQ(a0,a2);compareLT(a1,a3);and(v7,v8);"
@@ -230,7 +235,8 @@ def _reduce_window(call: HloCall) -> Tensor | Sequence[Tensor]:
 def _windows_jointly(
     call: HloCall, block: Block, inputs: Sequence[Tensor], starts: Sequence[Tensor], windows: Sequence[DimWindow]
 ) -> Sequence[Tensor]:
-    """A reduction of windows by a region, whose initial values are its identity, and the elements of the padding."""
+    """Return the results of a reduction of windows of several tensors by a region, with the initial values as its
+    identity and as padding. Raises LoweringError for unknown initial values."""
     both, numbers = _joint(call, block, starts)
     taps = [reduce_axis(window.size, f"r{d}") for d, window in enumerate(windows)]
 
@@ -274,7 +280,8 @@ def _windows(call: HloCall, rank: int) -> list[DimWindow]:
 
 
 def _scanned(call: HloCall, x: Tensor, name: str, windows: Sequence[DimWindow]) -> Tensor | None:
-    """The sums or products up to each element along a dimension, if the windows are those; else None."""
+    """Return the cumulative sums or products of floats along a dimension, if the windows are the prefixes or suffixes
+    in one dimension; else None."""
     wide = [d for d, window in enumerate(windows) if window != DimWindow(1)]
     if len(wide) != 1 or name not in ("add", "multiply") or not is_float(x.dtype):
         return None

@@ -25,11 +25,9 @@ MAX_WRITES = 256
 
 
 class ScatterDims:
-    """The dimensions of a scatter, by the names of StableHLO's specification.
-
-    window_of: the dimension of the updates for each dimension of x that they have a box of. batch: their other
-    dimensions. starts: the dimensions of x that indices are for.
-    """
+    """The dimension numbers of a scatter, checked. Raises LoweringError if they do not fit. window_of: for each
+    windowed dimension of x, the dimension of the updates. batch: the updates' other dimensions. batching: for each
+    batching dimension of x, the position among the batch. starts: the dimensions of x that an index vector is for."""
 
     def __init__(self, call: HloCall, x: Tensor, indices: Tensor, updates: Tensor) -> None:
         numbers = call.attribute("scatter_dimension_numbers")
@@ -53,7 +51,8 @@ class ScatterDims:
         self.batching = {d: index_dims.index(n) for d, n in zip(batching, own, strict=True)}
 
     def index(self, batch: Sequence[IndexLike], component: int, rank: int) -> tuple[IndexLike, ...]:
-        """The index of a component of a position in the tensor of indices."""
+        """Return the index in the scatter indices, of rank `rank`, of one component of the index vector of a batch
+        index."""
         listed = list(batch)
         return tuple(listed if self.vector == rank else [*listed[: self.vector], component, *listed[self.vector :]])
 
@@ -88,7 +87,8 @@ def _scatter(call: HloCall) -> Tensor:
 
 
 def _in_one_box(call: HloCall, dims: ScatterDims, name: str | None) -> Tensor | None:
-    """The result of a single write of a box at a known position; None for others. A box beyond x is not written."""
+    """Return the result of a scatter of a single box at a known position, by the combining op `name` (None: replacing);
+    x if the box is not inside x. Return None for other scatters."""
     x, indices, updates = call.operands
     array = call.array(indices)
     if array is None or any(updates.shape[d] != 1 for d in dims.batch) or dims.batching:
@@ -122,7 +122,8 @@ def _in_one_box(call: HloCall, dims: ScatterDims, name: str | None) -> Tensor | 
 
 
 class ScatterWrites:
-    """The writes of a scatter to each element: one for each index of the batch."""
+    """The writes of a scatter: each element of x may be written once for each index of the batch dimensions of the
+    updates."""
 
     def __init__(self, call: HloCall, dims: ScatterDims) -> None:
         self.call, self.dims = call, dims
@@ -131,7 +132,7 @@ class ScatterWrites:
         self.count = prod(self.extents)
 
     def hits(self, i: Sequence[Index], batch: Sequence[IndexLike]) -> Expr:
-        """Whether the write of a batch index is to element i of x."""
+        """Return the truth value of whether the write of a batch index is to element i of x."""
         conditions: list[Expr] = []
         for component, d in enumerate(self.dims.starts):
             position = self.call.at(self.indices, *self.dims.index(batch, component, self.indices.rank))
@@ -144,7 +145,7 @@ class ScatterWrites:
         return hit
 
     def update_index(self, i: Sequence[Index], batch: Sequence[IndexLike]) -> list[IndexLike]:
-        """The index in the updates of the write of a batch index to element i."""
+        """Return the index in the updates of the element that the write of a batch index has for element i of x."""
         index: list[IndexLike] = [0] * self.updates.rank
         for n, component in zip(self.dims.batch, batch, strict=True):
             index[n] = component
@@ -153,7 +154,7 @@ class ScatterWrites:
         return index
 
     def combined(self, name: str) -> Tensor:
-        """x combined with all updates."""
+        """Return x combined, by the op `name`, with all updates, reduced in the dtype of `sum_dtype` first."""
         dtype = sum_dtype(name, self.x.dtype)
         taps = [reduce_axis(n, f"k{d}") for d, n in enumerate(self.extents)]
         neutral = identity_of(name, dtype)
@@ -171,7 +172,8 @@ class ScatterWrites:
         return compute(self.x.shape, total, self.call.name)
 
     def replaced(self) -> Tensor:
-        """x with elements replaced by the last update to each."""
+        """Return x with each element replaced by the last update to it, in row-major order of the batch; kept without
+        one."""
         taps = [reduce_axis(n, f"k{d}") for d, n in enumerate(self.extents)]
         if not taps:
             taps, flat = [reduce_axis(1, "k")], True
@@ -199,7 +201,8 @@ class ScatterWrites:
         return convert_to(result, self.x.dtype, self.call.name)
 
     def _row(self, i: Sequence[Index], kept: Sequence[int]) -> Expr:
-        """The update of write i[0], its batch dimensions flat."""
+        """Return the element of the updates for batch number i[0], row-major, and window index i[1:] in the dimensions
+        `kept`."""
         index: list[IndexLike] = [0] * self.updates.rank
         flat: Index = i[0]
         for d, n in reversed([*zip(self.dims.batch, self.extents, strict=True)]):

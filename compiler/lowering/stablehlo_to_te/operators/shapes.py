@@ -15,7 +15,8 @@ from compiler.te.tensor import Tensor
 
 
 def filled_like(call: HloCall, x: Tensor) -> Tensor | None:
-    """A tensor of the result's shape whose elements are the number that all elements of x are equal to; or None."""
+    """Return a tensor of the result's shape filled with the number that all elements of x are known to be equal to;
+    None if there is none."""
     number = call.number(x)
     if number is None:
         return None
@@ -91,7 +92,8 @@ def _slice(call: HloCall) -> Tensor:
 
 @handles("pad")
 def _pad(call: HloCall) -> Tensor:
-    """Padding in front, behind and between elements; negative widths crop."""
+    """Return the operand with padding before, after and between elements; negative widths crop. Raises LoweringError if
+    the widths do not give the stated shape."""
     x, value = call.operands
     low, high, interior = (call.per_dim(f"{name}", x.rank, 0) for name in _PADDING)
     shape = tuple(
@@ -111,13 +113,14 @@ _PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
 
 class Placed:
-    """A box of `extents` inside a larger one, from `starts` on with `strides` between its elements."""
+    """The embedding of a box of `extents` in a larger tensor: element i of a dimension is at start + i * stride."""
 
     def __init__(self, extents: Sequence[int], starts: Sequence[int], strides: Sequence[int]) -> None:
         self.extents, self.starts, self.strides = extents, starts, strides
 
     def read(self, call: HloCall, x: Tensor, index: Sequence[Index], otherwise: Expr) -> Expr:
-        """The element of x at an index of the larger box; `otherwise` where x has none."""
+        """Return the element of x, the box, at an index of the larger tensor; `otherwise` where there is no element of
+        x."""
         conditions: list[Condition] = []
         position: list[IndexLike] = []
         for i, extent, start, stride in zip(index, self.extents, self.starts, self.strides, strict=True):

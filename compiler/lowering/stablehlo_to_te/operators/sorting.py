@@ -25,7 +25,8 @@ MAX_SORTED = 2048
 
 @handles("sort")
 def _sort(call: HloCall) -> Sequence[Tensor]:
-    """Each element goes to the place that the number of elements in front of it tells; stable."""
+    """Sort tensors together, stably, along a dimension by the region's comparison: each element's rank is counted
+    against all others. Raises LoweringError above MAX_SORTED elements."""
     first = call.operands[0]
     (dim,) = call.dims("dimension", first.rank, [first.rank - 1])
     extent, block = first.shape[dim], call.op.regions[0].block
@@ -56,7 +57,8 @@ def _sort(call: HloCall) -> Sequence[Tensor]:
 
 @handles("chlo.top_k")
 def _top_k(call: HloCall) -> Sequence[Tensor]:
-    """The k greatest elements along the last dimension, and their indices."""
+    """Return the k greatest elements along the last dimension, in descending order, and their i32 indices. Raises
+    LoweringError without k."""
     attributes = call.attribute("composite_attributes")
     k = attributes.data.get("k") if isinstance(attributes, DictionaryAttr) else call.attribute("k")
     if not isinstance(k, IntegerAttr):

@@ -39,11 +39,8 @@ HEADER_BYTES = 64
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer that a native function takes.
-
-    kind: `input`, `output` and `weight` for arrays of the caller, `constant` and `scratch` for memory of the library.
-    number: the position of an array; the offset in bytes in memory.
-    """
+    """A pointer that a native function takes. kind: `input`, `output` and `weight` for arrays of the caller, `constant`
+    and `scratch` for memory of the library. number: the position of an array; the offset in bytes in memory."""
 
     kind: str
     number: int
@@ -161,10 +158,8 @@ Arguments = tuple[Argument, ...]
 def combined_weights(
     programs: Sequence[tuple[Linked, Mapping[str, Array]]],
 ) -> tuple[dict[str, Array], list[Linked]]:
-    """The weights of versions of a program by name, equal ones once, and the versions with these names.
-
-    A weight that differs between versions, as laws compute it for a machine, has the version's processor in its name.
-    """
+    """The weights of versions of a program by name, equal ones once, and the versions with these names. A weight that
+    differs between versions, as laws compute it for a machine, has the version's processor in its name."""
     combined, renamed = dict[str, Array](), list[Linked]()
     for linked, arrays in programs:
         names = dict[str, str]()

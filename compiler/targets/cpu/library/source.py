@@ -30,11 +30,9 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Stored:
-    """The weights that are stored in a library, or in a file beside it.
-
-    offsets: of each weight in the bytes that are stored; of the filled constants of each version if `is_filled`. file:
-    the layout of the file; None for weights in the library. checksum: of the file's bytes.
-    """
+    """The weights that are stored in a library, or in a file beside it. offsets: of each weight in the bytes that are
+    stored; of the filled constants of each version if `is_filled`. file: the layout of the file; None for weights in
+    the library. checksum: of the file's bytes."""
 
     offsets: Sequence[int]
     is_filled: bool
