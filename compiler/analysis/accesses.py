@@ -14,7 +14,8 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 @dataclass(frozen=True)
 class LowAccess:
-    """A load or store of buffer elements. `type`: of the element or vector; `mask`: the active lanes, None for all."""
+    """A load or store of one or several neighbouring elements of a buffer. `type`: of the element or vector accessed;
+    `mask`: the lanes that are accessed, None for all."""
 
     op: Operation
     buffer: SSAValue
@@ -30,11 +31,11 @@ class LowAccess:
 
     @property
     def stored(self) -> SSAValue:
-        """The value that a store writes."""
+        """The value that a store writes; meaningless for a load."""
         return self.op.operands[0 if self.mask is None else -1]
 
     def with_stored(self, value: SSAValue) -> Operation:
-        """A detached copy of the store that writes another value."""
+        """Return a copy of the store, in no block, that writes another value."""
         new = self.op.clone()
         new.operands[0 if self.mask is None else len(new.operands) - 1] = value
         return new
@@ -87,6 +88,6 @@ _ACCESSES: Mapping[type[Operation], Callable[[Operation], LowAccess]] = {
 
 
 def touched(op: Operation) -> set[SSAValue]:
-    """The buffers that the ops at or inside `op` may read or write; a prefetch does neither."""
+    """Return the buffers among the operands of `op` and of the ops inside; operands of prefetches do not count."""
     used = (inner.operands for inner in op.walk() if not isinstance(inner, PrefetchOp))
     return {value for operands in used for value in operands if isinstance(value.type, MemRefType)}

@@ -21,14 +21,14 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Arena:
-    """The offset in bytes of each temporary, in their order, and the size of the arena in bytes."""
+    """The byte offset of each temporary, in the order of the lifetimes, and the size of the arena in bytes."""
 
     offsets: tuple[int, ...]
     size: int
 
 
 def plan(lifetimes: Sequence[Lifetime], alignment: int) -> Arena:
-    """Assign offsets, multiples of an alignment in bytes, so that temporaries that share a step do not overlap.
+    """Assign offsets, multiples of `alignment` bytes, so that temporaries that live at a common step do not overlap.
 
     Time: the sum of all lifetimes in steps, times the number of temporaries that live at a step.
     """
@@ -54,7 +54,8 @@ def _rounded(size: int, alignment: int) -> int:
 
 
 def _best_fit(occupied: Sequence[tuple[int, int]], length: int) -> int:
-    """The start of the smallest gap of `length` or more between sorted (offset, size) pairs; without one, their end."""
+    """Return the start of the smallest gap of at least `length` between (offset, size) pairs in the order of offsets;
+    without such a gap, the greatest end."""
     end = 0
     best_gap: tuple[int, int] | None = None
     for offset, size in occupied:

@@ -29,8 +29,8 @@ Point = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier before `second`, printed as the dependence on `first` that requires it. `uses`: of one element by both;
-    `points`: the values of the loops of both, by number, None if isl did not decide."""
+    """A barrier before the statement `second`, with the dependence on `first` that requires it. `uses`: the accesses of
+    both to one element; `points`: for each of both, the values of its loops by number; None if isl did not decide."""
 
     first: Statement
     second: Statement
@@ -93,7 +93,8 @@ class _Walker:
         self.needed: dict[int | str | tuple[str], Barrier] = {}
 
     def visit(self, nodes: Sequence[Node], pending: list[_Pending]) -> list[_Pending]:
-        """Insert barriers between nodes, with statements pending before them; return those pending at the end."""
+        """Record the barriers that the nodes need, in order, if the statements `pending` have run since the last
+        barrier. Return the statements pending after the nodes."""
         for node in nodes:
             if is_stage(node):
                 pending = self._stage(node, pending)
@@ -111,7 +112,8 @@ class _Walker:
         return [*([] if key in self.needed else pending), *(_Pending(statement) for statement in stage_statements)]
 
     def _loop(self, node: Loop, pending: list[_Pending]) -> list[_Pending]:
-        """Insert barriers in a uniform loop: between iterations, then after `pending`; return what is pending then."""
+        """Record the barriers that a uniform loop needs: between its iterations, and after `pending`. Return the
+        statements pending after the loop."""
         if node.extent > 1 and node.kind not in BLOCKS:
             inside = {block.label for block in blocks_in(node)}
             before = [
@@ -130,7 +132,8 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """Yield conflicts between threads in a stage; blocks on the same thread loops have none, as `legal` checks."""
+        """Yield the conflicts between threads inside a stage. Blocks over the same thread loops are skipped: `legal`
+        checks them."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = self.program.outer(key_of(stage))
         for first, second in combinations(stage_statements, 2):
@@ -170,7 +173,8 @@ class _Walker:
         return self.program.buffers[buffer].scope not in ("global", "shared")
 
     def _meet(self, pending: _Pending, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
-        """Find instances in two threads that touch one element, as loop values; None without any. Raises Undecided."""
+        """Return the loop values of two instances in different threads that access one element, each by loop number;
+        None without any. Raises Undecided."""
         # T[j] in thread p4, T[31 - j] in thread q3 of the same block p2 = q2:
         #   p4 = 31 + -1*q3 and p2 = q2 and (p4 != q3)  ->  (p2, p4, q2, q3) = (0, 0, 0, 31)
         first = pending.statement
@@ -200,7 +204,8 @@ class _Walker:
         return first_point, second_point
 
     def _is_warps(self, statement: Statement) -> bool:
-        """Whether a warp runs a statement as a whole, as an MMA: no loop of the statement is over its threads."""
+        """Whether a warp runs each instance of a statement as a whole, as for an MMA: a loop around it is
+        tensorized."""
         return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
 
     def _is_awaited(self, statement: Statement, use: Use) -> bool:

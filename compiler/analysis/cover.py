@@ -14,11 +14,9 @@ Instance = tuple[Statement, Use]
 
 
 def covered(program: Program, buffer: str, depth: int, reader: str | None = None) -> bool:
-    """Whether each read or update of an element follows a write or init of it in the same iteration of the outer loops.
-
-    The outer loops are the first `depth` around the blocks that touch the buffer. With `reader`, only the uses of that
-    block are checked. False also if isl does not decide within its budget.
-    """
+    """Whether each read or update of an element of a buffer follows a write or init of it in the same iteration of the
+    first `depth` loops around the blocks. With `reader`, only the uses of that block are checked. False also if isl
+    does not decide within its budget."""
     uses = uses_of(program, buffer)
     needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
     resets = [(s, u) for s, u in uses if u.how == "write"]
@@ -77,7 +75,8 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:
-    """Whether a block in `after` surely runs for all axis values as in `before`, in each iteration of common loops."""
+    """Whether a block in `after` surely runs for all axis values as in `before`, in each iteration of the loops around
+    it in both; False if undecided."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
     common = sorted(before.outer(label) & after.outer(label))
@@ -85,7 +84,8 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
 
 
 def runs_once(program: Program, label: str) -> bool:
-    """Whether surely no two instances of a block have the same axis values: for axis 4*l0 + l1 if 0 <= l1 < 4."""
+    """Whether surely no two instances of a block have the same axis values: for axis 4*l0 + l1 if 0 <= l1 < 4; False if
+    undecided."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     index = [lin.to_isl(form, names) for form in statement.block.bindings]

@@ -14,7 +14,7 @@ from compiler.affine.linear import Linear
 
 
 class Forms:
-    """Index values as linear forms over the values that they are computed from."""
+    """Linear forms of index values: sums of multiples of values that are no sums or multiples themselves."""
 
     def __init__(self) -> None:
         self.values: list[SSAValue] = []
@@ -23,7 +23,7 @@ class Forms:
         self._by_value: dict[SSAValue, Linear] = {}
 
     def of(self, value: SSAValue) -> Linear:
-        """The form of an index value; a value that is no constant, sum, difference or multiple is a variable."""
+        """Return the form of an index value; a value that is no constant, sum, difference or multiple is a variable."""
         form = self._by_value.get(value)
         if form is None:
             form = self._by_value[value] = self._form(value)
@@ -63,7 +63,7 @@ class Ranges:
         self._by_value: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
-        """The range of an index value; ANY if unknown, and for a value of another type."""
+        """Return the least and the greatest value of an index; ANY if unknown, and for a value of another type."""
         if value not in self._by_value:
             self.state(value, self._argument(value) if isinstance(value, BlockArgument) else self._result(value))
         return self._by_value[value]
@@ -109,14 +109,15 @@ class Ranges:
 
 
 def bounds(loop: scf.ForOp | scf.ParallelOp) -> Sequence[tuple[SSAValue, SSAValue, SSAValue]]:
-    """Lower bound, upper bound and step of each variable of a loop."""
+    """Return the lower bound, upper bound and step of each variable of a loop."""
     if isinstance(loop, scf.ForOp):
         return [(loop.lb, loop.ub, loop.step)]
     return list(zip(loop.lowerBound, loop.upperBound, loop.step, strict=True))
 
 
 def _of_integer(value: SSAValue) -> Range:
-    """The range of an integer's type, of the narrow type if it is zero-extended; ANY for another type."""
+    """Return the range of an integer's type, as signed; of the narrow, unsigned type if the value is zero-extended; ANY
+    for another type."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.extui":
         extended = owner.operands[0].type

@@ -46,7 +46,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Violation:
-    """Two dependent instances that a step reverses or, in loop `loop`, runs at once; `points` is None if undecided."""
+    """Two dependent instances whose order a step reverses, or that run at once in the concurrent loop `loop`. `uses`:
+    their accesses to one element; `points`: their loop values; None if undecided."""
 
     first: Statement
     second: Statement
@@ -125,7 +126,7 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
 
 
 def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
-    """The statements of the nests at positions `tops` of the body, in the order of the program."""
+    """Return the statements by key of the nests at positions `tops` of the body, in the order of the program."""
     all_statements = statements(program)
     return {key: statement for top in sorted(tops) for key, statement in all_statements.of(top).items()}
 
@@ -133,7 +134,8 @@ def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
-    """Pairs (statement, number of a concurrent loop around it) that are as before, with buffers private as before."""
+    """Return pairs of a statement's key and the number of a concurrent loop around it for which nothing has changed:
+    the block, its loops, and the loops to which its buffers are private."""
     unchanged = set()
     for key, statement in new.items():
         concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
@@ -154,7 +156,8 @@ def _unchanged(
 
 
 def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
-    """A sentence about an init that sets fewer elements than before, as its guard or loops have changed, or None."""
+    """Return a sentence about an init that sets fewer elements than before, since its guard or loops have changed; None
+    without one."""
     # S[i] with the new guard i <= 2: [e0] : 0 <= e0 <= 3  is no subset of  [e0] : 0 <= e0 <= 2.
     for key, former in old.items():
         if not key[1]:
@@ -182,7 +185,8 @@ def _set_of(inits: Sequence[Statement]) -> str:
 
 
 def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
-    """A sentence about an init that runs at more instances than before, as a condition no longer guards it, or None.
+    """Return a sentence about an init that runs at more instances than before, as a condition no longer guards it; None
+    without one.
 
     Moved blocks, and blocks with longer spatial axes by padding, are skipped: they may run further inits.
     """
@@ -209,7 +213,8 @@ def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key
 
 
 def _order(before: Program, after: Program, changed: Changed, step: Step) -> Violation | None:
-    """The first violation of order between two instances, at least one of them in a changed nest."""
+    """Return the first reversed or undecided pair of dependent instances, at least one of them in a changed nest; None
+    without one."""
     changed_keys = _within(after, changed.after)
     near = _within(after, {*changed.after, *_neighbours(after, changed)})
     if _first_violation(before, after, step, near, changed_keys) is None:
@@ -258,7 +263,8 @@ def _first_violation(
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two statements, before and after a step, to find dependent instances whose order the step reverses."""
+    """Two statements after a step, `new`, and the corresponding ones before it, `old`, to find instances whose order is
+    reversed."""
 
     before: Program
     after: Program
@@ -282,12 +288,13 @@ class _Pair:
         return _sign(s.positions[depth], t.positions[depth]) == _sign(u.positions[depth], v.positions[depth])
 
     def violation(self) -> Violation | None:
-        """The first violation on a buffer that both statements use, or None."""
+        """Return the first violation of order between the two statements, on any buffer; None without one."""
         pairs = (pair for pair in meetings(*self.new) if not pair[0].commutes(pair[1]))
         return next(filter(None, (self._on(use, later) for use, later in pairs)), None)
 
     def _on(self, use: Use, later_use: Use) -> Violation | None:
-        """Two instances that touch one element by these uses and whose order the step reverses, or None."""
+        """Return two instances that touch one element by these uses and whose order the step reverses, as a violation;
+        None without any."""
         # T[x2] = ..., ... = T[7 - y2] in two nests that become one loop:
         #   x2 = 7 + -1*y2 and y2 < x2  ->  (x2, y2) = (4, 3): Y[3] reads T[4] before T[4] has been written
         s, t = self.new

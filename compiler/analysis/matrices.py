@@ -24,7 +24,8 @@ _COMPARISON = re.compile(r" (<=|>=|<|>|=) ")
 
 
 class Matrix(NamedTuple):
-    """A conjunction in PolyLib's format, and the names of its tuples. `range` is None for a set."""
+    """A conjunction in PolyLib's format, with the tuple names of its domain and of its range; `range` is None for a
+    set."""
 
     text: str
     domain: str
@@ -111,7 +112,7 @@ def _row(equal: bool, factors: Factors, constant: int = 0) -> Constraint:
 
 
 def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
-    """Add a multiple of a sum to another: left + times * right."""
+    """Return left + times * right, for sums as factors by variable; the arguments are unchanged."""
     joined = dict(left)
     for name, factor in right.items():
         joined[name] = joined.get(name, 0) + times * factor
@@ -136,7 +137,7 @@ class _Sum:
         return self.tokens.pop()
 
     def _next_is(self, token: str) -> bool:
-        """Take the next token if it is `token`; return whether it was."""
+        """Consume the next token if it is `token`; return whether it was."""
         return bool(self.tokens) and self.tokens[-1] == token and bool(self.tokens.pop())
 
     def _integer(self) -> int:
@@ -174,7 +175,8 @@ class _Sum:
         return inner
 
     def _quotient(self, dividend: Factors, divisor: int) -> str:
-        """Name the variable of a quotient, and add the rows 0 <= dividend - divisor * quotient < divisor."""
+        """Return the name of a new variable for floor(dividend / divisor), and append the constraints that define
+        it."""
         name = f"{dividend}/{divisor}"
         remainder = _joined(dividend, {name: 1}, -divisor)
         self.rows += [_row(False, remainder), _row(False, _joined({}, remainder, -1), divisor - 1)]

@@ -33,7 +33,8 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
 
 
 def _contiguous(program: Program, block: Block, axis: int) -> int:
-    """Accesses with stride 1 along an axis, less those of strides not -1, 0 or 1; minimal for an axis of size 1."""
+    """Return the number of accesses with stride 1 along an axis, minus those with strides not -1, 0 or 1; the least
+    possible value for an axis of size 1."""
     if block.axes[axis].size == 1:
         return -len(block.reads) - len(block.writes)
     steps = [step(program, access, axis) for access in (*block.reads, *block.writes)]

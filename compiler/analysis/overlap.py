@@ -12,7 +12,7 @@ from compiler.analysis.index_forms import Forms
 
 @dataclass(frozen=True)
 class _Entry:
-    """An access; the index of each dimension is split into its terms (`variable`) and its constant."""
+    """An access whose index is split, in each dimension, into its linear terms (`variable`) and its constant."""
 
     access: LowAccess
     variable: tuple[tuple[tuple[Atom, int], ...], ...]
@@ -44,7 +44,8 @@ _Row = dict[int, list[_Entry]]
 
 
 class Overlaps:
-    """Index of the accesses to one buffer, first by the terms of their indices, then by the constants."""
+    """Index of the accesses to one buffer, to find overlaps: by the linear terms of their indices, then by the
+    constants."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
@@ -52,7 +53,7 @@ class Overlaps:
         self._widest = 1
 
     def add(self, access: LowAccess) -> None:
-        """Add an access."""
+        """Add an access to the buffer."""
         entry = self._entry(access)
         row = self._rows.setdefault(entry.variable, {}).setdefault(entry.leading, {})
         row.setdefault(entry.last, []).append(entry)
@@ -64,7 +65,8 @@ class Overlaps:
         self._rows[entry.variable][entry.leading][entry.last].remove(entry)
 
     def meeting(self, access: LowAccess) -> list[LowAccess]:
-        """The added accesses that may overlap with an access."""
+        """Return the added accesses that may overlap with an access: those whose distance is not a constant that
+        excludes it."""
         entry = self._entry(access)
         return [near.access for near in self._near(entry) if not near.is_apart(entry)]
 

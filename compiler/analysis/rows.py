@@ -122,7 +122,8 @@ def _linked(classes: _Classes, dims: dict[tuple[str, int], Axis], dim: tuple[str
 
 
 def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> tuple[int, ...] | None:
-    """The axis of a block in each class; None unless each class has exactly one axis of it and `streams` holds."""
+    """Return the axis of a block in each class, in the order of the classes; None unless each has exactly one and the
+    block streams."""
     classes_here = [classes.of((block.label, axis)) for axis in range(block.spatial)]
     if any(classes_here.count(row_class) != 1 for row_class in row_classes) or not streams(block):
         return None
@@ -152,7 +153,7 @@ def _separate(index: Sequence[Linear]) -> set[int]:
 
 
 def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
-    """The members that are connected with the anchor through buffers that they access in common."""
+    """Return the members reached from the anchor through buffers that two members access; the anchor is one."""
     reached, pending = {anchor}, [anchor]
     while pending:
         block = program.blocks[pending.pop()]

@@ -109,7 +109,8 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The lexicographically smallest point of a set, some point if it is unbounded; None if empty. Raises Undecided."""
+    """Return the lexicographically smallest point of a set in isl's syntax, any point if it is unbounded; None if
+    empty. Raises Undecided."""
     # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
     return limited(lambda: _sample(text))
 

@@ -15,7 +15,8 @@ Points = tuple[dict[int, int], dict[int, int]]
 
 
 def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str]) -> Iterator[list[str]]:
-    """The disjuncts by which an instance of `s` precedes one of `t`, whose loops are named by `x` and `y`.
+    """Yield the disjuncts, each a list of constraints, by which an instance of `s` precedes one of `t`; `x` and `y`
+    name their loops.
 
     Two common loops, `s` before `t` in their body:  x0 < y0 | x0 = y0 and x1 < y1 | x0 = y0 and x1 = y1
     """
@@ -48,7 +49,8 @@ class SharedElement:
         self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
 
     def constraints(self) -> list[str]:
-        """The domains of both instances, guards and conditions of reads included, and equal indices."""
+        """Return the domains of both instances, with guards and conditions of the accesses, and the equality of their
+        indices."""
         constraints = dict.fromkeys([*self.s.domain(self.left, self.use), *self.t.domain(self.right, self.later)])
         for f, g in zip(self.use.index, self.later.index, strict=True):
             if f is None or g is None:
@@ -69,7 +71,8 @@ class SharedElement:
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """Find values of all variables that also meet `more`; None if there are none, () if isl does not decide."""
+        """Return values of all variables, then of `variables`, that also meet `more`; None if there are none, () if isl
+        does not decide."""
         # T[x0] and T[y1] of two loops with extent 8, no further constraint:
         #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:

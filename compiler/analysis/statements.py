@@ -54,7 +54,8 @@ class Use:
 
 @dataclass(frozen=True)
 class Statement:
-    """A block or its init in its loops. `positions`: the index in each body, and the order of inits at that index."""
+    """A block, or its init, with the loops around it, outermost first. `positions`: the position in each body around
+    it, with the order of inits at that position; `ranges`: of the loops' variables."""
 
     block: Block
     is_init: bool
@@ -74,7 +75,7 @@ class Statement:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """The accesses over loops, reads first."""
+        """The accesses as forms over the loops, reads first; an init only writes."""
         return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
@@ -92,7 +93,8 @@ class Statement:
         return depth
 
     def instance(self, point: dict[int, int]) -> str:
-        """The instance at loop values by number, as text, such as `C[0,2,k=1]` for spatial axes and a reduce axis k."""
+        """Return an instance, by the values of its loops by number, as text, such as `C[0,2,k=1]` for spatial axes and
+        a reduce axis k."""
         shown = []
         for axis, form in zip(self.block.axes, self.block.bindings, strict=True):
             if axis.is_reduce and self.is_init:
@@ -206,7 +208,7 @@ def _moved(statement: Statement, top: int) -> Statement:
 
 
 def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
-    """Pairs of uses of two statements that may touch the same element: uses of the same buffer."""
+    """Return pairs of uses of two statements that are of the same buffer, so that they may touch one element."""
     return ((use, later) for use, later in product(first.uses, second.uses) if use.buffer == later.buffer)
 
 

@@ -23,8 +23,8 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Usable(Generic[Made]):
-    """A kernel, its schedule, and the verdict of the proof; `refused` is why the preferred schedule is not used, or
-    empty."""
+    """A kernel with its schedule and the verdict of its proof; `refused` is the reason for which the preferred schedule
+    is not used, "" if it is."""
 
     kernel: Made
     schedule: Schedule
@@ -35,11 +35,9 @@ class Usable(Generic[Made]):
 def usable_kernel(
     original: Schedule, target: Target, machine: Machine | Gpu, threads: int, make: Callable[[Schedule], Made]
 ) -> Usable[Made]:
-    """Make the kernel of a function under the schedule that the rules prefer; if that is not proved, or if the target
-    refuses its kernel, under the next derivation, at last in the default order of loops.
-
-    `make` makes the kernel. Raises its LoweringError or TargetError for the loops in their default order.
-    """
+    """Make the kernel of a function under the first of the rules' schedules that is proved and that the target accepts;
+    if none of the TRIED best is, in the default order of loops. `make` makes the kernel of a schedule. Raises its
+    LoweringError or TargetError for the default order."""
     refused = ""
     for schedule in _by_rules(original, target, machine, threads):
         verdict = verify_schedule(schedule.program, original.program)

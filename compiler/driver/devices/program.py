@@ -42,19 +42,17 @@ from compiler.types.elements import element_bytes, is_unsigned
 
 @dataclass(frozen=True)
 class _ProgramConstants:
-    """What the cache has beside the kernels of a program: its signature, and the constants that it states."""
+    """The entry of the cache beside the kernels of a program: its signature, and the constants that the program
+    states."""
 
     signature: Signature
     stated_constants: tuple[CachedElements, ...]
 
 
 def build_joined(request: BuildRequest, program: GroupedProgram, target: Target, arch: str) -> AnyKernel:
-    """The kernel of a te program whose groups are compiled separately, equal groups once. What depends on constants
-    alone runs once.
-
-    Raises InputError for constants that do not fit, LoweringError and TargetError for a group that the target cannot
-    run.
-    """
+    """Return the kernel of a grouped te program, from the cache if possible. Equal groups are compiled once;
+    computations on constants only run once, when the kernel is made. Raises InputError for constants that do not fit,
+    LoweringError and TargetError for a group that the target cannot run."""
     words = (*request_words(request), target.name, arch) if entries.is_enabled() else ()
     assert target.program_kind is not None
     cached, kernels = entries.get(_ProgramConstants, words), entries.get(target.program_kind, words)
@@ -76,7 +74,8 @@ def build_joined(request: BuildRequest, program: GroupedProgram, target: Target,
 def _joined(
     program: GroupedProgram, main: Main, constants: Sequence[str], target: Target, arch: str, policy: str
 ) -> AnyProgram:
-    """Compile the groups of a program and join their kernels; `constants` are the names of its constants."""
+    """Compile the groups of a program for a target and architecture, and join their kernels; `constants` names main's
+    constant buffers."""
     main = _with_user_names(main, program.user_names.get(main.name, OWN))
     parts = split_constant_calls(main, constants)
     slots = joins(callees(program.function))
@@ -97,7 +96,7 @@ def _joined(
 
 
 def _with_user_names(main: Main, names: Provenance) -> Main:
-    """Main with its temporaries under the user's names, which the launches of a program show."""
+    """Return main with its temporaries renamed to the user's names, made unique."""
     taken = Names(main.buffers.keys() - {buffer.name for buffer in main.temporaries})
     renamed = {buffer.name: taken.fresh(names.values.get(buffer.name, buffer.name)) for buffer in main.temporaries}
 
@@ -115,17 +114,20 @@ def _with_user_names(main: Main, names: Provenance) -> Main:
 
 
 def _are_aligned(main: Main, name: str, slots: Sequence[Slot], alignment: int) -> bool:
-    """Whether all parts of a concatenation begin at multiples of `alignment` bytes in its result."""
+    """Whether all operands of the concatenation `name` begin at multiples of `alignment` bytes in its result."""
     target = next(main.buffers[call.outputs[0]] for call in main.calls if call.callee == name)
     return all(slot.start * element_bytes(target.scalar) % alignment == 0 for slot in slots)
 
 
 class _Calls:
-    """The calls of a program with the numbers of their units: one for each function and set of constant inputs, and one
-    for each type of buffers that main copies."""
+    """The calls of main, each with the number of its unit: one unit for each function and set of constant inputs, and
+    one for each type of buffer that main copies.
+
+    before: the calls on constants only. steps: the others, copies included.
+    """
 
     def __init__(self, program: GroupedProgram, parts: ConstantSplit, settings: tuple[str, str, str]) -> None:
-        """`settings` are the target, the architecture and the policy."""
+        """Number the calls of `parts`; `settings` are the target, the architecture and the policy."""
         self.main, self._program, self._settings = parts.main, program, settings
         self._functions = {function.sym_name.data: function for function in callees(program.function)}
         self._names = Names({parts.main.name, *self._functions})
@@ -134,13 +136,13 @@ class _Calls:
         self.steps = [self._numbered(step, parts.constants) for step in parts.main.steps]
 
     def units(self) -> list[DeviceUnit]:
-        """Compile the units, by several processes if that pays."""
+        """Compile the units, in parallel processes if that pays; return them by number."""
         jobs = list(self._jobs.values())
         with Team(helped=2) as team:
             return team.map([partial(compiled_unit, job) for job in jobs], [len(job.loops.blocks) for job in jobs])
 
     def facts(self, units: Sequence[DeviceUnit]) -> list[GroupFacts]:
-        """The facts of the units, in order."""
+        """Return the facts of the units by number: hash, number of calls, verdict and seconds of compilation."""
         numbers = [number for _, number in (*self.before, *self.steps)]
         once = {number for _, number in self.before} - {number for _, number in self.steps}
         facts = []
@@ -171,6 +173,6 @@ class _Calls:
 
 
 def _copy_loops(buffer: Buffer) -> Program:
-    """The loops that copy a buffer to another one of its type."""
+    """Return the loops of a function that copies a buffer to another buffer of its type."""
     source = te.placeholder(buffer.shape, argument_dtype(buffer.element, is_unsigned(buffer.element)), name="source")
     return tree_of(te.function("copy", [source], te.compute(buffer.shape, lambda *i: source[i], name="target")).module)

@@ -22,8 +22,8 @@ from compiler.targets.target import AnyKernel
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """A group to compile: its name, its loops as written, the positions of its constant inputs, and the user's names;
-    and the target, the architecture and the floating-point policy to compile it for."""
+    """A group to compile: its name, its loops as written, the positions of its constant arguments, and the user's names
+    of values; and the names of the target, architecture and policy."""
 
     name: str
     loops: Program
@@ -36,20 +36,25 @@ class DeviceJob:
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """The kernels of a function, under the function's name in the program."""
+    """The kernel of a function, under the function's name in the program."""
 
     name: str
     kernel: AnyKernel
 
     @property
     def symbol(self) -> str:
-        """The name, which no other function has."""
+        """The name, unique in the program."""
         return self.name
 
 
 @dataclass(frozen=True)
 class DeviceUnit:
-    """A compiled group; the fields are those of `Unit`. verdict: of its schedule. seconds: of its compilation."""
+    """A compiled group.
+
+    call: its kernel; takes: the positions of the group's inputs that the kernel takes. prepare: the kernel that
+    computes prepared constants from the inputs at the positions `prepares` into the buffers `prepared`; None without
+    one. verdict: of the schedule's proof. seconds: of compilation. shared: empty, as no prepared constants are shared.
+    """
 
     call: DeviceCode
     takes: tuple[int, ...]
@@ -62,13 +67,13 @@ class DeviceUnit:
 
     @property
     def codes(self) -> tuple[DeviceCode, ...]:
-        """The function of each call, and the preparation if there is one."""
+        """The kernel of each call, then that of the preparation if there is one."""
         return (self.call,) if self.prepare is None else (self.call, self.prepare)
 
 
 def compiled_unit(job: DeviceJob) -> DeviceUnit:
-    """Compile a group under the first usable schedule. Raises LoweringError and TargetError for a group that the target
-    cannot run."""
+    """Compile a group under the first schedule of the rules that is proved and that the target accepts. Raises
+    LoweringError and TargetError for a group that the target cannot run."""
     start, target = perf_counter(), target_named(job.target)
     with paused():
         original = Schedule(replace(job.loops, constants=(), values=()))
@@ -92,12 +97,12 @@ def compiled_unit(job: DeviceJob) -> DeviceUnit:
 
 
 def _positions(buffers: tuple[Buffer, ...], names: list[str]) -> tuple[int, ...]:
-    """The positions of buffers among the arguments as written, which have `names`; other buffers are skipped."""
+    """Return the positions in `names`, the arguments as written, of buffers; buffers not among them are skipped."""
     return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
 
 
 def _code(program: Program, job: DeviceJob) -> DeviceCode:
-    """The kernels of scheduled loops, with the user's names in their texts."""
+    """Compile scheduled loops to a kernel, with the user's names in its text."""
     target = target_named(job.target)
     module = ModuleOp([write(program_with_user_names(program, job.user_names, {}))])
     kernel = target.make_kernel(*lower_for(target, module, None, job.policy), job.policy, job.arch)

@@ -22,8 +22,11 @@ SCALAR_DIALECTS = ("arith", "math")
 
 
 class ComputeBody:
-    """The body of a te.compute over `axes`: its reads and its block. `source` is the op that it is made of. arguments:
-    the operand and the map, over the axes, of each argument of the op's body; it is read at its first use."""
+    """The body of a te.compute over `axes`, under construction: its tensors read, their accesses, and its block.
+
+    source: the op that is converted. arguments: for each argument of that op's body, the operand and its map over the
+    axes; it is read at its first use.
+    """
 
     def __init__(self, values: TeValues, axes: Sequence[AxisAttr], source: Operation) -> None:
         self.values = values
@@ -36,19 +39,20 @@ class ComputeBody:
         self._literals: dict[Attribute, SSAValue] = {}
 
     def like(self, axes: Sequence[AxisAttr]) -> ComputeBody:
-        """An empty body over other axes, with the same arguments."""
+        """Return an empty body over other axes that shares this body's arguments."""
         body = ComputeBody(self.values, axes, self.source)
         body.arguments = self.arguments
         return body
 
     def read(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """The scalar that a tensor has at a map of the axes; a literal for a known scalar or a splat."""
+        """Return the scalar of a tensor at an index map over the axes; a constant for a known scalar or splat."""
         if value in self.values.literals:
             return self.literal(self.values.literals[value])
         return self.read_te(self.values.tensor(value, self.source), AccessAttr(map))
 
     def read_te(self, tensor: SSAValue, access: AccessAttr) -> SSAValue:
-        """The scalar that a te value has at an access; equal reads are one."""
+        """Return the scalar of a te value at an access: a block argument, which equal reads share; a constant for a
+        splat read without a condition."""
         if tensor in self.values.splats and access.condition is None:
             return self.literal(self.values.splats[tensor])
         for n, known in enumerate(zip(self.inputs, self.reads, strict=True)):
@@ -61,7 +65,7 @@ class ComputeBody:
         return argument
 
     def literal(self, value: Literal) -> SSAValue:
-        """The scalar of a literal; equal literals are one."""
+        """Return the constant of a literal; equal literals share one op."""
         if value not in self._literals:
             self._literals[value] = self.add(arith.ConstantOp(value))
         return self._literals[value]
@@ -72,7 +76,7 @@ class ComputeBody:
         return op.results[0]
 
     def copied(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
-        """Append an op of the same kind on scalars; the policy of a build replaces its fastmath flags."""
+        """Append a copy of `op` on scalars, without fastmath flags, since the policy decides; return the new op."""
         properties = dict(op.properties)
         if "fastmath" in properties:
             properties["fastmath"] = FastMathFlagsAttr("none")
@@ -82,13 +86,14 @@ class ComputeBody:
         return new
 
     def value(self, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
-        """The scalar of an operand: of the body, or a scalar defined outside of it."""
+        """Return the scalar of a value of the op's body, or of a scalar defined outside; it is read, and added to
+        `values`, at its first use."""
         if value not in values:
             values[value] = self.read(*self.arguments.get(value, (value, AffineMap(len(self.axes), 0, ()))))
         return values[value]
 
     def compute(self, label: str, yields: Sequence[SSAValue], combination: Combination | None = None) -> te.ComputeOp:
-        """Finish the body, and return its te.compute."""
+        """Yield the scalars and return the te.compute, a reduction by `combination` unless None; ends the body."""
         self.block.add_op(te.YieldOp(*yields))
         shape = [axis.size for axis in self.axes if not axis.is_reduce]
         types = [TensorType(value.type, shape) for value in yields]
@@ -97,12 +102,12 @@ class ComputeBody:
 
 
 def is_scalar(op: Operation) -> bool:
-    """Whether an op of arith or math can be in a te body."""
+    """Whether an op is of arith or math without regions, so that a te body may contain it."""
     return op.name.partition(".")[0] in SCALAR_DIALECTS and not op.regions
 
 
 def check_scalar_op(op: Operation) -> None:
-    """Raise LoweringError for an op that cannot be in a body."""
+    """Raise LoweringError for an op that is no scalar op of arith or math, or is on signed or unsigned integers."""
     if not is_scalar(op):
         raise refusal(op, "is no op on scalars of arith or math, so no te body has it")
     for type in (_scalar(value.type) for value in (*op.operands, *op.results)):

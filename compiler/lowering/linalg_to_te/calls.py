@@ -15,8 +15,9 @@ from compiler.support.errors import InputError
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Inline the calls of functions of linalg, and those in them; callees are removed that are private or have open
-    shapes. Raises LoweringError for a callee that has no body of one block. A verified module has no recursion."""
+    """Inline all calls in functions of linalg, and of such functions, until there are none. Callees that are private,
+    or have arguments of open shape, are removed. Raises LoweringError for a callee without a body of one block. A
+    verified module has no recursion."""
     inlined: dict[FuncOp, None] = {}
     while call := next((c for f in functions(module) for c in calls(f) if _concerns_linalg(f, c)), None):
         callee = _callee(call)
@@ -37,7 +38,7 @@ def inline_calls(module: ModuleOp) -> None:
 
 
 def _is_open(argument: SSAValue) -> bool:
-    """Whether only the callers know the shape of an argument, or the number that is one."""
+    """Whether an argument is an index, or a tensor with a dynamic dimension: only callers determine it."""
     type = argument.type
     return type == IndexType() or (isinstance(type, TensorType) and DYNAMIC_INDEX in type.get_shape())
 

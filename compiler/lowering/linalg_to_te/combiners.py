@@ -50,8 +50,11 @@ _DIFFERENCES = {"arith.subf": arith.AddfOp, "arith.subi": arith.AddiOp}
 
 @dataclass(frozen=True)
 class OutputUpdate:
-    """How a body combines one output: the kind of the op, its type, the value added, whether it is negated, and the
-    conditions under which it is added, each with the truth value that it has then."""
+    """The update of one output by a reduction's body: `output = kind(output, added)`.
+
+    kind, type: of the combining op. negated: the negation of `added` is combined. conditions: values, each with the
+    truth value under which the update applies. is_from_nan: maxnumf or minnumf, whose identity is NaN.
+    """
 
     kind: type[Operation]
     type: Attribute
@@ -61,20 +64,20 @@ class OutputUpdate:
     is_from_nan: bool = False
 
     def starting(self, start: Literal | None) -> OutputUpdate:
-        """The update from a start: maxnumf and minnumf begin with NaN, which they ignore, unless the start is their
-        infinity. So they are NaN if all of the start and the values are."""
+        """Return the update for an initial value, None if unknown. The identity of maxnumf and minnumf, which ignore
+        NaN, is NaN unless the initial value is their infinity: the result is then NaN if all values are."""
         is_ignoring = self.kind.name in ("arith.maxnumf", "arith.minnumf") and start != self.neutral
         return replace(self, is_from_nan=is_ignoring)
 
     @property
     def named(self) -> str | None:
-        """The combiner in te; None if the reduction needs a region."""
+        """The name of te's combiner; None if the reduction needs a combiner region."""
         is_truth = self.type == IntegerType(1)
         return None if is_truth else NAMED.get(self.kind.name)
 
     @property
     def neutral(self) -> Literal:
-        """The identity."""
+        """The identity of the combining op."""
         if self.named is not None:
             return identity(self.named, self.type)
         value = math.nan if self.is_from_nan else _IDENTITIES[self.kind.name]
@@ -84,13 +87,14 @@ class OutputUpdate:
         return IntegerAttr(int(value), self.type)
 
     def apply(self, lhs: SSAValue, rhs: SSAValue) -> Operation:
-        """The op that combines two values."""
+        """Return a new op that combines two values; it is in no block."""
         flags = {"fastmath": FastMathFlagsAttr("none")} if isinstance(self.type, AnyFloat) else {}
         return self.kind.create(operands=[lhs, rhs], result_types=[self.type], properties=flags)
 
 
 def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[OutputUpdate]:
-    """How a body combines each output, whose arguments are `outputs`. Raises LoweringError at the op otherwise."""
+    """Return the update of each output by a body, in which `outputs` are the arguments of the outputs. Raises
+    LoweringError at `op` for a body that updates one otherwise."""
     last = body.last_op
     assert last is not None
     tainted = depending(body, outputs)
@@ -98,7 +102,7 @@ def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[
 
 
 def are_separate(body: Block, outputs: Sequence[SSAValue]) -> bool:
-    """Whether no op of a body, except its last, depends on two outputs, and each is combined once."""
+    """Whether no op of a body, except its terminator, depends on two outputs, and each output is combined by one op."""
     last = body.last_op
     assert last is not None
     dependent = [depending(body, [output]) for output in outputs]
@@ -128,8 +132,8 @@ def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSA
 def _unconditional(
     yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]
 ) -> tuple[Operation, tuple[tuple[SSAValue, bool], ...]] | None:
-    """The op of two operands that combines an output, and the conditions of the selects that else keep the output, as
-    in `select %c, (addf %out, %a), %out`; None if the output is used otherwise."""
+    """Return the binary op that combines an output, and the conditions of the selects around it that else keep the
+    output, as in `select %c, (addf %out, %a), %out`; None for any other use of the output."""
     conditions: list[tuple[SSAValue, bool]] = []
     while isinstance(owner := yielded.owner, SelectOp) and owner.cond not in tainted and out in (owner.lhs, owner.rhs):
         conditions.append((owner.cond, owner.rhs is out))
@@ -140,7 +144,7 @@ def _unconditional(
 
 
 def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
-    """The values of a body that depend on the sources, these included."""
+    """Return the sources and the values of a body that depend on them."""
     tainted = set(sources)
     for op in body.ops:
         if any(operand in tainted for operand in op.operands):
@@ -149,7 +153,7 @@ def depending(body: Block, sources: Sequence[SSAValue]) -> set[SSAValue]:
 
 
 def combination_of(parts: Sequence[OutputUpdate]) -> Combination:
-    """The combination of a te.compute: names if te has all combiners, else a region."""
+    """Return the combination of a te.compute for its outputs' updates: names if te has all combiners, else a region."""
     names = [part.named for part in parts]
     if all(names):
         return Combination([name for name in names if name])

@@ -33,8 +33,9 @@ def copy_body(
     dims: Sequence[AffineExpr],
     wanted: Sequence[SSAValue],
 ) -> None:
-    """Copy the ops of `block` on which the values `wanted` depend; afterwards `values` has their scalars. `dims` are
-    the dimensions of linalg.index over the axes. Raises LoweringError."""
+    """Copy the ops of `block` on which the values `wanted` depend into a body, and add their scalars to `values`.
+    `dims` are the dimensions of linalg.index as expressions over the axes. Raises LoweringError for an op without a te
+    form."""
     reads, gathers = reads_in(block, dims), gathers_in(block, dims)
     for op in _needed(block, reads | gathers, wanted):
         if op in reads:
@@ -52,7 +53,7 @@ def copy_body(
 
 
 def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue]) -> list[Operation]:
-    """The ops of a body on which values depend, in order; the operands of reads and gathers are not needed."""
+    """Return the ops on which the values `wanted` depend, in order; not those of the indices of ops in `reads`."""
     values, ops = set(wanted), []
     for op in reversed(list(block.ops)):
         if not values.isdisjoint(op.results):
@@ -62,14 +63,14 @@ def _needed(block: Block, reads: Container[Operation], wanted: Sequence[SSAValue
 
 
 def _index(body: ComputeBody, expr: AffineExpr) -> SSAValue:
-    """The value of an axis; 0 for a dimension of extent 1 that has none."""
+    """Return the value of an axis, or 0 for an expression that is no axis: a dimension of extent 1."""
     if isinstance(expr, AffineDimExpr):
         return body.add(te.IndexOp(body.axes[expr.position].label))
     return body.literal(IntegerAttr(0, IndexType()))
 
 
 def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValue:
-    """The scalar of a tensor.extract in the body."""
+    """Return the scalar that a tensor.extract reads, under its condition if it has one."""
     map = AffineMap(len(body.axes), 0, read.index)
     tensor = body.values.tensor(read.source, op)
     if not read.constraints:
@@ -78,9 +79,12 @@ def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValu
 
 
 def _gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequence[AffineExpr]) -> SSAValue:
-    """Append the te.gather of a tensor.extract over all axes of a body; return it as a scalar of the body. An index
-    that is no expression of the axes is read from an integer tensor: that of the body, or one computed before. Without
-    a guard an index outside the table, which linalg leaves undefined, reads 0."""
+    """Append a te.gather over all axes of a body for a tensor.extract with data-dependent indices; return the gathered
+    element.
+
+    An index that is not affine in the axes is read from an integer tensor: an argument of the body, or one computed
+    first. Without a guard an index outside the table, undefined in linalg, reads 0.
+    """
     op = read.op
     indices: list[tuple[SSAValue, AccessAttr]] = []
     exprs: list[AffineExpr] = []
@@ -111,7 +115,8 @@ def _zero(element: Attribute) -> Literal:
 def _index_tensor(
     body: ComputeBody, op: ExtractOp, value: SSAValue, block: Block, dims: Sequence[AffineExpr]
 ) -> tuple[SSAValue, AccessAttr]:
-    """The integer tensor that has an index, and its access."""
+    """Return the integer tensor that has an index value at each iteration, and its access: the tensor that the body
+    reads it from, or a new te.compute."""
     owner = value.owner
     source = owner.operands[0] if isinstance(owner, Operation) and owner.name == "arith.index_cast" else value
     if source in body.arguments:

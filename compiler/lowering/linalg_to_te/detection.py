@@ -9,12 +9,12 @@ from compiler.dialects.functions import functions, has_tensors
 
 
 def has_linalg(module: ModuleOp) -> bool:
-    """Whether a function of a module is at the level of linalg."""
+    """Whether `is_linalg` of any function of a module."""
     return any(map(is_linalg, functions(module)))
 
 
 def is_linalg(function: FuncOp) -> bool:
-    """Whether a function has ops of linalg or tensor, or computes tensors by ops of arith or math."""
+    """Whether a function has ops of linalg or tensor at the top of its blocks, or tensors and ops of arith or math."""
     dialects = {op.name.partition(".")[0] for block in function.body.blocks for op in block.ops}
     return not dialects.isdisjoint(("linalg", "tensor")) or (
         has_tensors(function) and not dialects.isdisjoint(("arith", "math"))

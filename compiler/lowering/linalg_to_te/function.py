@@ -20,8 +20,8 @@ from compiler.types.dtypes import row_of
 
 
 def convert_function(function: FuncOp) -> None:
-    """Replace a function of linalg on tensors by its te form. Raises LoweringError, and leaves the function, at an op
-    without one."""
+    """Replace a function of linalg on tensors by its te form, in place. Raises LoweringError at an op without a te
+    form; the function is then unchanged."""
     name = function.sym_name.data
     if len(function.body.blocks) != 1:
         raise LoweringError(f"{PASS}: @{name} has {len(function.body.blocks)} blocks, expected one").at(function)
@@ -45,7 +45,8 @@ def convert_function(function: FuncOp) -> None:
 
 
 def _argument_type(function: FuncOp, number: int) -> Attribute:
-    """The type of a te function's argument; a scalar becomes a tensor of rank 0. Raises LoweringError."""
+    """Return the type of an argument in te: a tensor's own, rank 0 for a scalar. Raises LoweringError for a tensor of
+    dynamic shape, or a type that is no dtype."""
     argument = function.body.block.args[number]
     if isinstance(argument.type, TensorType):
         static_shape(argument, function)
@@ -79,7 +80,7 @@ def _convert(op: Operation, values: TeValues) -> None:
 
 
 def _remove_unused(block: Block) -> None:
-    """Remove ops whose results nobody uses, such as fills that were neutral."""
+    """Remove the ops of a block whose results have no uses, such as fills with an identity; the last op stays."""
     for op in reversed([*block.ops][:-1]):
         if not any(result.uses for result in op.results):
             op.detach()

@@ -23,7 +23,7 @@ from compiler.types.dtypes import row_of
 
 
 def _placeholder(value: SSAValue, name: str, op: Operation) -> Tensor:
-    """A te tensor in place of a value. Raises LoweringError for elements of no dtype."""
+    """Return a te placeholder of a tensor value's type. Raises LoweringError for an element type that is no dtype."""
     assert isinstance(value.type, TensorType)
     row = row_of(value.type.get_element_type())
     if row is None:
@@ -32,7 +32,8 @@ def _placeholder(value: SSAValue, name: str, op: Operation) -> Tensor:
 
 
 def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element: Callable[..., Tensor]) -> None:
-    """Append the ops of a te tensor of operands; it is the result of `op`. Raises LoweringError for a TeError."""
+    """Append the te ops that `element`, a function of te tensors, builds for the operands; record their result as that
+    of `op`. Raises LoweringError if te refuses."""
     inputs = [values.tensor(operand, op) for operand in operands]
     try:
         names = spellings([value.name_hint or "x" for value in inputs])
@@ -44,7 +45,8 @@ def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element
 
 
 def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function: Operation | None) -> SSAValue:
-    """Move the ops of a te function of one result to the function under construction; return the result."""
+    """Move the ops of a te function of one result into the function under construction, with `inputs` for its
+    arguments; return the value of the result."""
     assert function is not None
     block = function.regions[0].block
     for argument, value in zip(block.args, inputs, strict=True):
@@ -62,7 +64,8 @@ def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function
 
 
 def numbers(op: Operation, values: TeValues, listed: Sequence[int], operands: Iterable[SSAValue]) -> list[int]:
-    """A list of an op with the operands in place of its open entries. Raises LoweringError for an unknown operand."""
+    """Return a list of integers of an op, with each open entry replaced by the number of the next operand. Raises
+    LoweringError for an operand whose number is unknown."""
     rest = iter(operands)
     known: list[int] = []
     for number in listed:
@@ -74,7 +77,8 @@ def numbers(op: Operation, values: TeValues, listed: Sequence[int], operands: It
 
 
 def static_list(op: Operation, values: TeValues, name: str) -> list[int]:
-    """The entries of a property `static_NAME` and the operands `NAME` of an op."""
+    """Return the integers of an op's property `static_NAME`, with its operands `NAME` in place of open entries. Raises
+    LoweringError for an operand whose number is unknown."""
     listed = op.properties[f"static_{name}"]
     assert isinstance(listed, DenseArrayBase)
     return numbers(op, values, [int(n) for n in listed.get_values()], getattr(op, name))

@@ -29,9 +29,11 @@ _NEGATED = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 
 @dataclass(frozen=True)
 class ArgExtremum:
-    """The comparison of an argmax or argmin: the positions of the outputs with the value and with the index.
-    is_greatest: an argmax. takes_last: of equal values the last index. takes_if_true: the added value is taken where
-    the comparison holds, not where it fails."""
+    """The comparison of an argmax or argmin in a reduction of two outputs.
+
+    value, index: the positions of the outputs with the value and with the index. is_greatest: argmax. takes_last: of
+    equal values the last index wins. takes_if_true: the new value is selected if the comparison is true.
+    """
 
     compare: CmpfOp | CmpiOp
     value: int
@@ -43,7 +45,8 @@ class ArgExtremum:
 
 @dataclass(frozen=True)
 class JointUpdate:
-    """The part of a body that depends on the outputs: their arguments, the value added to each, the ops, the yields."""
+    """The part of a body that depends on the outputs: the outputs' arguments, the added value for each, the ops in
+    order, and the values yielded."""
 
     outputs: Sequence[SSAValue]
     added: Sequence[SSAValue]
@@ -57,8 +60,8 @@ class JointUpdate:
         add: Callable[[Operation], SSAValue],
         ties: ArgExtremum | None = None,
     ) -> list[SSAValue]:
-        """Append copies of the ops on accumulators and values; return the combined values. With `ties`, equal values
-        are decided by the indices."""
+        """Append copies of the ops, on accumulators and added values, by `add`; return the updated accumulators. With
+        `ties`, its comparison compares the indices of equal values too."""
         scalars = dict(zip((*self.outputs, *self.added), (*accumulators, *values), strict=True))
         for op in self.ops:
             if ties is not None and op is ties.compare:
@@ -79,7 +82,7 @@ class JointUpdate:
         return [scalars[value] for value in self.yields]
 
     def combination(self, identities: Sequence[Literal], ties: ArgExtremum | None) -> Combination:
-        """The combination of a te.compute."""
+        """Return the combiner region of a te.compute with the identities; `ties` as for `copy`."""
         block = Block(arg_types=[value.type for value in self.outputs] * 2)
         half = len(self.outputs)
 
@@ -92,7 +95,8 @@ class JointUpdate:
         return Combination((), identities, Region(block))
 
     def identities(self, ties: ArgExtremum) -> list[Literal]:
-        """The identities of an argmax or argmin: the least or greatest value, and an index that loses all ties."""
+        """Return an argmax's or argmin's identities, in the order of the outputs: the least or greatest value, and an
+        index that loses all ties."""
         literals: list[Literal] = []
         for number, output in enumerate(self.outputs):
             if number == ties.value:
@@ -105,8 +109,8 @@ class JointUpdate:
 
 
 def joint_update(body: Block, outputs: Sequence[SSAValue]) -> JointUpdate | None:
-    """The joint update of a body's outputs; None if it is no function of them and one added value for each. Ops on the
-    added values alone, such as a test for NaN, are in the update if their results fit no output."""
+    """Return the joint update of a body's outputs; None unless it is a function of the outputs and one added value of
+    each output's type. Scalar ops on added values, such as a test for NaN, are drawn into the update to reach that."""
     tainted = depending(body, outputs)
     last = body.last_op
     assert last is not None
@@ -130,7 +134,7 @@ def joint_update(body: Block, outputs: Sequence[SSAValue]) -> JointUpdate | None
 
 
 def _matched(added: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> list[SSAValue]:
-    """An added value for each output, of its type; fewer if some have none."""
+    """Return the first unused added value of its type for each output in order; outputs without one are skipped."""
     matched: list[SSAValue] = []
     for output in outputs:
         fitting = [value for value in added if value.type == output.type and value not in matched]
@@ -139,7 +143,8 @@ def _matched(added: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> list[SSA
 
 
 def arg_extremum(update: JointUpdate, reduced: Sequence[int]) -> ArgExtremum | None:
-    """The comparison of an argmax or argmin over the one dimension `reduced`; None for other updates."""
+    """Return the comparison of an argmax or argmin over one reduced dimension; None for other updates, or several
+    dimensions in `reduced`."""
     compares = [op for op in update.ops if isinstance(op, CmpfOp | CmpiOp)]
     if len(update.outputs) != 2 or len(compares) != 1 or len(reduced) != 1:
         return None
@@ -159,8 +164,8 @@ def arg_extremum(update: JointUpdate, reduced: Sequence[int]) -> ArgExtremum | N
 
 
 def extremum_identity(update: JointUpdate) -> list[Literal]:
-    """The identity of an update that selects the greater or the less of its output and the value added; none for
-    others."""
+    """Return the identity of an update of one output that selects the greater or the less of output and added value, as
+    a list of one; empty for other updates."""
     if len(update.outputs) != 1 or len(update.ops) != 2:
         return []
     (compare, select), pair = update.ops, (update.added[0], update.outputs[0])
@@ -173,14 +178,15 @@ def extremum_identity(update: JointUpdate) -> list[Literal]:
 
 
 def _extreme(compare: CmpfOp | CmpiOp, is_greatest: bool, type: Attribute) -> Literal:
-    """The identity of a maximum or a minimum by a comparison."""
+    """Return the identity of a maximum or minimum of a type, unsigned if the comparison is."""
     if isinstance(compare, CmpiOp) and compare.predicate_name[0] == "u":
         return IntegerAttr(0 if is_greatest else -1, type)  # type: ignore[call-overload, no-any-return]
     return identity("max" if is_greatest else "min", type)
 
 
 def _relation(compare: CmpfOp | CmpiOp, pair: tuple[SSAValue, SSAValue], takes_if_true: bool) -> str | None:
-    """The relation of a value to an output where it is taken, such as `gt`; None for an equality."""
+    """Return the relation of the added value to the output, `pair`, under which it is selected: gt, ge, lt or le; None
+    for other comparisons."""
     relation = compare.predicate_name[1:]
     if relation not in _FLIPPED:
         return None
@@ -189,13 +195,13 @@ def _relation(compare: CmpfOp | CmpiOp, pair: tuple[SSAValue, SSAValue], takes_i
 
 
 def _chooses(op: Operation, compare: Operation, pair: tuple[SSAValue, SSAValue]) -> bool:
-    """Whether an op selects one of two values by a comparison."""
+    """Whether an op is a select between the two values of `pair`, in any order, by a comparison."""
     is_select = isinstance(op, SelectOp) and op.cond is compare.results[0]
     return is_select and tuple(op.operands[1:]) in (pair, pair[::-1])
 
 
 def _is_index(value: SSAValue, dim: int) -> bool:
-    """Whether a value is that of a dimension, perhaps as an integer."""
+    """Whether a value is linalg.index of the dimension `dim`, or its index_cast."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.index_cast":
         owner = owner.operands[0].owner
@@ -208,7 +214,7 @@ def _with_ties(
     values: Sequence[SSAValue],
     add: Callable[[Operation], SSAValue],
 ) -> SSAValue:
-    """The comparison on values and, where these are equal, on indices."""
+    """Append a comparison of values and, if they are equal, indices, as in an argmax; return its truth value."""
     held, value = accumulators[ties.value], values[ties.value]
     better = "gt" if ties.is_greatest else "lt"
     if isinstance(value.type, AnyFloat):

@@ -14,14 +14,14 @@ from compiler.te.tensor import Tensor
 
 
 def _tiles(op: TiledLayoutOp, values: TeValues) -> list[int]:
-    """The size of the tile of each dimension of the tensor without tiles; 1 for one in no tiles."""
+    """Return the tile size of each dimension of the unpacked tensor; 1 for a dimension without tiles."""
     sizes = numbers(op, values, op.sizes, op.open_sizes)
     tiles = dict(zip(op.dims, sizes, strict=True))
     return [tiles.get(dim, 1) for dim in range(len(op.order))]
 
 
 def convert_pack(op: Operation, values: TeValues) -> None:
-    """Append the compute of a linalg.pack."""
+    """Append a compute that reads the source in tiles, for a linalg.pack; padding is the op's value, or 0."""
     assert isinstance(op, PackOp)
     tiles, order, dims = _tiles(op, values), op.order, op.dims
     shape = values.shape(op.dest, op)
@@ -43,7 +43,7 @@ def convert_pack(op: Operation, values: TeValues) -> None:
 
 
 def convert_unpack(op: Operation, values: TeValues) -> None:
-    """Append the compute of a linalg.unpack."""
+    """Append a compute that reads each element from its tile, for a linalg.unpack."""
     assert isinstance(op, UnpackOp)
     tiles, order, dims = _tiles(op, values), op.order, op.dims
     shape = values.shape(op.dest, op)

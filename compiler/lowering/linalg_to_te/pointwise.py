@@ -35,8 +35,8 @@ def pointwise(
     shape: Sequence[int],
     element: Callable[[ComputeBody, Sequence[SSAValue]], SSAValue],
 ) -> None:
-    """Append a compute of a shape, the result of `op`; `element` builds its element of those of the operands, which are
-    tensors of the shape or scalars."""
+    """Append a compute of a shape as the result of `op`. `element` builds its element in a body, from those of the
+    operands, which are tensors of the shape or scalars."""
     body = ComputeBody(values, [axis_attribute(f"i{n}", size) for n, size in enumerate(shape)], op)
     identity, scalar = AffineMap.identity(len(shape)), AffineMap(len(shape), 0, ())
     reads = [body.read(v, identity if isinstance(v.type, TensorType) else scalar) for v in operands]
@@ -44,7 +44,8 @@ def pointwise(
 
 
 def convert_pointwise(op: Operation, values: TeValues) -> None:
-    """Append the compute of an op of arith or math; fold one of known integers. Raises LoweringError for other ops."""
+    """Append the compute of an op of arith or math; an op on known integers is evaluated instead. Raises LoweringError
+    for an op that te bodies cannot contain, or with several results."""
     check_scalar_op(op)
     if len(op.results) != 1:
         raise refusal(op, f"has {len(op.results)} results on tensors")
@@ -55,7 +56,8 @@ def convert_pointwise(op: Operation, values: TeValues) -> None:
 
 
 def _is_folded(op: Operation, values: TeValues) -> bool:
-    """Whether an op is one of known integers; its result is one then, such as an extent."""
+    """Evaluate an op if all its operands are known integers and its result is an integer, and record the result, such
+    as an extent. Return whether it was evaluated."""
     operands = [values.literals.get(operand) for operand in op.operands]
     numbers = [constant(number) for number in operands if isinstance(number, IntegerAttr)]
     type = op.results[0].type
@@ -66,7 +68,8 @@ def _is_folded(op: Operation, values: TeValues) -> bool:
 
 
 def fold_affine(op: Operation, values: TeValues) -> None:
-    """Store the number of an affine.apply, min or max of known numbers. Raises LoweringError for other operands."""
+    """Evaluate an affine.apply, affine.min or affine.max of known integers, and record the result. Raises LoweringError
+    for an unknown operand."""
     literals = [values.literals.get(operand) for operand in op.operands]
     map = op.properties["map"]
     assert isinstance(map, AffineMapAttr)
@@ -78,7 +81,8 @@ def fold_affine(op: Operation, values: TeValues) -> None:
 
 
 def convert_constant(op: arith.ConstantOp, values: TeValues) -> None:
-    """Append the te.constant of a tensor constant; store the number of a scalar one. Raises LoweringError."""
+    """Append the te.constant of a tensor constant, or record the number of a scalar constant. Raises LoweringError for
+    elements that te lacks."""
     value = op.value
     if isinstance(value, FloatAttr | IntegerAttr):
         values.literals[op.result] = value

@@ -28,7 +28,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ExtractedRead:
-    """A tensor read at an index over the axes; with constraints, `otherwise` is the value where one fails."""
+    """A read of a tensor at an index over the axes. If any of the constraints fails, its value is `otherwise`; without
+    constraints that is None."""
 
     source: SSAValue
     index: tuple[AffineExpr, ...]
@@ -37,7 +38,8 @@ class ExtractedRead:
 
 
 def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, ExtractedRead]:
-    """Map the ops of a body whose result is a read: a tensor.extract, or the select that guards one, as in
+    """Map each op of a body whose result is an affine read to the read: a tensor.extract, or the select that guards
+    one, as in
 
         %i = arith.select %inside, %index, %zero    %a = tensor.extract %A[%i]    %b = arith.select %inside, %a, %else
 
@@ -58,7 +60,8 @@ def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extrac
 
 @dataclass(frozen=True)
 class ExtractedGather:
-    """A tensor read at indices of which data decide some; `otherwise` is the value where such a one is outside."""
+    """A read of a tensor at data-dependent indices; `otherwise` is its value if one of them is out of bounds, None if
+    that is not stated."""
 
     op: ExtractOp
     index: tuple[SSAValue, ...]
@@ -66,8 +69,8 @@ class ExtractedGather:
 
 
 def gathers_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, ExtractedGather]:
-    """Map the ops of a body whose result is a gather: a tensor.extract, or the select that guards one by the bounds of
-    each index that data decide. Reads of `reads_in` are among them, which go first."""
+    """Map each op of a body whose result is a gather to the gather: a tensor.extract, or a select that guards one by
+    the bounds of all its data-dependent indices. Affine reads are included: callers look in `reads_in` first."""
     gathers: dict[Operation, ExtractedGather] = {}
     for op in block.ops:
         if not isinstance(op, ExtractOp):
@@ -84,13 +87,13 @@ def gathers_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extr
 
 
 def _unguarded(value: SSAValue, guard: SelectOp) -> SSAValue:
-    """An index before it was replaced where the condition of a guard fails."""
+    """Return an index value before the select by a guard's condition; other indices unchanged."""
     owner = value.owner
     return owner.lhs if isinstance(owner, SelectOp) and owner.cond is guard.cond else value
 
 
 def _bounds(value: SSAValue) -> list[tuple[SSAValue, str, int] | None]:
-    """A conjunction as comparisons of values with numbers; None for any other part."""
+    """Return the comparisons (value, predicate, number) in a conjunction; None in the list for any other term."""
     owner = value.owner
     match owner:
         case arith.AndIOp():
@@ -101,7 +104,7 @@ def _bounds(value: SSAValue) -> list[tuple[SSAValue, str, int] | None]:
 
 
 def _guard(op: ExtractOp) -> SelectOp | None:
-    """The only user of an extract, a select of it or a literal; None for any other use."""
+    """Return the select between an extract's result and a literal, if it is the only use of the result; else None."""
     users = [use.operation for use in op.result.uses]
     if len(users) != 1 or not isinstance(users[0], SelectOp) or users[0].lhs is not op.result:
         return None
@@ -126,7 +129,7 @@ def _literal(value: SSAValue) -> Literal | None:
 
 
 def static_extent(op: DimOp) -> int | None:
-    """The extent that a type states for a constant dimension; None for others."""
+    """Return the extent that a tensor.dim of a constant dimension reads, from the type; None if unknown."""
     literal = _literal(op.index)
     shape = op.source.type.get_shape() if isinstance(op.source.type, TensorType) else ()
     dim = literal.value.data if isinstance(literal, IntegerAttr) else -1
@@ -134,7 +137,7 @@ def static_extent(op: DimOp) -> int | None:
 
 
 def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
-    """An index as an expression over the axes of `dims`; None if it is not quasi-affine."""
+    """Return an index as an expression over the axes; `dims`: of linalg.index. None if it is not quasi-affine."""
     owner = value.owner
     match owner:
         case IndexOp():
@@ -170,7 +173,8 @@ def _applied(op: Operation, operands: Sequence[AffineExpr]) -> AffineExpr | None
 
 
 def _constraints(value: SSAValue, dims: Sequence[AffineExpr]) -> list[AffineConstraintExpr] | None:
-    """A conjunction of comparisons of indices as constraints over the axes; None for any other condition."""
+    """Return a conjunction of comparisons of affine indices as constraints over the axes; None for any other
+    condition."""
     owner = value.owner
     match owner:
         case arith.AndIOp():

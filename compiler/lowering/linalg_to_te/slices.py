@@ -20,7 +20,8 @@ from compiler.te.tensor import Tensor
 
 
 def convert_pad(op: Operation, values: TeValues) -> None:
-    """Append the compute of a tensor.pad by a number or a scalar. Raises LoweringError for any other value."""
+    """Append the compute of a tensor.pad by a constant or by a scalar from outside its region. Raises LoweringError for
+    a value that the region computes."""
     assert isinstance(op, tensor.PadOp)
     low, high = static_list(op, values, "low"), static_list(op, values, "high")
     yielded = op.region.block.last_op.operands[0]  # type: ignore[union-attr]
@@ -37,7 +38,7 @@ def convert_pad(op: Operation, values: TeValues) -> None:
 
 
 def _padded(x: Tensor, widths: Sequence[tuple[int, int]], value: Tensor) -> Tensor:
-    """A tensor padded with the element of a tensor of rank 0."""
+    """Return x padded by `widths`, (before, after) a dimension, with the element of `value`, a tensor of rank 0."""
 
     def read(*i: Index) -> Expr:
         moved = [index - low for index, (low, _) in zip(i, widths, strict=True)]
@@ -52,8 +53,8 @@ def _padded(x: Tensor, widths: Sequence[tuple[int, int]], value: Tensor) -> Tens
 
 
 def _kept(op: Operation, sizes: Sequence[int], shape: Sequence[int]) -> list[int | None]:
-    """The dimension in a reduced shape of each dimension of a slice; None for a dropped one of size 1. Raises
-    LoweringError if the shapes do not fit."""
+    """Return, for each dimension of a slice of `sizes`, its dimension in the rank-reduced `shape`; None for a dropped
+    dimension of size 1. Raises LoweringError if the shapes do not fit."""
     kept: list[int | None] = []
     position = 0
     for n, size in enumerate(sizes):
@@ -72,7 +73,7 @@ def _kept(op: Operation, sizes: Sequence[int], shape: Sequence[int]) -> list[int
 
 
 def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether a shape is that of sizes, some of size 1 dropped."""
+    """Whether `shape` is `sizes` with some entries of 1 dropped."""
     if not shape:
         return all(size == 1 for size in sizes)
     if not sizes:
@@ -81,13 +82,14 @@ def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 def _slice(op: Operation, values: TeValues) -> tuple[list[int], list[int], list[int]]:
-    """The offsets, sizes and strides of a slice."""
+    """Return a slice op's offsets, sizes and strides. Raises LoweringError for an operand of unknown number."""
     offsets, sizes, strides = (static_list(op, values, name) for name in ("offsets", "sizes", "strides"))
     return offsets, sizes, strides
 
 
 def convert_extract_slice(op: Operation, values: TeValues) -> None:
-    """Append the compute of a tensor.extract_slice. Raises LoweringError for sizes that do not fit its type."""
+    """Append the compute of a tensor.extract_slice; a slice of a tensor.empty is only recorded as empty. Raises
+    LoweringError for sizes that do not fit its type."""
     offsets, sizes, strides = _slice(op, values)
     kept = _kept(op, sizes, _sliced(op, sizes))
     shape = tuple(size for size, dim in zip(sizes, kept, strict=True) if dim is not None)
@@ -106,7 +108,8 @@ def convert_extract_slice(op: Operation, values: TeValues) -> None:
 
 
 def _sliced(op: Operation, sizes: Sequence[int]) -> list[int]:
-    """The shape that a slice's result type states; the sizes in order in place of its open entries."""
+    """Return the shape of a slice's result type, with open entries replaced, in order, by the sizes other than 1; the
+    sizes if no dimension is dropped."""
     type = op.results[0].type
     assert isinstance(type, TensorType)
     if len(type.get_shape()) == len(sizes):
@@ -116,8 +119,8 @@ def _sliced(op: Operation, sizes: Sequence[int]) -> list[int]:
 
 
 def convert_insert_slice(op: Operation, values: TeValues) -> None:
-    """Append the compute of a tensor.insert_slice; the undefined elements of a tensor.empty become 0. Raises
-    LoweringError for sizes that do not fit the source."""
+    """Append the compute of a tensor.insert_slice; inserted into a tensor.empty, the elements around the slice are 0.
+    Raises LoweringError for sizes that do not fit the source."""
     offsets, sizes, strides = _slice(op, values)
     shape = values.shape(op.operands[1], op)
     kept = _kept(op, sizes, values.shape(op.operands[0], op))

@@ -26,24 +26,25 @@ from compiler.types.dtypes import row_of
 
 @dataclass(frozen=True)
 class IterationSpace:
-    """The iteration space of a structured op for the outputs of one map. axes: the te axes, those of the output in its
-    order. exprs: each dimension of the op over the axes."""
+    """The iteration space of a structured op for the outputs with one indexing map. axes: te axes, the output's in its
+    order, then reduce axes. exprs: for each iterator of the op, an expression over the axes."""
 
     axes: list[AxisAttr]
     exprs: list[AffineExpr]
 
     @property
     def spatial(self) -> list[AxisAttr]:
-        """The axes that index the result."""
+        """The axes that index the result, in order."""
         return [axis for axis in self.axes if not axis.is_reduce]
 
     def rebase(self, map: AffineMap) -> AffineMap:
-        """A map of the op's dimensions as one of the axes."""
+        """Return a map of the op's iterators as a map of the axes."""
         return AffineMap(len(self.axes), 0, tuple(e.replace_dims_and_symbols(self.exprs, ()) for e in map.results))
 
 
 def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
-    """Append the te.computes of a structured op. Raises LoweringError for one without a te form."""
+    """Append a te.compute, and for a reduction from other initial values a second one, for the outputs of each indexing
+    map. Raises LoweringError for an op without a te form."""
     maps = [attribute.data for attribute in op.get_indexing_maps()]
     count = len(op.res)
     by_map: dict[AffineMap, list[int]] = {}
@@ -56,7 +57,8 @@ def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
 def _space(
     op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap, values: TeValues
 ) -> IterationSpace:
-    """The axes for an output's map. Raises LoweringError unless it permutes the parallel dimensions."""
+    """Return the iteration space for an output's map. Raises LoweringError for a map that is no permutation of the
+    parallel iterators of more than one iteration, and for window iterators."""
     extents, names = _extents(op, maps, values), _names(op, maps[0].num_dims)
     reduction = [kind == IteratorTypeAttr.reduction() for kind in op.get_iterator_types()]
     if any(kind == IteratorTypeAttr.window() for kind in op.get_iterator_types()):
@@ -85,8 +87,8 @@ def _space(
 
 
 def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap], values: TeValues) -> list[int]:
-    """The extent of each dimension of the iteration space: the size of an operand's dimension that it indexes alone,
-    which verified maps have. Raises LoweringError for sizes that differ, which types with `?` may hide."""
+    """Return the extent of each iterator: the size of an operand's dimension that it indexes alone. Raises
+    LoweringError for sizes that differ."""
     extents: dict[int, int] = {}
     for operand, map in zip(op.operands, maps, strict=True):
         for expr, size in zip(map.results, values.shape(operand, op), strict=True):
@@ -96,7 +98,7 @@ def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap], values: T
 
 
 def _names(op: LinalgStructuredOperation, rank: int) -> list[str]:
-    """The names of axes: those of the table of named ops, else d0, d1 ..."""
+    """Return the names of the iterators: those in the table of named ops, else d0, d1 ..."""
     if isinstance(op, StructuredNamedOp) and op.indexing_maps is None:
         return op.row().dims
     return [f"d{dim}" for dim in range(rank)]
@@ -111,11 +113,11 @@ class _Conversion:
 
     @property
     def _arguments(self) -> Sequence[SSAValue]:
-        """The arguments of the body for the outputs."""
+        """The arguments of the op's body for its outputs."""
         return self.op.body.block.args[len(self.op.operands) - len(self.op.res) :]
 
     def convert(self, outputs: Sequence[int]) -> None:
-        """Append the computes of some outputs, and map the op's results to them."""
+        """Append the computes of outputs, by their positions, and record them as the op's results."""
         if not any(axis.is_reduce for axis in self.space.axes):
             self._pointwise(outputs)
             return
@@ -146,11 +148,11 @@ class _Conversion:
         self._map(outputs, new.results)
 
     def _is_whole(self, access: AccessAttr) -> bool:
-        """Whether an access reads each element at its own index, so that a copy of them is no compute."""
+        """Whether an access reads each element at the index of the result, so that a copy needs no compute."""
         return access == AccessAttr(AffineMap.identity(len(self.space.axes)))
 
     def _splat(self, body: ComputeBody, yields: Sequence[SSAValue]) -> Literal | None:
-        """The literal that a fill yields; None for any other body."""
+        """Return the literal that a fill yields; None if a body reads tensors or yields anything but one constant."""
         owner = yields[0].owner
         if body.inputs or len(yields) != 1 or not isinstance(owner, arith.ConstantOp):
             return None
@@ -176,7 +178,8 @@ class _Conversion:
         self._map(outputs, results)
 
     def _joint(self, update: JointUpdate) -> None:
-        """Append the compute of a reduction whose outputs depend on each other, and of an argmax one for its start."""
+        """Append the compute of a reduction with a joint update, and for an argmax or argmin a second one that combines
+        its initial values. Raises LoweringError for another update whose initial values are unknown."""
         count = len(self.op.res)
         inputs, inits = self.op.operands[:-count], self.op.operands[-count:]
         kinds = enumerate(self.op.get_iterator_types())
@@ -196,7 +199,7 @@ class _Conversion:
     def _from_starts(
         self, update: JointUpdate, results: Sequence[SSAValue], inits: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """Append the compute that updates the initial values by a reduction's results."""
+        """Append the compute that updates the initial values by a reduction's results; return its results."""
         body = ComputeBody(self.values, self.space.spatial, self.op)
         identity = AffineMap.identity(len(body.axes))
         starts = [body.read(init, identity) for init in inits]
@@ -206,7 +209,8 @@ class _Conversion:
         return new.results
 
     def _added(self, body: ComputeBody, part: OutputUpdate, scalars: dict[SSAValue, SSAValue]) -> SSAValue:
-        """The value that a reduction adds: the identity where a condition fails."""
+        """Return the scalar that a reduction adds to an output, negated if needed; the identity if a condition
+        fails."""
         value = body.value(part.added, scalars)
         if part.negated and isinstance(value.type, AnyFloat):
             value = body.add(arith.NegfOp(value))
@@ -219,7 +223,7 @@ class _Conversion:
         return value
 
     def _with_init(self, result: SSAValue, part: OutputUpdate, init: SSAValue) -> SSAValue:
-        """Append the compute that combines the initial value with a reduction's result."""
+        """Append the compute that combines the initial values `init` with a reduction's result; return its result."""
         body = ComputeBody(self.values, self.space.spatial, self.op)
         identity = AffineMap.identity(len(body.axes))
         combined = part.apply(body.read(init, identity), body.read_te(result, AccessAttr(identity)))
@@ -228,7 +232,7 @@ class _Conversion:
     def _body(
         self, operands: Sequence[SSAValue], wanted: Sequence[SSAValue]
     ) -> tuple[ComputeBody, dict[SSAValue, SSAValue]]:
-        """Copy what the values `wanted` of the op's body depend on; return it, and the scalar of each value."""
+        """Return a body with the ops on which the values `wanted` of the op's body depend, and their scalars."""
         body = ComputeBody(self.values, self.space.axes, self.op)
         block = self.op.body.block
         for operand, argument, map in zip(operands, block.args, self.maps, strict=False):

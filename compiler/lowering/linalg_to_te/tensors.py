@@ -65,7 +65,8 @@ def _reshape(op: Operation, values: TeValues) -> None:
 
 
 def _reshaped(op: Operation, values: TeValues, source: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a reshape's result: that of its type, or what the op's operands and its source state."""
+    """Return the shape of a reshape's result: from its type, or for expand_shape and collapse_shape, which may be
+    dynamic, from the op's operands or the shape of its source."""
     match op:
         case tensor.CollapseShapeOp():
             groups = [[int(dim.value.data) for dim in group] for group in op.reassociation]
@@ -98,7 +99,7 @@ def _splat(op: Operation, values: TeValues) -> None:
 
 
 def broadcast(op: Operation, values: TeValues, scalar: SSAValue, shape: Sequence[int]) -> None:
-    """Append a compute of a shape whose elements are all a computed scalar; it is the result of `op`."""
+    """Append a compute of a shape, filled with a computed scalar, as the result of `op`."""
     pointwise(op, values, [scalar], shape, lambda body, operands: operands[0])
 
 
@@ -114,7 +115,8 @@ def _from_elements(op: Operation, values: TeValues) -> None:
 
 
 def _element(elements: Sequence[Tensor], shape: Sequence[int], *i: Index) -> Expr:
-    """The element at an index of a tensor of a shape whose elements are tensors of rank 0, in row-major order."""
+    """Return the element at index i of a tensor of a shape, whose elements are the tensors of rank 0 `elements`, in
+    row-major order."""
     position = sum((index * prod(shape[dim + 1 :]) for dim, index in enumerate(i)), start=0 * i[0])
     value: Expr = elements[-1][()]
     for number, element in reversed(list(enumerate(elements[:-1]))):
@@ -155,7 +157,7 @@ def _insert(op: Operation, values: TeValues) -> None:
 
 
 def _constant_index(op: Operation, values: TeValues, indices: Sequence[SSAValue]) -> list[int]:
-    """The numbers of an index. Raises LoweringError for one that is not known."""
+    """Return the numbers of an index. Raises LoweringError if one is unknown."""
     numbers = [values.literals.get(index) for index in indices]
     if not all(isinstance(number, IntegerAttr) for number in numbers):
         raise refusal(op, "is at an index that is no constant: use tensor.extract in a linalg.generic")

@@ -22,18 +22,17 @@ Literal = FloatAttr | IntegerAttr
 
 
 def refusal(op: Operation, reason: str) -> LoweringError:
-    """The error that an op has no te form, at the op."""
+    """Return the error, placed at an op, that the op has no te form, for a reason; the caller raises it."""
     return LoweringError(f"{PASS}: '{op.name}' {reason}").at(op)
 
 
 @dataclass
 class TeValues:
-    """A te function under construction, and the values in it.
+    """A te function under construction, with its values.
 
-    tensors: the te value of each tensor, and of each scalar that is computed, which is a tensor of rank 0.
-    literals: the number of each scalar that is known.
-    splats: the number that all elements of a te value are equal to.
-    empty: the tensors without elements of their own, such as that of tensor.empty, and their shapes.
+    tensors: for each tensor or computed scalar, its te value; a scalar's has rank 0. literals: the number of each known
+    scalar. splats: for a te value whose elements are equal, their number. empty: for each tensor of undefined elements,
+    such as a tensor.empty, its shape.
     """
 
     block: Block
@@ -44,7 +43,8 @@ class TeValues:
     empty: dict[SSAValue, tuple[int, ...]] = field(default_factory=dict)
 
     def tensor(self, value: SSAValue, user: Operation) -> SSAValue:
-        """The te value of a tensor that `user` reads, of rank 0 for a scalar. Raises LoweringError if it has none."""
+        """Return the te value of a tensor that `user` reads, of rank 0 for a scalar. Raises LoweringError for undefined
+        elements, and a value that is no tensor or number."""
         if value in self.empty:
             raise refusal(user, "reads the elements of a tensor.empty, which are undefined")
         if value in self.literals and row_of(value.type) is not None:
@@ -54,13 +54,15 @@ class TeValues:
         return self.tensors[value]
 
     def shape(self, value: SSAValue, op: Operation) -> tuple[int, ...]:
-        """The shape of a tensor at an op, also if its type leaves it open; () for a scalar. Raises LoweringError."""
+        """Return the shape of a tensor, from its te value if its type is dynamic; () for a scalar. Raises LoweringError
+        at `op` for an unknown shape."""
         if value in self.empty:
             return self.empty[value]
         return static_shape(self.tensors.get(value, value), op)
 
     def add(self, op: Operation, source: Operation) -> SSAValue:
-        """Append a te op made of the op `source`; return its first result, named by its label."""
+        """Append a te op at the location of the op `source`; return its first result. Results of a compute or gather
+        are named by its label."""
         op.location = source.location
         self.block.add_op(op)
         for number, result in enumerate(op.results if isinstance(op, te.ComputeOp | te.GatherOp) else ()):
@@ -69,7 +71,7 @@ class TeValues:
         return op.results[0]
 
     def splat(self, value: Literal, shape: Sequence[int], source: Operation) -> SSAValue:
-        """Append the constant of a shape whose elements are all `value`."""
+        """Append a te.constant of a shape filled with `value`; return its result, which is recorded as a splat."""
         type: TensorType[Any] = TensorType(value.type, shape)
         elements = DenseIntOrFPElementsAttr.from_list(type, [value.value.data])
         tensor = self.add(te.ConstantOp(from_upstream(elements)), source)
@@ -77,13 +79,14 @@ class TeValues:
         return tensor
 
     def label(self, op: Operation, suffix: str = "") -> str:
-        """A fresh label for the te op made of an op: the name of its result, else the op's."""
+        """Return a unique label for the te op of an op: the name of its result, else the op's name, and a suffix."""
         hint = op.results[0].name_hint if op.results else None
         return self.labels.fresh(spelled(hint or op.name.partition(".")[2]) + suffix)
 
 
 def static_shape(value: SSAValue, op: Operation) -> tuple[int, ...]:
-    """The shape of a tensor at an op; () for a scalar. Raises LoweringError for a dynamic or empty dimension."""
+    """Return the shape of a tensor; () for other types. Raises LoweringError at `op` for a dynamic or empty dimension,
+    or elements that te lacks."""
     if not isinstance(value.type, TensorType):
         return ()
     try:
@@ -94,7 +97,7 @@ def static_shape(value: SSAValue, op: Operation) -> tuple[int, ...]:
 
 
 def check_types(op: Operation, values: Sequence[SSAValue]) -> None:
-    """Raise LoweringError for values of an op that are buffers."""
+    """Raise LoweringError at `op` if a value is a buffer (memref)."""
     for value in values:
         if "memref" in str(value.type):
             raise refusal(op, f"is on buffers ({value.type}): convert programs on tensors, before bufferisation")

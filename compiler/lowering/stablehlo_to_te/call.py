@@ -21,8 +21,7 @@ PASS = "convert-stablehlo-to-te"
 
 
 def refused(op: Operation, reason: str) -> LoweringError:
-    """Return the error, placed at an op, that the op has no te form, for the reason in `reason`; the caller raises
-    it."""
+    """Return the error, placed at an op, that it has no te form, for a reason; the caller raises it."""
     return LoweringError(f"{PASS}: '{op.name}' {reason}").at(op)
 
 
@@ -115,8 +114,7 @@ class HloCall:
         return self.check_dims(name, self.integers(name, default), rank)
 
     def check_dims(self, name: str, listed: list[int], rank: int) -> list[int]:
-        """Return `listed`. Raises LoweringError, with the property's name, unless they are distinct and below
-        `rank`."""
+        """Return `listed`, the dimensions of a property. Raises LoweringError unless distinct and below `rank`."""
         if len({*listed}) != len(listed) or any(not 0 <= dim < rank for dim in listed):
             raise self.refused(f"has the {name} {listed}, which are not dimensions below {rank}, each once")
         return listed

@@ -25,8 +25,7 @@ class DimWindow:
     after: int = 0
 
     def count(self, extent: int) -> int:
-        """Return the number of windows over a dimension of `extent` elements; 0 if the padded image is smaller than a
-        window."""
+        """Return the number of windows over `extent` elements; 0 if the padded image is smaller than a window."""
         padded = (extent - 1) * self.base + 1 + self.before + self.after
         span = (self.size - 1) * self.dilation + 1
         return 0 if padded < span else (padded - span) // self.stride + 1

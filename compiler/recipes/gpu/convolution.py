@@ -39,9 +39,9 @@ element; cycles of another kernel; and the bandwidth of L2, in those of memory."
 
 @dataclass(frozen=True)
 class WindowRead:
-    """The reads of a convolution, and its axes by number. filters: the axis of the weights alone. pixels: those of the
-    image alone, of which the last is contiguous. channels: the reduce axes that index the image by themselves. taps:
-    those that are added to a pixel."""
+    """The reads of a convolution, and its axes by number. filters: the axis in the weights only. pixels: the axes in
+    the image only; the result is contiguous along the last. channels: reduce axes that index the image alone. taps:
+    reduce axes that are added to a pixel."""
 
     image: Access
     weights: Access
@@ -53,8 +53,11 @@ class WindowRead:
 
 @dataclass(frozen=True)
 class ConvolutionPlan:
-    """Tiles of a convolution as in `ThreadTiles`, the number of parts into which its channels are cut, and an estimate
-    of its cycles."""
+    """A choice of tiles for a convolution.
+
+    spatial, reduce: as in `ThreadTiles`. parts: the number of parts of the channels, whose sums a second kernel adds.
+    cycles: an estimate of the run time.
+    """
 
     spatial: Sequence[tuple[int, int, int]]
     reduce: Sequence[int]
@@ -63,13 +66,13 @@ class ConvolutionPlan:
 
     @property
     def results(self) -> int:
-        """The results of a thread."""
+        """The number of results of a thread."""
         return prod(each for *_, each in self.spatial)
 
 
 def window_read(block: Block) -> WindowRead | None:
-    """Return the reads of a convolution C[.., o, .., q] += X[.., c, .., q*S + s] * W[o, c, .., s] whose result is
-    contiguous along a row of the image; None for other blocks, such as depthwise, grouped and transposed
+    """Return the reads of a block that is a convolution C[.., o, .., q] += X[.., c, .., q*S + s] * W[o, c, .., s] with
+    a result contiguous along a row of the image; None for other blocks, such as depthwise, grouped and transposed
     convolutions."""
     if not sums_pairs(block) or block.guard or block.spatial < 2:
         return None
@@ -93,8 +96,8 @@ def window_read(block: Block) -> WindowRead | None:
 
 
 def convolution_by_windows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of a convolution by `convolve_on_threads`, by register tiles of different sizes, the fastest
-    by an estimate first; the channels are cut into parts where the tiles are too few for the multiprocessors."""
+    """Yield schedules of a convolution by `convolve_on_threads`, one for each number of results of a thread, the
+    fastest by an estimate first; channels are cut into parts if that is estimated faster. None for other blocks."""
     block = draft.block(label)
     read = window_read(block)
     element = draft.schedule.program.buffers[block.writes[0].buffer].element
@@ -177,7 +180,7 @@ def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, til
 
 
 def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
-    """Unroll the innermost loops over taps while they have at most UNROLLED multiply-adds, but not all of a panel."""
+    """Unroll the loops over taps, innermost first, up to UNROLLED multiply-adds; a panel's outermost loop stays."""
     size = results
     for loop in reversed(inner[1:]):
         size *= s.extent(loop)
@@ -187,8 +190,8 @@ def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
 
 
 def _fetch_image(s: Schedule, block: Handle, name: str, at: Handle, channel_dims: Sequence[int], threads: int) -> None:
-    """Copy the part of an image that an iteration of `at` reads to shared memory: each thread an element of a plane, in
-    all channels."""
+    """Copy the elements of an image that an iteration of `at` reads to shared memory: each thread copies an element of
+    a plane in all channels."""
     fetch = s.cache_read(block, name, "shared")
     s.compute_at(fetch, at)
     dims = by_axis(s, fetch, at)
@@ -209,8 +212,8 @@ def _fetch_image(s: Schedule, block: Handle, name: str, at: Handle, channel_dims
 
 
 def _fetch_weights(s: Schedule, block: Handle, name: str, at: Handle, filter_dim: int, threads: int) -> None:
-    """Copy the weights that an iteration of `at` reads to shared memory, with filters side by side: neighbouring
-    threads fetch a segment of a filter, then one of the next filter."""
+    """Copy the weights that an iteration of `at` reads to shared memory, transposed so that filters are contiguous.
+    SEGMENT neighbouring threads fetch a segment of one filter, the next ones of the next filter."""
     fetch = s.cache_read(block, name, "shared")
     s.compute_at(fetch, at)
     target = target_of(s, fetch)
@@ -240,7 +243,7 @@ def _fetch_weights(s: Schedule, block: Handle, name: str, at: Handle, filter_dim
 
 
 def _plans(draft: Draft, block: Block, read: WindowRead) -> Iterator[ConvolutionPlan]:
-    """Yield tiles of a convolution whose operands fit in half the shared memory of a multiprocessor, with estimates."""
+    """Yield plans of a convolution whose tiles of operands fit in half the shared memory of a multiprocessor."""
     sizes = [axis.size for axis in block.axes]
     o, w = sizes[read.filters], sizes[read.pixels[-1]]
     h = sizes[read.pixels[-2]] if len(read.pixels) > 1 else 1
@@ -260,7 +263,8 @@ def _plans(draft: Draft, block: Block, read: WindowRead) -> Iterator[Convolution
 def _with_panels(
     draft: Draft, block: Block, read: WindowRead, tile: tuple[int, int, int, int, int]
 ) -> Iterator[ConvolutionPlan]:
-    """Yield plans of a tile: filters and pixels of a thread, threads over filters, rows, and pixels of a row."""
+    """Yield a plan for each number of parts of a tile: (filters of a thread, pixels of a thread, threads over filters,
+    over rows, over pixels of a row). Yields none if no panel fits."""
     filters, pixels, across, down, along = tile
     spatial = dict.fromkeys(range(block.spatial), (1, 1, 1)) | {read.filters: (1, across, filters)}
     spatial |= {read.pixels[-2]: (1, down, 1)} if len(read.pixels) > 1 else {}
@@ -280,8 +284,8 @@ def _with_panels(
 
 
 def _panels(draft: Draft, block: Block, read: WindowRead, cut: Sequence[int], most: int) -> list[int] | None:
-    """Return the panel of each reduce axis: all taps of at most 16 along an axis, the channels that fit; None if no
-    panel fits."""
+    """Return the panel of each reduce axis, so that the operands of the tile `cut` take at most `most` bytes: as many
+    taps as possible, at most 16 along an axis, and equal bounds for channels; None if no panel fits."""
     sizes = [axis.size for axis in block.axes[block.spatial :]]
     whole = {n: _divisor(block.axes[n].size, 16) for n in read.taps}
     small = prod(whole.values()) <= MOST_TAPS
@@ -294,8 +298,8 @@ def _panels(draft: Draft, block: Block, read: WindowRead, cut: Sequence[int], mo
 
 
 def _divisor(extent: int, most: int) -> int:
-    """Return the largest divisor of an extent that is at most `most`; of a larger extent without a divisor of at least
-    half of it, such as a prime, `most` itself, so that the last panel is partial."""
+    """Return the largest divisor of an extent that is at most `most`. If that is below half of both, as for a prime,
+    return `most`: the last panel is then partial."""
     divisor = max(d for d in range(1, min(extent, most) + 1) if extent % d == 0)
     return divisor if 2 * divisor >= min(extent, most) else most
 
@@ -308,8 +312,8 @@ def _cycles(
     reduce: Sequence[int],
     parts: int,
 ) -> float:
-    """Estimate the cycles of a convolution: of the instructions of the scheduler with the most warps and of the
-    fetches that no other block hides, or of the traffic of L2; and of the sums over the parts."""
+    """Estimate the clock cycles of a convolution: the greater of the busiest multiprocessor's instructions with its
+    exposed fetch latency, and the traffic of L2; plus the addition of parts."""
     gpu, sizes = draft.gpu, [axis.size for axis in block.axes]
     cut = [t * e for _, t, e in spatial]
     blocks = parts * prod(-(-size // tile) for size, tile in zip(sizes, cut, strict=False))

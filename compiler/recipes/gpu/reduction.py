@@ -41,7 +41,7 @@ class Extents:
 
     @classmethod
     def of(cls, block: Block) -> Extents:
-        """Return the extents of a block that is a reduction."""
+        """Return the extents of a reduction block."""
         sizes = [axis.size for axis in block.axes]
         spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
         last = _neighbours(block)
@@ -100,7 +100,8 @@ def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _part(draft: Draft, block: Block, extents: Extents) -> int:
-    """Return the length of a part of the longest reduce axis with which there are blocks for all multiprocessors."""
+    """Return the length of the parts into which the longest reduce axis is cut, so that about two blocks for each
+    multiprocessor run; the whole extent if cutting does not pay."""
     if extents.column is None:
         blocks, sharing = extents.results, THREADS
     else:
@@ -142,7 +143,7 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
-    """Schedule a reduction by the threads of a block, in columns or rows, with the numbers of threads as choices."""
+    """Schedule a reduction by `reduce_columns` or `reduce_rows`, with the numbers of threads as choices."""
     s = draft.schedule
     results, reduced = split_loops(s, handle)
     if by_columns:
@@ -202,8 +203,8 @@ def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Ha
 
 
 def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], list[Handle]]:
-    """Divide the loops of a reduction into at most three loops over threads, and the loops inside a thread: the
-    innermost loops are over threads, and the next one is split, until a block has THREADS threads."""
+    """Split the reduction loops `along`: return at most three loops over threads, the innermost, with at most THREADS
+    iterations in all, and the loops that each thread runs."""
     tile: list[Handle] = []
     rounds: list[Handle] = []
     threads = THREADS
@@ -260,7 +261,8 @@ def reduce_columns(
 
 
 def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
-    """Put the results of a reduction into shared memory; return the block that reads them: the epilogue, or a copy."""
+    """Move a reduction's results to shared memory; return the block that reads them: the epilogue, or else a new
+    copy."""
     if epilogue is None:
         return s.cache_write(block, "shared")
     s.set_scope(block, "shared")

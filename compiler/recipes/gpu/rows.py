@@ -23,8 +23,8 @@ LONG = 1 << 16
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of an elementwise block and its producers in one kernel, with a block of threads for each row,
-    if a producer is a reduction."""
+    """Yield the schedule of an elementwise block with its producers in one kernel, a block of threads for each row.
+    Yields none if no producer is a reduction, rows are short, or few long rows need several blocks each."""
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
@@ -98,8 +98,8 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
 
 
 def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Reduce a row by the threads of a block: several elements by each thread, then by each warp, then over the warps.
-    A row of at most WARP elements stays as it is."""
+    """Reduce each row by the threads of a block of `warps` warps: a part in each thread, then over each warp by
+    shuffles, then over the warps. A row of at most WARP elements is not changed."""
     node = node_of(s, block)
     inner = s.get_loops(block)[-1]
     if s.extent(inner) <= WARP:

@@ -18,8 +18,8 @@ WARP, THREADS = 32, 256
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of a block with its results spread over threads, one for each; without a reduction also four for
-    each thread, and the block inlined."""
+    """Yield schedules of a block with a thread for each result, and for a block without a reduction also for four
+    results, and with the block inlined. A block of one result runs on one thread."""
     block = draft.block(label)
     if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
@@ -32,8 +32,8 @@ def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block. Raises ScheduleError if a reader without an origin (a copy of a result of several, for example)
-    would then compute a value: it is no te result of the program and cannot be proved."""
+    """Inline a block into its readers. Raises ScheduleError if a reader without an origin, such as a copy, would then
+    compute a value: it is no te result of the program, so it could not be proved."""
     readers = [reader.label for reader in draft.readers(label)]
     inlined_labels = inlined(draft, label)
     for reader in map(draft.block, readers):
@@ -105,8 +105,8 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 
 
 def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """Return the loops over results and the reduction loops. Raises ScheduleError unless the block is a reduction with
-    an implicit init and its loops over results come first."""
+    """Return the loops over results and the reduction loops. Raises ScheduleError, in the name of `composite`, unless
+    the block is a reduction with an implicit init whose loops over results come first."""
     results, reduced = split_loops(s, block)
     order = [loop.label for loop in s.program.enclosing(s.label(block))]
     if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
@@ -115,7 +115,7 @@ def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[l
 
 
 def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None) -> None:
-    """Spread the sums over parts, and the epilogue applied to them, over threads, a result for each."""
+    """Schedule the sum of a reduction's parts: a thread for each result, which also applies the epilogue if any."""
     if epilogue is not None:
         s.set_scope(block, "local")
         s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])

@@ -75,9 +75,9 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
 
 
 def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
-    """Return the default elements of a thread along each axis of a reduction whose tiles exceed an extent, and the
-    number of parts of its longest reduce axis: the most elements, in the fewest parts, with tiles for half of the
-    multiprocessors. Other reductions have 1, 1."""
+    """Return the default elements of a thread along an axis, and the number of parts of the longest reduce axis, of a
+    reduction with an extent that tiles do not divide: as many elements, in as few parts, as occupy half of the
+    multiprocessors. Other reductions get (1, 1)."""
     sizes = [axis.size for axis in block.axes]
     spatial = [size for size in sizes[: block.spatial] if size > 1]
     if len(spatial) < 2 or all(map(_is_smooth, spatial)):
@@ -124,8 +124,8 @@ def _fitting_tiles(
 def _shortened(
     draft: Draft, block: Block, tile: Sequence[int], options: Sequence[list[int]], wanted: Sequence[int], most: int
 ) -> list[int]:
-    """Return the wanted panel of each reduce axis, the first axes with a longer panel shortened until the operands of
-    the tile take at most `most` bytes, or each panel is the shortest of its options."""
+    """Return the panels of the reduce axes: the `wanted` ones, shortened from the first axis on until the operands of
+    the tile take at most `most` bytes, or no shorter option is left."""
     panels = list(wanted)
     for axis, sizes in enumerate(options):
         for size in sorted((n for n in sizes if n < panels[axis]), reverse=True):
@@ -136,8 +136,8 @@ def _shortened(
 
 
 def tile_bytes(program: Program, block: Block, sizes: Sequence[int]) -> int:
-    """Return the bytes of the elements of all operands, each in its bounding box, that a tile of a block reads; `sizes`
-    are those of the tile, one for each axis of the block."""
+    """Return the bytes of the operands that a tile of a block reads, each as its bounding box; `sizes` are the tile's
+    extents, one for each axis of the block."""
     ranges = {n: (0, size - 1) for n, size in enumerate(sizes)}
     total = 0
     for access in block.reads:
@@ -147,8 +147,8 @@ def tile_bytes(program: Program, block: Block, sizes: Sequence[int]) -> int:
 
 
 def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> list[tuple[int, int]]:
-    """Return for each axis the default numbers of threads and of elements of a thread: neighbouring threads along the
-    last axes, `threads` at most, and at most about `elements` elements of a thread in all."""
+    """Return for each axis the default numbers of threads and of elements of a thread: at most `threads` threads in
+    all, neighbours along the last axes, and about `elements` elements of a thread in all."""
     preferred: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))
@@ -159,8 +159,8 @@ def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> lis
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
-    """Return the choices of virtual threads, threads and elements of a thread along a loop: splits without remainder;
-    for an extent with prime factors above 7, one virtual thread and powers of two, with padding."""
+    """Return the sizes of virtual threads, threads and elements along a loop, as choices with defaults. An extent
+    without prime factors above 7 is split evenly; another has one virtual thread and powers of two, with padding."""
     s = draft.schedule
     extent = s.extent(loop)
     if extent == 1:
@@ -174,7 +174,7 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
 
 
 def _panels(extent: int) -> list[int]:
-    """Return the options of how many elements along a reduce axis are fetched at once."""
+    """Return the options for the length of a panel along a reduce axis of an extent."""
     if _is_smooth(extent):
         return [d for d in _divisors(extent) if d <= MOST_PANEL]
     return [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
@@ -290,8 +290,8 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
 def finish_on_threads(
     s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, levels: tuple[list[Handle], ...]
 ) -> None:
-    """Bind the loops of a tiled reduction, and of the block `out` that reads its results, to blocks and threads, and
-    unroll those over elements. `levels` are the loops over blocks, virtual threads, threads and elements."""
+    """Bind the loops of a tiled reduction and of its reader `out` to blocks and threads, and unroll the loops over
+    elements. `levels`: the reduction's loops over blocks, virtual threads, threads and elements."""
     blocks, virtual, threads, elements = levels
     finished = _finished(s, block, out, tiles, len(blocks))
     thread, grid = fused(s, threads), fused(s, blocks)
@@ -305,7 +305,8 @@ def finish_on_threads(
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
-    """Pad the rows of a fetched tile to begin in different banks of shared memory, at multiples of `vector`."""
+    """Pad the rows of a fetched tile so that neighbouring rows begin in different banks of shared memory, at multiples
+    of `vector` elements. A tile of one dimension is not changed."""
     buffer = s.program.buffers[target_of(s, fetch)]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)

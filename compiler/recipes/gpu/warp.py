@@ -55,7 +55,7 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _lies_along_k(block: Block) -> bool | None:
-    """Return True for a matmul whose second operand is B[n, k], False for B[k, n], and None for other blocks."""
+    """Return whether a matmul's second operand is B[n, k] (True) or B[k, n] (False); None for other blocks."""
     order = [[form.variables() for form in access.index] for access in block.reads]
     *many, m, n, k = [{axis} for axis in range(len(block.axes))]
     if len(order) != 2 or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
@@ -75,8 +75,9 @@ def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequen
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, Size]:
-    """Add the choices of warps of a block and MMA tiles of a warp along a loop, powers of two that divide the number of
-    MMA tiles. Each is above one if possible: the nest that clears the sums would lack a loop of one iteration."""
+    """Return, as choices, the warps of a block and the MMA tiles of a warp along a loop, for MMA tiles of `edge`
+    elements: powers of two that divide the number of MMA tiles, above 1 if possible, since the nest that clears the
+    sums would lack a loop of one iteration."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
     matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
@@ -186,14 +187,15 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
-    """Return the elements that a thread computes at once in an elementwise block: 4 if all have 32 bits, else 2."""
+    """Return the number of elements that a thread computes at once in an elementwise block: 4 if all buffers have
+    32-bit elements, else 2."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
 
 
 def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> None:
-    """Raise ScheduleError for constant tiles that do not divide the extents."""
+    """Raise ScheduleError if a constant tile does not divide the extent of its loop; choices are not checked."""
     sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
     for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
         divisor = prod(size for size in tile if isinstance(size, int))

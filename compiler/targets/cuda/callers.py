@@ -17,8 +17,8 @@ from compiler.targets.launches import ALIGNMENT
 
 @contextmanager
 def queue_of(inputs: Sequence[object], stream: Cupy) -> Iterator[None]:
-    """Make the stream of a call the current one of CuPy: `stream`; without it torch's current stream, with its device,
-    if an input is a tensor of torch on a GPU, else CuPy's own."""
+    """Make a stream CuPy's current one within the context: `stream` if it is not None; else torch's current stream if
+    an input is a torch tensor on a GPU; else CuPy's current stream stays."""
     tensor = next((x for x in inputs if _is_torch(x) and x.is_cuda), None)  # type: ignore[attr-defined]
     if stream is not None:
         with stream:
@@ -34,8 +34,8 @@ def queue_of(inputs: Sequence[object], stream: Cupy) -> Iterator[None]:
 
 
 def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
-    """Return an input as a device array, contiguous and aligned for vector loads, copied if it is not. Raises
-    TargetError, with the name `kernel`, for objects that are no arrays, and for another shape or dtype."""
+    """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; it is copied only if needed. Raises
+    TargetError, with the name `kernel`, for an object that is no array, and for another shape or dtype."""
     library, label = cupy(), f"{kernel}: argument '{expected.name}'"
     if _is_torch(array):
         array = _from_torch(label, array)
@@ -50,7 +50,7 @@ def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
 
 
 def check(kernel: str, array: Cupy, expected: Argument) -> None:
-    """Raise TargetError for an array of another shape or dtype than an argument's."""
+    """Raise TargetError for an array of another shape or dtype than the argument's."""
     if array.shape != expected.shape or array.dtype != device_dtype(expected.dtype):
         raise TargetError(
             f"{kernel}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
@@ -59,8 +59,8 @@ def check(kernel: str, array: Cupy, expected: Argument) -> None:
 
 
 def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object]:
-    """Return the conversion of results to the caller's package: torch's tensors, without a copy, if an input is one,
-    else CuPy's arrays."""
+    """Return a function that converts an output on the device: to a torch tensor, without a copy, if an input is one;
+    else it returns CuPy's array."""
     if not any(map(_is_torch, inputs)):
         return lambda array, expected: array
     library: Torch = imported_torch()
@@ -96,7 +96,8 @@ def _is_torch(value: object) -> bool:
 
 
 def _from_torch(label: str, tensor: Torch) -> Any:
-    """Return what CuPy takes for a tensor: itself on a GPU, the bits of bf16 as int16, else a numpy array."""
+    """Return an object that CuPy converts: the tensor itself on a GPU, a CuPy array of uint16 for bf16, a numpy array
+    for a tensor on the host. Raises TargetError for a tensor that requires a gradient."""
     if not tensor.is_cuda:
         return as_numpy(label, tensor)
     if tensor.requires_grad:

@@ -17,15 +17,16 @@ from compiler.types.policies import POLICIES
 
 
 def check_text(kernel: CudaKernel, inputs: Sequence[Array], arch: str | None = None) -> TextCheck:
-    """Compile a kernel's text to PTX for an architecture, by default its own, and run it on inputs. Raises TargetError
-    as `CudaKernel.cubin`, PtxError for an instruction that the interpreter lacks."""
+    """Compile a kernel's text to PTX for `arch` (None: the kernel's) and run it on inputs, in the order of a call.
+    Raises TargetError as `CudaKernel.cubin` does, PtxError for an instruction that the interpreter lacks."""
     kernel.source.check(arch or kernel.arch)
     text = nvrtc.ptx(kernel.text, arch or kernel.arch, POLICIES[kernel.policy].fused)
     return run_text(kernel, text, inputs)
 
 
 def run_text(kernel: CudaKernel, text: str, inputs: Sequence[Array]) -> TextCheck:
-    """Run the PTX of a kernel on inputs; outputs and buffers between kernels begin uninitialised."""
+    """Run the PTX `text` of a kernel on inputs; outputs and buffers between kernels are uninitialised at first. An
+    output element that no thread writes is a fault."""
     arguments = kernel.native_arguments or kernel.arguments
     given = iter(inputs)
     buffers, results = [], []
@@ -49,7 +50,8 @@ def run_text(kernel: CudaKernel, text: str, inputs: Sequence[Array]) -> TextChec
 
 
 def _between(temporary: DeviceTemporary) -> PtxBuffer:
-    """A buffer between kernels, with memory of its own even where the workspace is used again."""
+    """Return the interpreter's buffer for a temporary: memory of its own, also if the workspace plan overlaps it with
+    others, or a view of its base."""
     array = np.zeros(temporary.shape, dtype_of(temporary.element))
     if temporary.base == WORKSPACE:
         return PtxBuffer(temporary.name, array, False)

@@ -20,12 +20,13 @@ _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned l
 
 
 def c_name(symbol: str) -> str:
-    """Return the name of a constant in the text: its symbol with `_` for each character that names lack."""
+    """Return a constant's C identifier: its symbol with `_` for all but ASCII letters, digits and `_`."""
     return re.sub(r"\W", "_", symbol, flags=re.ASCII)
 
 
 def declarations(constants: Sequence[GlobalOp]) -> Iterator[str]:
-    """Yield the declarations of constants, small ones first. Raises LoweringError for more than MAX_BYTES."""
+    """Yield the declarations of constants, smallest first: in `__constant__` memory up to BANK bytes in total, then in
+    global memory. Raises LoweringError above MAX_BYTES in total."""
     total_bytes = 0
     for op in sorted(constants, key=lambda op: len(_dense(op).data)):
         dense = _dense(op)

@@ -37,9 +37,9 @@ WORKSPACE = -1
 
 @dataclass(frozen=True)
 class Launch:
-    """The launch of a kernel of the text. name: of the kernel. grid, block: extents along x, y and z. shared_bytes: of
-    dynamic shared memory, without the declared_bytes that the text declares. arguments: positions in the list of the
-    host function's arguments and temporaries, `CudaKernel.buffers`."""
+    """A launch of the kernel `name`. grid, block: extents along x, y and z. shared_bytes: of dynamic shared memory;
+    declared_bytes: of shared memory that the kernel's text declares. arguments: positions in the host function's
+    arguments and temporaries, `CudaKernel.buffers`."""
 
     name: str
     grid: Extents
@@ -51,8 +51,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class DeviceTemporary:
-    """A buffer between kernels: its name in the program, element type and shape. Its memory begins at `offset`, in
-    bytes, of the workspace or, as a view, of the buffer at the position `base`."""
+    """A buffer between kernels: its name in the program, element type and shape. It begins `offset` bytes into the
+    workspace, or, as a view, into the buffer at the position `base`."""
 
     name: str
     element: Attribute
@@ -70,10 +70,10 @@ class DeviceTemporary:
 class CudaSource:
     """The texts of the kernels of a program, and their launches.
 
-    parts: declarations of constants, and kernels. helpers: the names of the functions that they call. launches: of each
-    call, in order. temporaries: the buffers between kernels, in a workspace of `workspace_bytes`. written: positions of
-    the buffers that the launches write, as in `Launch.arguments`. preparation: the launches that run once, and fill
-    `prepared`, the buffers that depend on constants alone.
+    parts: declarations of constants, then kernels. helpers: names of the device functions that they call. launches: of
+    each call, in order. temporaries: buffers between kernels, in a workspace of `workspace_bytes`. written: positions
+    of the buffers that launches write. preparation: launches that run once, to fill `prepared`, the buffers that depend
+    on constants only.
 
     Positions of buffers count the arguments of the program, then `prepared`, then `temporaries`.
     """
@@ -94,7 +94,7 @@ class CudaSource:
 
     @property
     def needs(self) -> Mapping[str, str]:
-        """Features that the text uses, with the first architecture of each."""
+        """The features that the text requires, each with the first architecture that has it."""
         return {feature: first_arch for name, (feature, first_arch) in FIRST_ARCH.items() if name in self.helpers}
 
     @property
@@ -103,7 +103,7 @@ class CudaSource:
         return (*self.preparation, *self.launches)
 
     def takes(self, arch: str) -> bool:
-        """Return whether an architecture has all features of the text and takes the launches."""
+        """Return whether `check` accepts an architecture, such as sm_80."""
         try:
             self.check(arch)
         except TargetError:
@@ -111,7 +111,7 @@ class CudaSource:
         return True
 
     def check(self, arch: str) -> None:
-        """Raise TargetError for an architecture that lacks a feature of the text or does not take the launches."""
+        """Raise TargetError for an architecture that lacks a feature of the text or whose limits a launch exceeds."""
         for launch in self.all_launches:
             check_launch(
                 launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, launch_limits(arch)

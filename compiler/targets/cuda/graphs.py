@@ -14,8 +14,8 @@ from compiler.targets.cuda.runtime import Cupy, LoadedKernels, cupy
 
 @dataclass(frozen=True)
 class CapturedCall(Unpicklable):
-    """A call that a CUDA graph has captured. inputs: the device arrays that each launch reads; other elements are
-    written into them. outputs: those that it writes. A launch allocates nothing."""
+    """A call captured as a CUDA graph. inputs: the device arrays that each launch reads; a caller writes new elements
+    into them. outputs: the device arrays that it writes. A launch allocates no memory."""
 
     _refusal = "a captured call cannot be pickled or copied: `graph` of its CudaKernel makes another one"
 
@@ -35,8 +35,8 @@ class CapturedCall(Unpicklable):
 def captured(
     loaded: LoadedKernels, arrays: Mapping[int, Cupy], inputs: Sequence[Cupy], outputs: Sequence[Cupy]
 ) -> CapturedCall:
-    """Capture the launches of kernels on `arrays`, by position, of which `inputs` and `outputs` are shown. Raises
-    TargetError for kernels that cannot be loaded or captured."""
+    """Capture the launches of kernels on `arrays`, the arguments by position, as a CUDA graph; `inputs` and `outputs`,
+    some of the arrays, become its fields. Raises TargetError for kernels that cannot be loaded or captured."""
     library = cupy()
     loaded.prepare()
     workspace = library.empty((loaded.source.workspace_bytes,), np.dtype(np.uint8))

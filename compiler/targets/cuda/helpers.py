@@ -101,7 +101,8 @@ EXTREMA: Mapping[str, str] = {
 
 
 def definitions(names: Collection[str]) -> list[str]:
-    """Return the definitions of helpers, dependencies first; the type Fragment is one of them."""
+    """Return the definitions of the helpers with these names, and of those that they call, which come first. The type
+    Fragment is a helper."""
     texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
     extrema = [text for name, text in EXTREMA.items() if name in names]
     return [*texts, *(_function(name) for name in with_callees(names)), *extrema]

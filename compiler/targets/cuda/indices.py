@@ -16,12 +16,12 @@ INT = (-(1 << 31), (1 << 31) - 1)
 
 
 def needs_64_bits(type_: MemRefType) -> bool:
-    """Return whether the offset of an element in a buffer can exceed an `int`."""
+    """Return whether the offset, in elements, of some element of a buffer exceeds 2^31 - 1."""
     return prod(type_.get_shape()) - 1 > INT[1]
 
 
 def wide_indices(call: KernelLaunch) -> set[SSAValue]:
-    """Return the indices of a kernel whose ranges under the extents of its launch exceed an `int`."""
+    """Return the index values of a kernel that may leave the range of a 32-bit int, for its launch's grid and block."""
     ranges = Ranges()
     extents = {gpu.BlockIdOp: call.grid, gpu.ThreadIdOp: call.block}
     indices: list[SSAValue] = []

@@ -31,10 +31,10 @@ _LOCALS = (*_MEMORIES, "stream", "array", "arrays", "arguments", "error", "bytes
 class DeviceBuffer:
     """An array on the device that kernels take, in row-major order.
 
-    name: a C identifier, unique in the program. dtype: numpy's name. strides, size: in bytes. role: input,
-    updated (an input that kernels write), constant (a constant argument), output, prepared or temporary. within: the
-    memory in which a buffer is that the caller does not give by itself: PREPARED, WORKSPACE, or the name of another
-    buffer. offset: in that memory, in bytes; 0 for other buffers.
+    name: a C identifier, unique in the program. dtype: numpy's name. strides, size: in bytes. role: input, updated (an
+    input that kernels write), constant (a constant argument), output, prepared or temporary. within: None for an
+    argument; else the memory that contains the buffer: PREPARED, WORKSPACE, or the name of another buffer. offset:
+    bytes into that memory.
     """
 
     name: str
@@ -49,12 +49,12 @@ class DeviceBuffer:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """The facts of a launch from a host, in any language.
+    """The facts that a host in any language needs to launch the kernels of a program.
 
     symbol: the prefix of the launcher's C functions and statuses. architecture: the one that the kernels are scheduled
-    for. least_architecture: the first that has the features of the text and takes the launches. options: of the
-    compiler. alignment: a divisor of the addresses of all arguments and of the workspace. workspace_bytes: the size of
-    the workspace, which has all temporaries. buffers: the arguments, then the temporaries. launches: in order.
+    for. least_architecture: the first one that can run them. options: for the compiler. alignment: in bytes, of all
+    arguments and of the workspace. workspace_bytes: for all temporaries; prepared_bytes: for prepared buffers. buffers:
+    arguments, prepared buffers, temporaries. launches: of each call; preparation: those that run once.
     """
 
     name: str
@@ -71,12 +71,12 @@ class HostInterface:
 
     @property
     def arguments(self) -> tuple[DeviceBuffer, ...]:
-        """The buffers that the caller gives, in order."""
+        """The buffers that a caller passes one by one, in order."""
         return tuple(buffer for buffer in self.buffers if buffer.within is None)
 
     @property
     def prepared(self) -> tuple[DeviceBuffer, ...]:
-        """The buffers that the preparation fills."""
+        """The buffers that the launches of the preparation fill."""
         return tuple(buffer for buffer in self.buffers if buffer.within == PREPARED)
 
     @property
@@ -85,7 +85,7 @@ class HostInterface:
         return tuple(buffer for buffer in self.buffers if buffer.within not in (None, PREPARED))
 
     def json(self) -> str:
-        """Return the facts as JSON, with a line for each buffer and launch; launches name their arguments."""
+        """Return the facts as JSON, one line for each buffer and launch; launches have the names of their arguments."""
         facts = {"strata": FORMAT, **asdict(self)}
         for launch in (*facts["launches"], *facts["preparation"]):
             launch["arguments"] = [self.buffers[n].name for n in launch["arguments"]]
@@ -93,7 +93,7 @@ class HostInterface:
 
 
 def _json(value: object) -> str:
-    """Return a value as JSON on one line, a list of objects with a line for each."""
+    """Return a value as one line of JSON; a tuple with dicts as one line for each element."""
     rows = value if isinstance(value, tuple) and any(isinstance(row, dict) for row in value) else ()
     return "[\n" + ",\n".join(f"    {json.dumps(row)}" for row in rows) + "\n  ]" if rows else json.dumps(value)
 
@@ -107,8 +107,8 @@ def host_interface(
     architecture: str,
     options: tuple[str, ...],
 ) -> HostInterface:
-    """Return the interface of a program's kernels. arguments: of the host function; the last `outputs` are results, and
-    those at the positions `constants` are stated by the program. options: of the compiler."""
+    """Return the host interface of a program's kernels. arguments: of the host function; the last `outputs` are
+    results, and those at the positions `constants` are constants of the program. options: for the compiler."""
     kernel_names = {launch.name for launch in source.all_launches}
     symbol = _symbol(name, kernel_names)
     names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
@@ -137,14 +137,14 @@ def host_interface(
 
 
 def _role(n: int, first_output: int, constants: Collection[int], written: Collection[int]) -> str:
-    """Return the role of the argument at a position."""
+    """Return the role of the argument at position n, as in `DeviceBuffer`."""
     if n >= first_output:
         return "output"
     return "constant" if n in constants else "updated" if n in written else "input"
 
 
 def _prepared(names: Names, source: CudaSource) -> list[DeviceBuffer]:
-    """Return the prepared buffers, one after another in their memory."""
+    """Return the prepared buffers, consecutive in the memory PREPARED, each padded to a multiple of SLOT."""
     buffers, offset = list[DeviceBuffer](), 0
     for buffer in source.prepared:
         buffers.append(_inner(names, replace(buffer, offset=offset), "prepared", PREPARED))
@@ -153,7 +153,7 @@ def _prepared(names: Names, source: CudaSource) -> list[DeviceBuffer]:
 
 
 def _temporaries(names: Names, source: CudaSource, buffers: Sequence[DeviceBuffer]) -> list[DeviceBuffer]:
-    """Return the temporaries, at their offsets in the workspace or in other buffers; `buffers` are those before."""
+    """Return the temporaries, at their offsets in the workspace or other buffers; `buffers` come before them."""
     temporaries = list[DeviceBuffer]()
     for temporary in source.temporaries:
         within = WORKSPACE if temporary.base < 0 else [*buffers, *temporaries][temporary.base].name
@@ -189,13 +189,13 @@ def _buffer(
 
 
 def symbols(symbol: str) -> tuple[str, ...]:
-    """Return the names with a prefix that a launcher declares: its functions, its type of statuses, its statuses."""
+    """Return the C names that a launcher declares: functions, status type and statuses, with a prefix."""
     functions = ("run", "prepare", "workspace_bytes", "prepared_bytes")
     return tuple(f"{symbol}_{name}" for name in (*functions, "status", *STATUSES))
 
 
 def _symbol(name: str, kernel_names: Collection[str]) -> str:
-    """Return a prefix like the name of a program with which no symbol of a launcher is that of a kernel."""
+    """Return a C prefix, a program's name, with `_` appended until no symbol of the launcher is a kernel's name."""
     symbol = _identifier(name)
     while not set(symbols(symbol)).isdisjoint(kernel_names):
         symbol += "_"

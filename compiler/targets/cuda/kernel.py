@@ -106,13 +106,14 @@ class CudaKernel:
         return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
-        """Compile to machine code for an architecture, by default `arch`. Raises TargetError without NVRTC, for text
-        that NVRTC refuses, and for an architecture that lacks a feature of the text or does not take the launches."""
+        """Compile to machine code for an architecture (None: the kernel's). Raises TargetError without NVRTC, for text
+        that it refuses, and for an architecture that lacks a feature or whose limits a launch exceeds."""
         self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
-        """Return the resources of each kernel on an architecture, by name. Raises the TargetError of `cubin`."""
+        """Return the registers and memory of each kernel, by name, on an architecture (None: the kernel's). Raises
+        TargetError as `cubin` does."""
         dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.source.all_launches}
         return {
             name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
@@ -125,7 +126,7 @@ class CudaKernel:
 
     @property
     def _loaded(self) -> LoadedKernels:
-        """The kernels on the current device."""
+        """The kernels loaded on CuPy's current device, one object for each device."""
         device = cupy().cuda.runtime.getDevice()
         if device not in self._on_devices:
             count = len(self.native_arguments or self.arguments)
@@ -135,7 +136,7 @@ class CudaKernel:
 
     @property
     def workspace_bytes(self) -> int:
-        """The bytes of the buffers between kernels, which share memory."""
+        """The bytes of the workspace, which contains all buffers between kernels."""
         return self.source.workspace_bytes
 
     def on_device(self) -> OnDevice:
@@ -162,9 +163,9 @@ class CudaKernel:
             return self._called(inputs, out, workspace)
 
     def graph(self, *inputs: object) -> CapturedCall:
-        """Capture a call with these inputs in a CUDA graph on the current device, which starts all kernels at once.
-        Inputs on the device are not copied: the graph reads their memory. Raises TargetError as a call does, and for
-        launches that cannot be captured."""
+        """Capture a call with these inputs as a CUDA graph on the current device. The graph reads the memory of inputs
+        on the device; inputs on the host are copied once. Raises TargetError as a call does, and for launches that
+        cannot be captured."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
@@ -175,7 +176,7 @@ class CudaKernel:
 
     @property
     def _free_positions(self) -> Iterator[int]:
-        """The positions, among all arguments, of those that a call gives."""
+        """The positions, among all arguments, of those that are no constants."""
         return (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
 
     def _called(self, inputs: Sequence[object], out: object, workspace: Cupy) -> object:
@@ -200,9 +201,8 @@ class CudaKernel:
 def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """Write the kernels that a host function launches, with the function's constants as bound arrays. Raises
-    LoweringError for an op that CUDA C++ lacks, TargetError for features that the architecture lacks, and for launches
-    that it does not take."""
+    """Write the kernels that a host function launches, with its constants bound to arrays. Raises LoweringError for an
+    op that CUDA C++ lacks, TargetError for an architecture that lacks a feature or whose limits a launch exceeds."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}

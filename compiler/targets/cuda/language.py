@@ -31,15 +31,15 @@ class Cuda(Language):
     helpers: set[str]
 
     def spelled(self, type_: Attribute) -> str:
-        """Spell a scalar, a short vector, or the fragment of an MMA tile."""
+        """Spell a scalar, a short vector, or a fragment. Raises LoweringError for a type that CUDA C++ lacks."""
         return spelled(type_)
 
     def suffix(self, number: int, bits: int) -> str:
-        """Return the suffix of an integer literal: LL for 64 bits."""
+        """Return the suffix of an integer literal: LL for 64 bits, else ""."""
         return "LL" if bits == 64 else ""
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """Spell an integer literal; an index has no suffix."""
+        """Spell an integer literal; one of type index has no suffix."""
         return str(number) if isinstance(type_, IndexType) else super().whole(number, type_)
 
     def real(self, number: float, type_: Attribute) -> str:

@@ -21,8 +21,7 @@ _CHECKS = """\
 
 
 def file_text(interface: HostInterface, kernels: str) -> str:
-    """Return the text of a `.cu` file: a comment for callers, the text of kernels, and their launcher, which compilers
-    without CUDA's runtime, such as NVRTC, skip."""
+    """Return the text of a `.cu` file: a comment, the kernels, and a launcher in C, which NVRTC skips."""
     launcher = "\n".join(_launcher(interface))
     guarded = f"#ifndef __CUDACC_RTC__\n#include <cuda_runtime.h>\n#include <stdint.h>\n\n{launcher}\n#endif\n"
     return "\n\n".join(["\n".join(_comment(interface)), kernels.rstrip("\n"), guarded])
@@ -75,7 +74,7 @@ def _launcher(interface: HostInterface) -> Iterator[str]:
 def _function(
     interface: HostInterface, name: str, arguments: Sequence[DeviceBuffer], launches: Sequence[Launch]
 ) -> Iterator[str]:
-    """Yield the lines of a function that checks its arguments, and launches kernels."""
+    """Yield the text of a C function that checks its arguments, and launches kernels on a stream."""
     symbol, sizes = interface.symbol, _memories(interface)
     yield _head(interface, name, arguments)
     checked = [*(buffer.name for buffer in arguments), *(memory for memory, size in sizes.items() if size)]
@@ -94,13 +93,13 @@ def _function(
 
 
 def _memories(interface: HostInterface) -> dict[str, int]:
-    """Map the memories that the caller gives beside the arguments to their sizes in bytes."""
+    """Return the bytes of each memory that a caller passes beside the arguments: prepared (if any) and workspace."""
     prepared = {PREPARED: interface.prepared_bytes} if interface.preparation else {}
     return prepared | {WORKSPACE: interface.workspace_bytes}
 
 
 def _needed(interface: HostInterface, used: Collection[int]) -> list[DeviceBuffer]:
-    """Return the buffers at the positions `used`, and those that they are in, but for arguments."""
+    """Return the buffers at the positions `used`, and all that contain them, without arguments."""
     needed = {interface.buffers[n].name for n in used}
     for buffer in reversed(interface.buffers):
         if buffer.name in needed and buffer.within is not None:

@@ -37,23 +37,23 @@ ARCHITECTURES = tuple(MACHINES)
 
 
 def representative_gpu(arch: str) -> Gpu:
-    """Return the GPU model of an architecture. Raises TargetError for an architecture without one."""
+    """Return the GPU model that stands for an architecture. Raises TargetError for an architecture without one."""
     if arch not in MACHINES:
         raise TargetError(f"no GPU of the architecture '{arch}' is described (there are {', '.join(MACHINES)})")
     return MACHINES[arch]
 
 
 def launch_limits(arch: str) -> Gpu:
-    """Return the GPU model of an architecture; for an unknown architecture the model with the most shared memory a
-    block, with that architecture as its `arch`."""
+    """Return the GPU model of an architecture; for an unknown one, the model with the most shared memory a block, under
+    that architecture's name."""
     most_permissive = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
     return MACHINES.get(arch) or replace(most_permissive, arch=arch)
 
 
 def described(arch: str, name: str, properties: Mapping[str, Any]) -> Gpu:
-    """Return the model of a GPU by the properties of its device, as cudaDeviceProp names them; the model of its
-    architecture, or of the last one before it that has a model, has the facts that are missing among them. Example: an
-    H200 is the model of sm_90 with its own number of multiprocessors and bandwidth."""
+    """Return the model of a GPU from the properties of its device, named as in cudaDeviceProp. Missing facts are those
+    of the model of its architecture, or of the last earlier one with a model. Example: an H200 is the model of sm_90
+    with its own number of multiprocessors and bandwidth."""
     number = int(re.sub(r"\D", "", arch) or 0)
     rows = list(MACHINES.values())
     base = next((gpu for gpu in reversed(rows) if int(gpu.arch[3:]) <= number), rows[0])

@@ -17,7 +17,7 @@ MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strat
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources of a kernel on an architecture: registers of a thread, its bytes on the stack and spilled, and the
+    """The resources of a kernel on an architecture: the registers, stack bytes and spilled bytes of a thread, and the
     bytes of shared memory of a block, static and dynamic."""
 
     registers: int
@@ -64,27 +64,26 @@ def architectures() -> tuple[str, ...]:
 
 
 def fmad(contract: bool) -> str:
-    """Return the compiler's option that permits products and sums to be fused, or forbids it."""
+    """Return the compiler's option that permits fused multiply-adds (`contract`), or forbids them."""
     return f"--fmad={'true' if contract else 'false'}"
 
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
-    """Compile a text to machine code; `contract` permits products and sums to be fused. Raises TargetError without
-    NVRTC, for an architecture that it lacks, and for text that it refuses, with its message."""
+    """Compile a text to machine code; `contract` permits fused multiply-adds. Raises TargetError without NVRTC, for an
+    architecture that it lacks, and for text that it refuses, with its first error."""
     with _program(text, arch, contract) as (program, log):
         return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
 
 
 def ptx(text: str, arch: str, contract: bool = True) -> str:
-    """Compile a text to PTX, the virtual assembly that NVRTC hands to the assembler. Raises the TargetError of
-    `compiled`."""
+    """Compile a text to PTX; `contract` permits fused multiply-adds. Raises TargetError as `compiled` does."""
     with _program(text, arch, contract) as (program, _):
         return _text(program, "PTX")
 
 
 @contextmanager
 def _program(text: str, arch: str, contract: bool) -> Iterator[tuple[ctypes.c_void_p, str]]:
-    """A compiled program of NVRTC, and its log."""
+    """Compile a text, and yield NVRTC's handle of the program and the log; the program is destroyed at the exit."""
     library = _library()
     if arch not in architectures():
         raise TargetError(f"NVRTC {version()} has no architecture {arch} (it has {', '.join(architectures())})")
@@ -142,7 +141,7 @@ def _path() -> Path | None:
 
 @cache
 def _headers() -> list[Path]:
-    """Return the include folders of CUDA's headers, such as those of f16; they come in another wheel of the extra."""
+    """Return the include folders of CUDA's headers, such as that of f16; empty if their wheel is not installed."""
     try:
         import nvidia.cuda_runtime as wheel
     except ImportError:

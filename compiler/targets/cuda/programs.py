@@ -17,9 +17,9 @@ from compiler.types.elements import is_unsigned
 
 @dataclass(frozen=True)
 class CudaProgram:
-    """The kernels of a program, without the arrays of its constants; it can be cached. arguments: inputs, constants,
-    results. outputs: the number of results. constants: the positions of constants among the arguments. groups: those of
-    the program."""
+    """The kernels of a program without the arrays of its constants, so that it can be cached. arguments: inputs,
+    constants, results; outputs: the number of results. constants: positions of constants among the arguments. groups:
+    the facts of each group."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -31,7 +31,7 @@ class CudaProgram:
     groups: tuple[GroupFacts, ...] = ()
 
     def kernel(self, arrays: Mapping[str, Array]) -> CudaKernel:
-        """Return the kernel of the program with the arrays of its constants, by name."""
+        """Return the kernel with the constants bound to `arrays`, which has them by name."""
         fixed = {n: arrays[self.arguments[n].name] for n in self.constants}
         inputs_and_outputs = tuple(a for n, a in enumerate(self.arguments) if n not in fixed)
         settings = (self.source, self.policy, self.arch)
@@ -39,7 +39,8 @@ class CudaProgram:
 
 
 def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
-    """Return the program that launches the kernels of functions in the order in which main calls them."""
+    """Return the program that launches the kernels of functions in the order of main's calls; the launches on constants
+    only, `parts.before`, are its preparation."""
     arguments = (*main.inputs, *parts.constants, *main.results)
     positions = {buffer.name: n for n, buffer in enumerate((*arguments, *parts.prepared, *main.temporaries))}
     joined = _Joined(main, parts, positions)
@@ -67,10 +68,10 @@ def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
 
 
 class _Joined:
-    """The launches of calls, with positions among the buffers of the program."""
+    """The launches of main's calls, with positions among the buffers of the joined program."""
 
     def __init__(self, main: Main, parts: JoinedParts, positions: Mapping[str, int]) -> None:
-        """`positions` are those of buffers by name; those of views and of the temporaries of kernels are added."""
+        """Begin with the positions of buffers by name. Views are appended here, kernels' temporaries by `launches`."""
         self._kernels, self._positions = parts.kernels, dict(positions)
         self.temporaries = [_temporary(buffer) for buffer in main.temporaries]
         self.written: set[int] = set()

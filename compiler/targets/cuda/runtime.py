@@ -38,12 +38,12 @@ def cupy() -> Cupy:
 
 
 def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that CuPy has for elements: uint16 for the bits of bf16, which it lacks."""
+    """Return CuPy's dtype for elements of a dtype: uint16 for bfloat16, whose bits it has, else the same."""
     return np.dtype(np.uint16) if dtype.name == "bfloat16" else dtype
 
 
 def local_gpu() -> Gpu | None:
-    """Return the model of the current GPU, by its own facts; None if CuPy can use none."""
+    """Return the model of CuPy's current GPU, from its properties; None without CuPy or a GPU."""
     try:
         library = cupy()
     except TargetError:
@@ -55,13 +55,13 @@ def local_gpu() -> Gpu | None:
 
 
 class LoadedKernels(Unpicklable):
-    """The kernels of a program, loaded on the current device at the first launch, with the program's constants there.
-    Each stream has a workspace of its own for the buffers between kernels, allocated at its first launch."""
+    """The kernels of a program on the current device, loaded at the first launch, with the program's constants. Each
+    stream has a workspace for the buffers between kernels, allocated at its first launch."""
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
     def __init__(self, source: CudaSource, contract: bool, arguments: int, constants: Mapping[int, Array]) -> None:
-        """arguments: their number, that of `constants` included, which maps positions to arrays on the host."""
+        """arguments: the number of the program's arguments. constants: arrays on the host, by position."""
         self.source, self._contract, self._arguments, self._constants = source, contract, arguments, constants
         self._workspaces: dict[tuple[int, int], _Workspace] = {}
         self._lock = Lock()
@@ -87,8 +87,7 @@ class LoadedKernels(Unpicklable):
 
     @cached_property
     def _fixed(self) -> dict[int, Cupy]:
-        """The arrays of constants and of what is prepared from them, by position, without those that no launch of a
-        call reads."""
+        """The arrays on the device of constants and prepared buffers, by position, that launches of calls read."""
         library = cupy()
         arrays = {n: library.asarray(array.view(device_dtype(array.dtype))) for n, array in self._constants.items()}
         for position, buffer in enumerate(self.source.prepared, self._arguments):
@@ -109,17 +108,16 @@ class LoadedKernels(Unpicklable):
             _ = self._functions, self._fixed
 
     def launch(self, arrays: Mapping[int, Cupy], workspace: Cupy = None) -> None:
-        """Launch the kernels in order on the current stream. arrays: those of the arguments that are no constants, by
-        position. workspace: bytes on the device for the buffers between kernels; None for those of the stream. Raises
-        TargetError for kernels that cannot be loaded, for a launch that fails, and for a workspace that is too
-        small."""
+        """Launch the kernels in order on the current stream. arrays: of all arguments but constants, by position.
+        workspace: bytes on the device for the buffers between kernels; None for the stream's. Raises TargetError for
+        kernels that cannot be loaded or launched, and a workspace that is too small or misaligned."""
         self.prepare()
         memory = self._workspace() if workspace is None else _Workspace(self.source, self._first_temporary, workspace)
         with memory.lock:  # launches of two calls on one stream do not interleave
             self._run(self.source.launches, {**self._fixed, **arrays}, memory)
 
     def _workspace(self) -> _Workspace:
-        """The workspace of the current stream; the default stream of each thread is another one."""
+        """Return the current stream's workspace, allocated at the first use; a per-thread stream has one a thread."""
         stream = cupy().cuda.get_current_stream().ptr
         key = (stream, get_ident() if stream == PER_THREAD else 0)
         with self._lock:
@@ -142,8 +140,8 @@ class _Workspace:
     """Device memory for the buffers between the kernels of one call at a time."""
 
     def __init__(self, source: CudaSource, first: int, memory: Cupy = None) -> None:
-        """`first` is the position of the first temporary. memory: an array of bytes; None allocates one. Raises
-        TargetError if it is too small."""
+        """first: the position of the first temporary. memory: an array of bytes on the device; None allocates one.
+        Raises TargetError if it is too small or misaligned."""
         self.lock, self._source, self._first = Lock(), source, first
         size = source.workspace_bytes
         self._memory = cupy().empty((size,), np.dtype(np.uint8)) if memory is None else memory
@@ -154,14 +152,15 @@ class _Workspace:
         """The arrays of temporaries by position, without views of other buffers."""
 
     def views(self, arrays: Mapping[int, Cupy]) -> dict[int, Cupy]:
-        """Return the temporaries that are views, of other temporaries or of arguments, whose `arrays` are given."""
+        """Return by position the temporaries that are views of temporaries or of the arguments `arrays`; a view whose
+        base is in neither is left out."""
         views = {n: t for n, t in enumerate(self._source.temporaries, self._first) if t.base != WORKSPACE}
         bases = {**arrays, **self.temporaries}
         return {n: _part(bases[t.base].reshape(-1).view(np.uint8), t) for n, t in views.items() if t.base in bases}
 
 
 def _part(memory: Cupy, temporary: DeviceTemporary) -> Cupy:
-    """Return the part of an array of bytes at a temporary's offset, with its shape and dtype."""
+    """Return the view of a temporary in an array of bytes, at its offset, with its shape and dtype."""
     array = memory[temporary.offset : temporary.offset + temporary.size]
     return array.view(device_dtype(dtype_of(temporary.element))).reshape(temporary.shape)
 

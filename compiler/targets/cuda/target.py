@@ -31,13 +31,13 @@ class CudaTarget(GpuTarget):
     suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda", ".json": "launches"}
 
     def machine(self, arch: str) -> Gpu:
-        """Return the GPU at hand if it has this architecture, else the model of the architecture. Raises TargetError
-        for an architecture without one."""
+        """Return the model of the local GPU if it has this architecture, else that of the architecture. Raises
+        TargetError for an architecture without a model."""
         gpu = local_gpu()
         return gpu if gpu is not None and gpu.arch == arch else representative_gpu(arch)
 
     def local_device(self) -> Device | None:
-        """Return the GPU that CuPy can use; None if there is none."""
+        """Return the GPU that CuPy uses; None if there is none."""
         gpu = local_gpu()
         return None if gpu is None else Device(gpu.name, gpu.arch)
 
@@ -48,15 +48,15 @@ class CudaTarget(GpuTarget):
         return make_kernel(module, host, arguments, policy, arch)
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
-        """Return the program of several functions. Raises TargetError for launches that the architecture refuses."""
+        """Return the program that launches the kernels of several functions, in main's order."""
         return join(main, parts, arch)
 
     def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
-        """Run the PTX that NVRTC makes of a kernel's text. Raises TargetError without NVRTC."""
+        """Compile a kernel's text to PTX, and run it on inputs by the interpreter. Raises TargetError without NVRTC."""
         assert isinstance(kernel, CudaKernel)
         return check_text(kernel, inputs, arch)
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """Return the `.cu` file of a kernel, or as `launches` the facts with which other hosts launch it, as JSON."""
+        """Return the text of a kernel's `.cu` file; for the name `launches`, its host interface as JSON."""
         assert isinstance(kernel, CudaKernel)
         return kernel.interface.json() if name == "launches" else kernel.file_text

@@ -47,7 +47,7 @@ def spelled(type_: Attribute) -> str:
 
 
 def is_opaque_vector(type_: VectorType) -> bool:
-    """Return whether a vector can be loaded and stored only: CUDA C++ has no type with such lanes."""
+    """Return whether CUDA C++ has no type for a vector's lanes, so that it can be loaded and stored only."""
     element_size = element_bytes(type_.element_type)
     if element_size >= 4 or len(type_.get_shape()) != 1 or lanes_of(type_) * element_size not in _OPAQUE:
         return False

@@ -29,8 +29,8 @@ STATIC = 48 << 10
 
 
 class CudaWriter(SourceWriter):
-    """Writer of a kernel; `helpers` collects the helpers in use, `wide` are the indices of 64 bits, `dynamic` the bytes
-    of dynamic shared memory."""
+    """A writer of a kernel's text; `helpers` collects the helpers that it calls. After `kernel`, `wide` has the indices
+    of 64 bits, and `dynamic` the bytes of dynamic shared memory."""
 
     reserved = RESERVED
     changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
@@ -42,7 +42,8 @@ class CudaWriter(SourceWriter):
         self.dynamic = 0
 
     def kernel(self) -> str:
-        """Return the text of the kernel."""
+        """Return the kernel's CUDA C++: a comment with its launch, its head and its body. Raises LoweringError for an
+        op that CUDA C++ lacks."""
         body = self.call.kernel.body.block
         self.wide = wide_indices(self.call)
         stored = stored_buffers(self.call.kernel)
@@ -67,7 +68,7 @@ class CudaWriter(SourceWriter):
     # --- declarations ---------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Declare shared buffers, in a dynamic pool if they exceed STATIC, then each thread's local ones."""
+        """Declare shared buffers, in a dynamic pool if they exceed STATIC bytes, then each thread's local buffers."""
         allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
         total, pool_offset = shared_bytes(self.call.kernel), 0
         if total > STATIC:
@@ -89,7 +90,7 @@ class CudaWriter(SourceWriter):
             self.texts[op.memref] = CExpr(name)
 
     def type_of(self, value: SSAValue) -> str:
-        """Spell the type of a value; an index in `wide` has 64 bits."""
+        """Return the C type of a value; an index is `long long` if it is in `wide`, else `int`."""
         if isinstance(value.type, IndexType):
             return "long long" if value in self.wide else "int"
         return spelled(value.type)
@@ -97,7 +98,7 @@ class CudaWriter(SourceWriter):
     # --- statements -----------------------------------------------------------------------------------------------
 
     def op(self, op: Operation) -> None:
-        """Write an op. Raises LoweringError for an op that kernels lack."""
+        """Write an op. Raises LoweringError for an op that CUDA C++ lacks."""
         match op:
             case arith.ConstantOp():
                 self._constant(op)
@@ -185,7 +186,7 @@ class CudaWriter(SourceWriter):
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def text(self, value: SSAValue) -> CExpr:
-        """Return the expression of a value; a vector of constants is declared at its use."""
+        """Return the expression of a value; a constant vector is declared first."""
         if value not in self.texts:
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
@@ -219,7 +220,7 @@ class CudaWriter(SourceWriter):
         self.value(op, expression(op, texts, self.language, wide, op.results[0] in self.wide))
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return the expression of an element: of a shared or local array by indices, of a pointer by an offset."""
+        """Return the C expression of an element: indices into shared and local arrays, an offset from a pointer."""
         name, type_ = self.text(buffer).code, buffer.type
         assert isinstance(type_, MemRefType)
         texts = [self.text(value) for value in indices]

@@ -172,8 +172,7 @@ class ScatterWrites:
         return compute(self.x.shape, total, self.call.name)
 
     def replaced(self) -> Tensor:
-        """Return x with each element replaced by the last update to it, in row-major order of the batch; kept without
-        one."""
+        """Return x with each element replaced by the last update to it, if any, in row-major order of the batch."""
         taps = [reduce_axis(n, f"k{d}") for d, n in enumerate(self.extents)]
         if not taps:
             taps, flat = [reduce_axis(1, "k")], True
