@@ -132,8 +132,8 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """Yield the conflicts between threads inside a stage. Blocks over the same thread loops are skipped: `legal`
-        checks them."""
+        """Yield the conflicts between threads inside a stage, except of blocks over the same thread loops: `legal`
+        checks these."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = self.program.outer(key_of(stage))
         for first, second in combinations(stage_statements, 2):
@@ -204,8 +204,7 @@ class _Walker:
         return first_point, second_point
 
     def _is_warps(self, statement: Statement) -> bool:
-        """Whether a warp runs each instance of a statement as a whole, as for an MMA: a loop around it is
-        tensorized."""
+        """Whether a warp runs each instance of a statement as a whole, as for an MMA: in a tensorized loop."""
         return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
 
     def _is_awaited(self, statement: Statement, use: Use) -> bool:

@@ -99,8 +99,7 @@ def _bytes(element: Attribute, spans: Sequence[lin.Range]) -> int:
 
 
 def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:
-    """Yield each buffer that a block accesses with the index, in which 0 stands for a data-dependent index of a
-    gather."""
+    """Yield each buffer that a block accesses with the index; 0 stands for a gather's data-dependent index."""
     for access in (*block.reads, *block.writes):
         yield access.buffer, access.index
     if block.table is not None:
@@ -143,8 +142,7 @@ def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
 
 
 def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
-    """Count the points of the loops `numbers` at which all conditions hold: i in [0, 8), j in [0, 4), i <= 5 and j = 0:
-    6."""
+    """Count the points of loops at which all conditions hold: i in [0, 8), j in [0, 4), i <= 5 and j = 0: 6."""
     axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
     values: Points = dict(zip(numbers, axes, strict=True))
     holds = np.ones([program.loops[n].extent for n in numbers], bool)

@@ -84,8 +84,7 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
 
 
 def runs_once(program: Program, label: str) -> bool:
-    """Whether surely no two instances of a block have the same axis values: for axis 4*l0 + l1 if 0 <= l1 < 4; False if
-    undecided."""
+    """Whether surely no two instances of a block have equal axis values, as for axis 4*l0 + l1 with 0 <= l1 < 4."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     index = [lin.to_isl(form, names) for form in statement.block.bindings]

@@ -116,8 +116,7 @@ def bounds(loop: scf.ForOp | scf.ParallelOp) -> Sequence[tuple[SSAValue, SSAValu
 
 
 def _of_integer(value: SSAValue) -> Range:
-    """Return the range of an integer's type, as signed; of the narrow, unsigned type if the value is zero-extended; ANY
-    for another type."""
+    """Return an integer type's signed range; that of the narrow unsigned type if zero-extended; ANY for others."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.extui":
         extended = owner.operands[0].type

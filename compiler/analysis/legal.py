@@ -156,8 +156,7 @@ def _unchanged(
 
 
 def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
-    """Return a sentence about an init that sets fewer elements than before, since its guard or loops have changed; None
-    without one."""
+    """Return a sentence about an init that sets fewer elements, by its new guard or loops; None without one."""
     # S[i] with the new guard i <= 2: [e0] : 0 <= e0 <= 3  is no subset of  [e0] : 0 <= e0 <= 2.
     for key, former in old.items():
         if not key[1]:
@@ -213,8 +212,7 @@ def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key
 
 
 def _order(before: Program, after: Program, changed: Changed, step: Step) -> Violation | None:
-    """Return the first reversed or undecided pair of dependent instances, at least one of them in a changed nest; None
-    without one."""
+    """Return the first reversed pair of dependent instances, at least one in a changed nest; None without any."""
     changed_keys = _within(after, changed.after)
     near = _within(after, {*changed.after, *_neighbours(after, changed)})
     if _first_violation(before, after, step, near, changed_keys) is None:
@@ -263,8 +261,7 @@ def _first_violation(
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two statements after a step, `new`, and the corresponding ones before it, `old`, to find instances whose order is
-    reversed."""
+    """Statements after a step, `new`, and before it, `old`, to find instances whose order is reversed."""
 
     before: Program
     after: Program
@@ -293,8 +290,7 @@ class _Pair:
         return next(filter(None, (self._on(use, later) for use, later in pairs)), None)
 
     def _on(self, use: Use, later_use: Use) -> Violation | None:
-        """Return two instances that touch one element by these uses and whose order the step reverses, as a violation;
-        None without any."""
+        """Return instances that touch one element by these uses and whose order the step reverses; None without any."""
         # T[x2] = ..., ... = T[7 - y2] in two nests that become one loop:
         #   x2 = 7 + -1*y2 and y2 < x2  ->  (x2, y2) = (4, 3): Y[3] reads T[4] before T[4] has been written
         s, t = self.new

@@ -24,8 +24,7 @@ _COMPARISON = re.compile(r" (<=|>=|<|>|=) ")
 
 
 class Matrix(NamedTuple):
-    """A conjunction in PolyLib's format, with the tuple names of its domain and of its range; `range` is None for a
-    set."""
+    """A conjunction in PolyLib's format, with the tuple names of its domain and range; `range` is None for a set."""
 
     text: str
     domain: str
@@ -175,8 +174,7 @@ class _Sum:
         return inner
 
     def _quotient(self, dividend: Factors, divisor: int) -> str:
-        """Return the name of a new variable for floor(dividend / divisor), and append the constraints that define
-        it."""
+        """Return the name of a new variable for floor(dividend / divisor); append the constraints that define it."""
         name = f"{dividend}/{divisor}"
         remainder = _joined(dividend, {name: 1}, -divisor)
         self.rows += [_row(False, remainder), _row(False, _joined({}, remainder, -1), divisor - 1)]

@@ -44,8 +44,7 @@ _Row = dict[int, list[_Entry]]
 
 
 class Overlaps:
-    """Index of the accesses to one buffer, to find overlaps: by the linear terms of their indices, then by the
-    constants."""
+    """Index of the accesses to one buffer, to find overlaps; keyed by their indices' linear terms and constants."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
@@ -65,8 +64,7 @@ class Overlaps:
         self._rows[entry.variable][entry.leading][entry.last].remove(entry)
 
     def meeting(self, access: LowAccess) -> list[LowAccess]:
-        """Return the added accesses that may overlap with an access: those whose distance is not a constant that
-        excludes it."""
+        """Return the added accesses that may overlap with an access; only constant distances are excluded."""
         entry = self._entry(access)
         return [near.access for near in self._near(entry) if not near.is_apart(entry)]
 

@@ -122,8 +122,7 @@ def _linked(classes: _Classes, dims: dict[tuple[str, int], Axis], dim: tuple[str
 
 
 def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> tuple[int, ...] | None:
-    """Return the axis of a block in each class, in the order of the classes; None unless each has exactly one and the
-    block streams."""
+    """Return a block's axis in each class, in order; None unless each has exactly one and the block streams."""
     classes_here = [classes.of((block.label, axis)) for axis in range(block.spatial)]
     if any(classes_here.count(row_class) != 1 for row_class in row_classes) or not streams(block):
         return None

@@ -49,8 +49,7 @@ class SharedElement:
         self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
 
     def constraints(self) -> list[str]:
-        """Return the domains of both instances, with guards and conditions of the accesses, and the equality of their
-        indices."""
+        """Return the domains of both instances, with guards and access conditions, and the equality of indices."""
         constraints = dict.fromkeys([*self.s.domain(self.left, self.use), *self.t.domain(self.right, self.later)])
         for f, g in zip(self.use.index, self.later.index, strict=True):
             if f is None or g is None:
@@ -71,8 +70,8 @@ class SharedElement:
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """Return values of all variables, then of `variables`, that also meet `more`; None if there are none, () if isl
-        does not decide."""
+        """Return values of all variables, then of `variables`, that also meet `more`; None without any, () if
+        undecided."""
         # T[x0] and T[y1] of two loops with extent 8, no further constraint:
         #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:

@@ -93,8 +93,7 @@ class Statement:
         return depth
 
     def instance(self, point: dict[int, int]) -> str:
-        """Return an instance, by the values of its loops by number, as text, such as `C[0,2,k=1]` for spatial axes and
-        a reduce axis k."""
+        """Return an instance, from its loop values by number, as text: `C[0,2,k=1]` for a reduce axis k."""
         shown = []
         for axis, form in zip(self.block.axes, self.block.bindings, strict=True):
             if axis.is_reduce and self.is_init:

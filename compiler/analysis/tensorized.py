@@ -53,7 +53,7 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
 
 
 def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNest:
-    """Describe a perfect nest for `fit`, its accesses over loops; the guard of its block is ignored."""
+    """Return a perfect nest as `fit` takes it, with accesses over loops; the guard of its block is ignored."""
 
     def reference(access: Access) -> Reference:
         buffer = program.buffers[access.buffer]
@@ -77,7 +77,8 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNes
 
 
 def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
-    """Return the program without the nest's and, if possible, unrolled loops in the block's guard. Raises Misfit."""
+    """Return the program with the block's guard weakened by the loops of the nest and, if possible, the unrolled ones
+    around it. Raises Misfit if that is not harmless."""
     nest = {n.number for n in loops}
     unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
     if not any(c.form.variables() & (nest | unrolled) for c in block.guard):
@@ -123,7 +124,7 @@ def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) ->
 
 
 def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
-    """A sentence that says why the instances added by a weakened guard are, or may be, wrong; empty if harmless."""
+    """Return why the instances added by a weakened guard are, or may be, wrong; "" if they are harmless."""
     try:
         return limited(lambda: _harm_of(before, after, label, intrinsic))
     except (Undecided, Unknown):

@@ -23,9 +23,9 @@ def run_whole(program: Program) -> Program:
 
 
 def absorbed(program: Program) -> Program:
-    """Match every tensorized nest again, and weaken its guard by `matched`.
+    """Return the program with each tensorized nest matched again, and its guard weakened by `matched`.
 
-    Each is judged in `program`, in which other guards are not weakened. Raises Misfit, which names the loop, and
+    Each nest is judged in `program`, in which other guards are not weakened. Raises Misfit, which names the loop, and
     ScheduleError for an unknown intrinsic.
     """
     weakened_program = program

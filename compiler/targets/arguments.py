@@ -98,8 +98,7 @@ def aligned_copy(expected: Argument, array: Array) -> Array:
 
 
 def native_order_copy(expected: Argument, array: Array) -> Array | None:
-    """Copy a plain numpy array whose shape and dtype, up to byte order, are an argument's to native order; return None
-    for any other object."""
+    """Copy a numpy array of an argument's shape, and dtype in any byte order, to native order; else return None."""
     fits = type(array) is np.ndarray and array.shape == expected.shape
     return aligned_copy(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
 

@@ -24,13 +24,14 @@ class Unknown(Exception):
 
 
 def join(table: dict[Index, Found], key: Index, points: Found) -> None:
-    """Union a map or set into a table's entry."""
+    """Union a map or set into the entry of `table` for a key; create the entry if it is missing."""
     table[key] = table[key].union(points) if key in table else points
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances without the needed element: they find its partial sums, another element, unknown values or nothing."""
+    """Instances that read something else than the needed element: its partial sums, another element, unknown values, or
+    no value at all (nothing)."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet
@@ -48,7 +49,7 @@ class Content:
     unknown: isl.UnionSet = field(default_factory=union_set)
 
     def where(self, instances: isl.UnionSet) -> Content:
-        """Restrict the content to some instances."""
+        """Return the content restricted to some instances."""
         return Content(
             {name: points.intersect_domain(instances) for name, points in self.final.items()},
             {name: points.intersect_domain(instances) for name, points in self.partial.items()},
@@ -57,7 +58,7 @@ class Content:
         )
 
     def join(self, added: Content) -> None:
-        """Add the content that other instances find, in place."""
+        """Add the content that further instances find, in place."""
         for name, points in added.final.items():
             join(self.final, name, points)
         for name, points in added.partial.items():

@@ -32,7 +32,7 @@ Before: TypeAlias = Callable[[Key], isl.UnionMap]
 
 
 class Flow(Spaces):
-    """The dataflow of one scheduled program, computed on demand."""
+    """The exact dataflow of one scheduled program: the content of each read, computed on demand and cached."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         super().__init__(program, original, equations)
@@ -215,7 +215,8 @@ class Flow(Spaces):
         return content
 
     def _neutral(self, buffer: str, updates: Sequence[tuple[Key, Use]]) -> Attribute | None:
-        """The identity of the combiner that updates a buffer; None without updates. Raises Unknown for several."""
+        """Return the identity of the combiner of a buffer's updates; None without updates. Raises Unknown if they have
+        several combiners."""
         hows: set[Combiner] = {u.how for _, u in updates}
         if len(hows) > 1:
             raise Unknown(f"'{buffer}' is updated by several combiners")

@@ -32,7 +32,8 @@ def check_joint(flow: Flow, key: Key) -> None:
 
 
 def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
-    """Raise Refuted or Unknown unless targets with these contents have the same contributions; `verb`: for messages."""
+    """Raise Refuted or Unknown unless the contents of all targets, in order, are the same contributions. `verb`: for
+    the message."""
     # At S[k=3], target 0 holds S[k=0..2] and target 1 S[k=0..1]: the difference { S[3] -> K[2] } refutes it.
     block = flow.statements[key].block
     contributions = [_part(flow, key, content, number) for number, content in enumerate(contents)]

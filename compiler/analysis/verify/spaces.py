@@ -33,7 +33,7 @@ class Claim(NamedTuple):
 
 
 class Spaces:
-    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl's sets."""
+    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl sets and maps."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         self.program = program

@@ -21,7 +21,8 @@ from compiler.program.tree import Program, Table
 
 
 def data_sizes(program: Program, table: Table) -> list[int | None]:
-    """The size of each dimension of a table that a loaded value indexes; None for those with an affine index."""
+    """Return the size of each dimension of a table that a loaded value indexes; None for dimensions with an affine
+    index."""
     shape = program.buffers[table.buffer].shape
     return [size if isinstance(form, int) else None for form, size in zip(table.index, shape, strict=True)]
 

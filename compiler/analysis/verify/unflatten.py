@@ -45,7 +45,7 @@ def unfused(program: Program) -> Program:
 
 
 def _halved(program: Program, loop: Loop, divisor: int) -> Program:
-    """Split a loop by a divisor of its extent; the outer loop keeps its number."""
+    """Split a loop by a divisor of its extent, which is the inner loop's extent; the outer loop keeps its number."""
     inner = program.fresh_number()
     values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
     ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
@@ -63,7 +63,7 @@ def _stays(before: Block, after: Block, loop: int) -> bool:
 
 
 def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
-    """Each loop that a binding or guard divides by a divisor of its extent, with the divisor."""
+    """Yield each loop that a binding or guard divides by a proper divisor of its extent, with the divisor."""
     for block in program.blocks.values():
         for form in (*block.bindings, *(condition.form for condition in block.guard)):
             for atom in _quotients(form):
@@ -83,7 +83,8 @@ def _quotients(form: Linear) -> Iterator[Quotient]:
 
 
 def unflattened(program: Program) -> Program:
-    """Rebuild nests that divide loops, but visit their points in the order of the axes, with a loop for each axis."""
+    """Return the program with each perfect nest whose bindings divide loops rebuilt with one loop for each axis, if it
+    visits the same points in the same order; other nests stay."""
     numbers = count(program.fresh_number())
     return replace(program, body=tuple(_node(node, numbers) for node in program.body))
 

@@ -64,7 +64,8 @@ class Comparison:
         self.ranges = flow.program.ranges
 
     def check(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        """Raise Refuted or Unknown unless `wanted` and `actual` are equal at each instance of the domain."""
+        """Raise Refuted or Unknown unless `wanted`, over the original, and `actual`, of the block, are equal at each
+        instance of the domain."""
         domain = self._where_read(wanted, actual, domain)
         if domain.is_empty() or self._by_cases(wanted, actual, domain):
             return
@@ -93,7 +94,7 @@ class Comparison:
         self.flow.refute(self.key, domain, what)
 
     def _refute_found(self, domain: isl.UnionSet, content: Content, what: str) -> NoReturn:
-        """Refute the value that a read finds on a domain, or raise Unknown if the value could not be followed."""
+        """Raise Refuted for the value that a read finds on a domain, or Unknown if that value could not be followed."""
         certain = domain.subtract(content.unknown)
         if certain.is_empty():
             raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")
@@ -219,12 +220,13 @@ class Comparison:
             self._refute(domain, f"does not read '{access.buffer}', as its origin does")
 
     def _index(self, wanted: Wanted, access: Access) -> tuple[Linear, ...]:
-        """The index, over loops, of the element that a read of the original accesses."""
+        """Return the index, as forms over the loops, of the element that a read of the original accesses."""
         values = dict(enumerate(wanted.at))
         return tuple(lin.substitute(form, values, self.ranges) for form in access.index)
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
-        """The expression that defines an element; None if its equation is a reduction or it has none."""
+        """Return the expression that defines an element of a buffer; None if the original does not write the buffer, or
+        by a reduction."""
         equation = self.flow.equations.get(buffer)
         if equation is None or equation.combiner is not None:
             return None

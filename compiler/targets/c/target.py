@@ -53,6 +53,5 @@ class CTarget(Target):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> CKernel:
-        """Write the function `host` of a lowered module as C; `arch` is not used. Raises LoweringError for an op that
-        C lacks."""
+        """Write the function `host` of a module as C; `arch` is unused. Raises LoweringError for an op that C lacks."""
         return make_kernel(module, host, arguments, policy)

@@ -88,8 +88,7 @@ def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
 
 
 def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
-    """Join two index expressions, with constants folded; a sum on the right gets no parentheses: `a + (b + c)` is
-    `a + b + c`."""
+    """Join two index expressions, with constants folded and no parentheses for sums: `a + (b + c)` is `a + b + c`."""
     if (constant := fold_constants(sign, left, right)) is not None:
         return constant
     return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)

@@ -153,8 +153,8 @@ def _as_long(text: CExpr) -> CExpr:
 
 @dataclass(frozen=True)
 class IntegerOperands:
-    """The integer type of an op's operands: its spelling, whether it is index, and whether it is a 32-bit index, which
-    is never negative."""
+    """The integer type of an op's operands: its spelling, whether it is index, and whether a 32-bit index, thus >=
+    0."""
 
     spelling: Integer
     are_indices: bool

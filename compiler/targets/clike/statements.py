@@ -19,8 +19,7 @@ from compiler.targets.clike.language import Language
 
 @dataclass
 class SourceWriter(ABC):
-    """Base class of writers of C-like code: the lines so far, the expression of each value, the names in use, and the
-    depth of indentation."""
+    """Base class of writers of C-like code: lines, expression of each value, names in use, and indentation depth."""
 
     language: Language
     lines: list[str] = field(default_factory=list)

@@ -108,8 +108,8 @@ def _lines(function: NativeFunction, kind: ArrayKind) -> Iterator[str]:
 
 
 def _read_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
-    """Generate the checks of input `n`, and its address or that of a copy; a call with `out` is declined if the input
-    has to be copied."""
+    """Generate the checks of input `n`, and its address or that of a copy; with `out` a needed copy declines the
+    call."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
     if kind.convert is not None:

@@ -38,8 +38,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction; `loop` is the number of its debug location, 0 without one. The last operand is the destination,
-    as in AT&T syntax."""
+    """An instruction, its operands as in AT&T syntax, the destination last; `loop`: its debug location, 0 without
+    one."""
 
     mnemonic: str
     operands: tuple[str, ...] = ()

@@ -323,8 +323,7 @@ class Kernel:
         return None if self.threads is None or count is None else usable_threads(count)
 
     def _scratch(self, threads: int) -> Array | None:
-        """Return this Python thread's workspace, None if the kernel needs none; it is allocated once, and again for a
-        larger thread count."""
+        """Return this Python thread's workspace, allocated again for more threads; None if the kernel needs none."""
         size = self._workspace.size(threads)
         if not size:
             return None
@@ -336,8 +335,7 @@ class Kernel:
 
 
 class BoundCall(Unpicklable):
-    """A kernel's native call on bound arrays; each run writes its results to the same arrays. Concurrent runs of one
-    bound call race."""
+    """A kernel's native call on bound arrays. Each run writes its results to the same arrays; concurrent runs race."""
 
     _refusal = "a bound call has addresses and cannot be pickled or copied: `bound` of its kernel makes another"
     __slots__ = ("_binding", "_converts", "_kernel", "_native_values", "_results")
