@@ -11,7 +11,8 @@ Point: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class BoxSide:
-    """A side of a box: its number of points and the step from a point to the next."""
+    """A side of a box of points: its number of points (`extent`) and the step from a point to the next
+    (`direction`)."""
 
     extent: int
     direction: Point

@@ -257,7 +257,8 @@ def _reordered(chain: Chain, graph: Graph, constants: Collection[str]) -> Graph 
 
 
 def _sum(like: Block, axes: Sequence[int], factors: Sequence[Factor], summed: int, chain: Chain) -> Block:
-    """The block `like` with other axes and reads: over `axes`, the sum over `summed` of products of two factors."""
+    """Return a block over `axes` that sums, over the axis `summed`, the products of two factors; other properties are
+    those of `like`."""
     positions = {n: lin.variable(position) for position, n in enumerate((*axes, summed))}
     ranges = {n: (0, extent - 1) for n, extent in chain.extents.items()}
     reads = tuple(Access(factor.value, index_at(factor.index, positions, ranges)) for factor in factors)

@@ -16,7 +16,7 @@ PLAUSIBLE = 0.8
 
 @dataclass(frozen=True)
 class Chosen:
-    """A form, and the law that made it."""
+    """A form of a program with the law that produced it."""
 
     law: Law
     form: Form

@@ -32,8 +32,8 @@ FOLDS: Mapping[type[Operation], str] = {
 
 @dataclass(frozen=True)
 class FoldTerm:
-    """A term of a fold: an expression over `reads`, whose indices are forms over the axes of the root compute, followed
-    by the term's reduce axes `reduces`."""
+    """A term of a fold. value: an expression over `reads`, of the dtypes `types`; their indices are forms over the axes
+    of the root compute, then the term's reduce axes `reduces`."""
 
     value: Scalar
     reads: tuple[Access, ...]
@@ -82,7 +82,8 @@ def _is_permitted(combiner: str, element: Attribute, conditions: Conditions) -> 
 
 @dataclass(frozen=True)
 class _Inside:
-    """The search for the terms of a fold by the operation `kind`; it adds the computes that it enters to `absorbed`."""
+    """The search for the terms of a fold by the operation `kind` in the compute `root` of a graph; computes that it
+    enters are added to `absorbed`."""
 
     root: Compute
     kind: type[Operation]

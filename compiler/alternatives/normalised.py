@@ -94,7 +94,8 @@ def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -
 
 
 def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Graph) -> bool:
-    """Whether a compute is a product of floats that only `reader` reads, at the indices of the element it computes."""
+    """Whether `product` is a product of floats that is no result, and whose only reader reads it by `access` at the
+    index that it computes."""
     block = product.block
     plain = access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
     is_sole = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results

@@ -118,7 +118,8 @@ def convolved(
 
 
 def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: ImageLayout) -> Tensor:
-    """The images of x as [image, y, x, c], padded with zeros to whole tiles."""
+    """Return the images of x as [image, y, x, c], padded with zeros, `pads` in front, to whole tiles; `layout` is that
+    of x."""
     channels, (*depth, height, width) = x.shape[layout.channels], (x.shape[d] for d in layout.pixels)
     m = tiles.transform.results
 

@@ -115,7 +115,8 @@ def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
 
 @dataclass(frozen=True)
 class _CanonicalParts:
-    """Callers and groups in canonical form, the user's names in each function, and the hash of each group."""
+    """The callers and the groups of a module in canonical form. parts: these; names: the user's names in each function;
+    hashes: the hash of each group, by its name."""
 
     parts: MergedGroups
     names: UserNames

@@ -95,7 +95,8 @@ class NameColours(dict[str, bytes]):
 
 @lru_cache(maxsize=4096)
 def axis_colour(size: int, is_reduce: bool, place: object) -> bytes:
-    """The colour of an axis; `place` is its position in the canonical order of the axes, "" before it has one."""
+    """Return the colour of an axis of `size` iterations, spatial or reduce. `place`: its position in the canonical
+    order of the axes, "" before it is ordered."""
     return digest("axis", size, is_reduce, place)
 
 
@@ -200,7 +201,7 @@ class Digests:
         return isinstance(node, Apply) and not node.operands, not moved, moved
 
     def _moved_by(self, node: Scalar) -> frozenset[int]:
-        """The spatial axes that an expression depends on."""
+        """Return the spatial axes on which the value of an expression depends."""
         moving_axes = self._moved.get(id(node))
         if moving_axes is None:
             axes: set[int] = set()
@@ -218,7 +219,8 @@ class Digests:
 
 
 def compute_digest(block: Block, elements: Iterable[Attribute], sources: Colours, axes: Sequence[bytes]) -> bytes:
-    """The digest of a compute or gather; `elements` are the dtypes of its results, `axes` the colours of its axes."""
+    """Return the digest of a compute or gather. elements: the dtypes of its results; sources: the colours of the values
+    that it reads; axes: the colours of its axes."""
     digests = Digests(block.reads, sources, axes, block.spatial)
     return digest(
         "gather" if block.table is not None else "compute",

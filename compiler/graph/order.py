@@ -85,8 +85,8 @@ def _node_digest(node: Compute | Call, colours: Colours, callees: Callees) -> by
 
 
 def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
-    """Map each value to a colour that depends on its colour in `colours`, which stands for its computation, and on its
-    uses by readers and results."""
+    """Return a colour for each value that depends on its colour in `colours`, which identifies its computation, and on
+    its uses by readers and results."""
     uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
     for name, count in Counter(graph.results).items():
         uses[name].append(digest("result", count))

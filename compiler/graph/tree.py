@@ -64,7 +64,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A func.call of another function of the module."""
+    """A func.call of the function `callee` of the module; operands are values by name."""
 
     callee: str
     operands: tuple[str, ...]

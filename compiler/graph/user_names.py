@@ -128,8 +128,8 @@ class _Speller:
         return replace(node, label=label, body=body, attributes=attributes)
 
     def _attribute(self, value: Attribute, loops: Mapping[str, str]) -> Attribute:
-        """Rename the buffers and loops that an attribute of a loop names, as `prefetch` does; `loops` maps the labels
-        of the loops around to their new labels."""
+        """Return an attribute of a loop with the buffers and loops that it names, as `prefetch` does, renamed; `loops`
+        maps the labels of the loops around to their new labels."""
         match value:
             case StringAttr():
                 return StringAttr(self.buffers.get(value.data, loops.get(value.data, value.data)))

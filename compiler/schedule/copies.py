@@ -18,7 +18,8 @@ from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
-    """Rename the buffers that a block accesses, its table included, by `names`, from old names to new ones."""
+    """Return a block with the buffers that it accesses, a gather's table included, renamed by `names`, from old to new
+    names."""
 
     def redirect(access: Access) -> Access:
         return replace(access, buffer=names.get(access.buffer, access.buffer))
@@ -39,7 +40,8 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
 
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:
-    """The key of the outermost node at or around a block that contains no write of a buffer, within its lifetime."""
+    """Return the key of the outermost node, a loop around `block` or the block, that contains no write of a buffer;
+    loops that privatise the buffer are not considered."""
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
     for node in path[len(program.private_loops(buffer)) :]:
         if buffer not in touched([node])[1]:
@@ -77,7 +79,8 @@ def copy_block(
 
 
 def copy_loops(program: Program, block: Block, spans: Sequence[Interval], taken: set[str]) -> Node:
-    """Nest a copying block in a loop for each axis with a span of several elements; adds their labels to `taken`."""
+    """Return a copying block inside a new loop for each axis whose span has several elements; the loops' labels differ
+    from `taken`, to which they are added."""
     return nest_over(program, block, dict(enumerate(spans)), [axis.label for axis in block.axes], taken)
 
 

@@ -65,7 +65,7 @@ class IncludeOp(SchedOp):
 
     @classmethod
     def of(cls, recipe: str, sizes: DictionaryAttr, way: str, version: str = "") -> IncludeOp:
-        """Build the op without its operand, the block; empty sizes, way and version are omitted."""
+        """Return a new op without its operand, the block; a size map, way or version that is empty is omitted."""
         properties = {
             "recipe": SymbolRefAttr(recipe),
             "sizes": sizes if sizes.data else None,
@@ -77,8 +77,8 @@ class IncludeOp(SchedOp):
 
 @dataclass(frozen=True)
 class Inclusion:
-    """The steps of a script that one `sched.include` stands for: ops `first` to `end - 1`. `changed`: the recipe
-    differs from the one that the script was written with."""
+    """The steps of a script that replace one `sched.include`: the ops `first` to `end - 1`. recipe, block, way: as in
+    the op. changed: whether the recipe differs from the one that the script was written with."""
 
     recipe: str
     block: str
@@ -94,7 +94,7 @@ class Inclusion:
 
 
 class Includes(Protocol):
-    """Interpreter of `sched.include`."""
+    """The interpreter of `sched.include`, which the recipes implement."""
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
         """Apply a recipe to the block `label`, without legality checks if not `judged`. A refusal raises

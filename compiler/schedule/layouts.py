@@ -13,7 +13,7 @@ from compiler.schedule.region import touches, with_accesses, with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:
-    """The reason why a buffer is no temporary, as a sentence."""
+    """Return the reason for which a buffer is no temporary: unknown, a constant, or an argument."""
     if buffer not in program.buffers:
         return "there is no such buffer"
     return f"it is {'a constant' if buffer in program.stated else 'an argument'}, not a temporary"
@@ -39,7 +39,8 @@ def blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
 
 
 def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
-    """Translate an index to a blocked buffer's: `[i, j]`, tiles [1, 8], is `[i, j floordiv 8, j mod 8]` in `order`."""
+    """Return an index of a buffer as an index of the blocked buffer, whose dimensions are permuted by `order`: `[i, j]`
+    with tiles [1, 8] becomes `[i, j floordiv 8, j mod 8]`."""
     outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
     index_forms = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
     return [index_forms[d] for d in order]
@@ -58,7 +59,8 @@ def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int
 
 
 def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) -> Program:
-    """Replace a buffer by one with another layout; `forms` are its index over the dimensions of the former index."""
+    """Return a program with the buffer `old` replaced by `new`, of another layout; `forms` are the new index over the
+    dimensions of the former index."""
 
     def change(block: Block) -> Block:
         if not touches(block, old.name):

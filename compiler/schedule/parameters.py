@@ -51,12 +51,12 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kind of parameter of a schedule primitive. It converts an argument between the `Schedule` method, the fields of
-    the primitive's op, the planning function and the pass's option.
+    """A kind of parameter of a schedule primitive, with conversions between the argument of the `Schedule` method, the
+    fields of the primitive's op, the argument of the planning function, and the pass's option.
 
     annotation: its Python type in the method. type: the type of the pass's option. option: the option's name if it
-    differs from the parameter's. asked: whether the method takes it. planned: whether the planning function takes it.
-    optional: whether it has a default, which the op omits.
+    differs from the parameter's. asked: whether the method has the parameter. planned: whether the planning function
+    has it. optional: whether it has a default, which the op omits.
     """
 
     annotation: str
@@ -71,7 +71,7 @@ class Parameter:
         return replace(self, option=option)
 
     def definitions(self, name: str) -> dict[str, object]:
-        """Map the names of the op's fields that hold the parameter to their definitions by irdl."""
+        """Return irdl's definitions of the op's fields for the parameter, by field name."""
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:
@@ -146,7 +146,9 @@ Test: TypeAlias = tuple[Callable[[Value], bool], str]
 
 @dataclass(frozen=True)
 class AttributeParameter(Parameter):
-    """A property: conversions between the value in Python and the attribute, and conditions of the value."""
+    """A parameter that is a property of the op. constraint: irdl's, for the attribute. encode, decode: between the
+    Python value and the attribute. tests: predicates of the value, each with a sentence for a value that fails.
+    default: the value of an optional parameter."""
 
     constraint: AttrConstraint | type[Attribute] = StringAttr
     encode: Callable[[object], Attribute] = lambda value: _text(value)
@@ -247,7 +249,7 @@ class SizesParameter(Parameter):
 
 @dataclass(frozen=True)
 class ResultsParameter(Parameter):
-    """The number of results of the op."""
+    """The parameter that is the number of the op's results."""
 
     def encoded(self, name: str, value: Value) -> Fields:
         validation.integer(name, value, 1, MOST_RESULTS, ScheduleError)

@@ -166,7 +166,7 @@ def without_kind_around(program: Program, loop: int, kind: str, description: str
 
 
 def with_kind(program: Program, loop: int, kind: str) -> Plan:
-    """Plan to give a serial loop a kind. Refuses a loop of another kind."""
+    """Return a plan that sets the kind of a serial loop. Raises ScheduleError for a loop of another kind."""
     node = program.loops[loop]
     if node.kind != "serial":
         refuse(loop_place(program, loop), f"it is {node.kind} already")

@@ -58,7 +58,7 @@ class Primitive:
 
     @cached_property
     def summary(self) -> str:
-        """The first paragraph of the docstring, on one line."""
+        """The first paragraph of the planning function's docstring, on one line."""
         return " ".join(inspect.getdoc(self.plan).partition("\n\n")[0].split())  # type: ignore[union-attr]
 
     @property

@@ -74,7 +74,7 @@ class Recorder(Unpicklable):
 
     @property
     def module(self) -> ModuleOp:
-        """The module with the scheduled function."""
+        """The original module with the function replaced by the scheduled one; cached until the next step."""
         if self._written is None or self._written[0] is not self.program:
             module = self.original.clone()
             old = find_function(module, self.name)

@@ -129,7 +129,8 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
 def windowed(
     program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
 ) -> Block:
-    """Make the indices of a block into a buffer relative to the windows `spans`, by dimension, and name it `name`.
+    """Return a block whose accesses to `buffer` go to the buffer `name`, with indices relative to the windows `spans`,
+    by dimension.
 
     An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
     end that moves becomes an axis of the block.
@@ -159,7 +160,7 @@ def touches(block: Block, buffer: str) -> bool:
 
 
 def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:
-    """Apply a function to the reads and writes of a buffer in a block."""
+    """Return a block with `change` applied to its reads and writes of a buffer."""
     reads, writes = (
         tuple(change(access) if access.buffer == buffer else access for access in accesses)
         for accesses in (block.reads, block.writes)
@@ -173,7 +174,8 @@ def _aligned(span: Interval) -> bool:
 
 
 def conditional(access: Access, conditions: Iterable[Condition], type: Attribute) -> Access:
-    """Set the conditions of a read. If it has no `otherwise` yet, zero of `type` is read where a condition fails."""
+    """Return a read under the given conditions only. A conditional read without an `otherwise` reads zero of `type`
+    where a condition fails."""
     where = tuple(dict.fromkeys(conditions))
     otherwise = identity("add", type) if where and access.otherwise is None else access.otherwise
     return replace(access, where=where, otherwise=otherwise)
@@ -196,7 +198,7 @@ def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int
 
 
 def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) -> Block:
-    """Insert an axis with a binding at a position of a block's axes, and renumber the later ones."""
+    """Return a block with an axis and its binding inserted at a position; axes from there on are renumbered."""
     shift = {n: lin.variable(n + 1) for n in range(position, len(block.axes))}
     return replace(
         renumbered(block, shift),

@@ -91,7 +91,8 @@ def _unknown(name: str, names: Sequence[str]) -> str:
 
 
 def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:
-    """Make the method that applies a primitive; it returns nothing, a handle, or a list of handles."""
+    """Return the method of Schedule that applies a primitive; the method returns None, a handle, or a list of
+    handles."""
 
     def method(self: Schedule, *args: object, **kwargs: object) -> Handle | list[Handle] | None:
         handles = self.call(primitive, *args, **kwargs)

@@ -30,8 +30,8 @@ def is_text(x: object) -> bool:
 
 
 def script_of(script: Script) -> NamedSequenceOp:
-    """Find the only script of a module, a text or a file. Raises ScheduleError for anything else, none or several
-    scripts, and a script that takes other than one handle."""
+    """Return the only script in a module, a text or a file. Raises ScheduleError for another object, none or several
+    scripts, and a script with other than one argument."""
     if isinstance(script, str | PathLike):
         script = _parsed(script)
     if not isinstance(script, ModuleOp | NamedSequenceOp):

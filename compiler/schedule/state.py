@@ -115,8 +115,8 @@ class State:
         return number
 
     def take(self, op: SchedOp, plan: Plan) -> None:
-        """Commit the plan of an op without a check, record the op, define its results and consume handles on what is
-        gone."""
+        """Commit the plan of an op, unchecked: record the op, define its results, and consume the handles on removed
+        loops and blocks."""
         primitive = op.primitive
         before, after = self.program, plan.program
         self.program = after

@@ -31,7 +31,7 @@ SCATTERED = 4.0
 
 
 def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The estimated cycles of a compute if the values in `last` are channels last and all others plain."""
+    """Return the estimated clock cycles of a compute if the values in `last` are channels last and all others plain."""
     convolution, value = image_convolution(node), node.results[0].name
     if convolution is None:
         return _moved(node, graph, last, machine)
@@ -45,8 +45,8 @@ def copy_cycles(name: str, graph: Graph) -> float:
 
 
 def _factor(convolution: ImageConvolution, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
-    """The cost of a convolution relative to its multiplications. `to_last` and `from_last` tell whether its result and
-    its image are channels last."""
+    """Return the cost of a convolution relative to its multiply-adds, for vectors of `lanes` elements. `to_last`,
+    `from_last`: whether its result, and its image, are channels last."""
     shape = convolution.node.results[0].shape
     idle = _padded(shape[1], lanes)
     if convolution.is_depthwise:

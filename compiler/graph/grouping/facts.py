@@ -16,7 +16,7 @@ _PRODUCTS = ("arith.mulf", "arith.muli")
 
 
 class Kind(Enum):
-    """The kinds of computes, by how they reduce and read their operands.
+    """The kind of a compute: its reduction and the access pattern of its reads.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> f = te.function("f", [A], te.nn.sum(A, axis=1, name="B"))

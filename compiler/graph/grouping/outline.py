@@ -51,7 +51,8 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
 
 
 def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:
-    """Build the private function of a group; it returns the values of its computes that are in `outside`."""
+    """Return the private function `name` of a group's computes. Its inputs are the other values that they read, its
+    results those of their values that are in `outside`."""
     computed = {value.name for node in computes for value in node.results}
     reads = dict.fromkeys(name for node in computes for name in node.operands if name not in computed)
     outputs = tuple(v.name for node in computes for v in node.results if v.name in outside)

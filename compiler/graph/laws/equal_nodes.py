@@ -104,7 +104,8 @@ def _is_arithmetic(node: Node) -> bool:
 
 
 def _key(node: Node, colours: dict[str, bytes]) -> object:
-    """A key of a node; two keys are equal if and only if the nodes compute the same. `colours` tells values apart."""
+    """Return a key of a node; keys of two nodes are equal if and only if they compute the same. `colours` has a
+    distinct colour for each different value."""
     types = _types(node)
     if isinstance(node, Call):
         return ("call", node.callee, node.operands, types)

@@ -107,7 +107,8 @@ def _is_part(access: Access, join: Compute, block: Block, dimension: int, window
 
 
 def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Compute:
-    """A compute restricted to the range `window` of the spatial axis `dimension`, under a fresh name."""
+    """Return a compute restricted to the range `window`, both ends included, of the spatial axis `dimension`, with a
+    fresh name."""
     (low, high), block = window, node.block
     size = high - low + 1
     axes = list(block.axes)

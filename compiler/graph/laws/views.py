@@ -73,7 +73,8 @@ def absorb_views(graph: Graph) -> Graph:
 
 
 def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
-    """The view that a result of a node is, if it only copies elements; None for a computed or converted result."""
+    """Return the view of an input that result number `position` of a node, `value`, is, if it only copies elements;
+    None for a computed or converted result."""
     access = node.copied(position)
     if access is None:
         return None

@@ -18,7 +18,7 @@ from compiler.support.errors import LoweringError
 
 
 class Accessor(Reader):
-    """The reads and writes of one block."""
+    """The emitter of one block's reads and writes."""
 
     def _write(self, access: Access, value: SSAValue) -> None:
         element = self._element(access)

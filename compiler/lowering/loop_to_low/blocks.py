@@ -107,8 +107,8 @@ def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 
 def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code under conditions that differ between lanes, with a branch that skips it if they fail in all lanes.
-    `emit` gets the conditions that may fail, as its mask; nothing is emitted if one always fails."""
+    """Emit code by `emit` under conditions that differ between lanes, with a branch that skips it if they fail in all
+    lanes. `emit` is called with the conditions that may fail, as its mask; not at all if one always fails."""
 
     def emit_tested(open_conditions: list[Condition]) -> None:
         necessary_conditions = [
@@ -128,8 +128,8 @@ def _emit_unless_never(context: Context, guard: Sequence[Condition], emit: Calla
 
 
 def _largest_over_lanes(context: Context, form: Linear) -> Linear:
-    """Return a form in the lane with its largest value: if it is negative there, no lane is active. Example: 3 - lane
-    is 3, lane - 3 over 8 lanes is 4. A form that is not linear in the lane gives 0, which skips nothing."""
+    """Return a form at the lane where it is largest; if it is negative there, no lane is active. Example: 3 - lane is
+    3, lane - 3 over 8 lanes is 4. For a form that is not linear in the lane return 0, which skips nothing."""
     assert context.lane is not None
     factor = form.coefficient(context.lane)
     if factor is None:
@@ -145,7 +145,7 @@ def _drop_unused(reads: Iterable[SSAValue]) -> None:
 
 
 class Emitter(Accessor):
-    """The emission of one block."""
+    """The emitter of one block: its reads, body, combination and writes."""
 
     def emit(self) -> None:
         """Emit reads, body, combination and writes, or an asynchronous copy."""

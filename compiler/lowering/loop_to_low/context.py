@@ -48,13 +48,13 @@ class BlockThreads:
 
 @dataclass
 class Context:
-    """The state of lowering one function.
+    """The state of lowering one function, `program`; scopes: the emitted code; policy: of floating point.
 
     buffers: the memrefs, by name in the program. constants: the elements of constant buffers. values: the current
     values of unrolled loops' variables. tested: conditions that enclosing tests and loop bounds check. facts:
-    conditions that hold in this part of a cut loop. in_masked_end: true while the end of a cut loop is emitted.
-    streamed: buffers with non-temporal stores. private: buffers with a copy for each lane. lane, lanes: the variable
-    of the enclosing vectorized loop, None outside, and its extent. threads: of a kernel, None on a CPU. unrolled: true
+    conditions that are true in this part of a cut loop. in_masked_end: whether the end of a cut loop is emitted.
+    streamed: buffers with non-temporal stores. private: buffers with a copy for each lane. lane, lanes: the variable of
+    the enclosing vectorized loop, None outside, and its extent. threads: of a kernel, None on a CPU. unrolled: whether
     inside an unrolled loop. statement_count: the statements of the current nest's unrolled code.
     """
 

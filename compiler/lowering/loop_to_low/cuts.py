@@ -23,9 +23,9 @@ code, which few iterations do not repay."""
 
 @dataclass(frozen=True)
 class Cut:
-    """A loop's full iterations, in which all lanes are active, and its end. full: the iterations below the minimum of
-    these forms are full; `in_full` holds in each of them. ends: the iterations from the minimum of these forms on are
-    inactive, none if it is empty; `in_end` holds in those before."""
+    """The cut of a loop into full iterations, in which all lanes are active, and an end. full: the iterations below the
+    minimum of these forms are full; the conditions `in_full` are true in each. ends: the iterations from the minimum of
+    these forms on are inactive (none if empty); `in_end` is true in those before."""
 
     full: tuple[Linear, ...]
     in_full: tuple[Condition, ...]

@@ -47,7 +47,7 @@ class _TableIndex:
 
 
 class _Gather(Accessor):
-    """The emission of one gather."""
+    """The emitter of one gather block."""
 
     def gather(self, table: Table) -> None:
         """Emit the reads of the index values, the read of the table and the write. Raises LoweringError for a table

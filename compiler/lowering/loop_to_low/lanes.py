@@ -200,7 +200,7 @@ class BlockLanes:
         return self.scopes.level(self.context.at_lane(test.form, 0))
 
     def _is_prefix(self, test: Condition) -> bool:
-        """Return whether a condition holds in a prefix of the lanes: its form decreases by one a lane."""
+        """Return whether a condition is true in a prefix of the lanes: its form decreases by one a lane."""
         assert self.context.lane is not None
         return not test.equal and test.form.coefficient(self.context.lane) == -1
 

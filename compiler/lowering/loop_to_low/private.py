@@ -56,7 +56,7 @@ class PrivatePart:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents of the part."""
+        """The extent of the part in each dimension of the buffer."""
         return tuple(side.extent for side in self.sides)
 
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:

@@ -22,7 +22,7 @@ from compiler.program.tree import Access
 
 
 class Reader(BlockLanes):
-    """The reads of one block."""
+    """The emitter of one block's reads."""
 
     def _read(self, access: Access) -> SSAValue:
         """Read an access: a scalar, or a vector if it varies with the lane; `otherwise` where its conditions fail."""
@@ -67,8 +67,8 @@ class Reader(BlockLanes):
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
-        """Load under `tests`, which differ between lanes, and `masking`, the guard's conditions that mask reads; lanes
-        where a test fails get `otherwise`, or 0 if it is None."""
+        """Load under `tests`, which differ between lanes, and `masking`, the guard's conditions that mask reads. In a
+        lane where a test fails the value is `otherwise`, or 0 if that is None."""
         buffer = element.buffer
         literal = None if masking or tests else self._literals(element)
         if literal is not None:

@@ -39,7 +39,7 @@ def broadcast_to_lanes(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
 
 
 def extract_lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
-    """Extract a lane of a vector."""
+    """Emit the extraction of the lane `number` of a vector; return the scalar."""
     assert isinstance(value.type, VectorType)
     return scopes.add(ExtractOp(value, [number], value.type.element_type))
 
@@ -82,8 +82,9 @@ def evaluate(
 
 @dataclass
 class Expressions:
-    """The emitter of scalar expressions, which emits equal subexpressions once. `leaf` emits a read or an axis; `reads`
-    are the elements of constants, by the number of the read."""
+    """The emitter of scalar expressions, which emits equal subexpressions once. leaf: emits a read or an axis. reads:
+    the elements of constant buffers, by the number of the read. values, ops: values emitted so far, by node and by
+    operation."""
 
     scopes: Scopes
     leaf: Callable[[Read | Index], SSAValue]
@@ -149,7 +150,8 @@ _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 
 def _is_neutral(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
-    """Return whether an operation with a number as its first or second operand equals its other operand."""
+    """Return whether an operation of a kind, with a known number as its first or second operand, equals its other
+    operand."""
     if kind in _PRODUCTS:
         return number.number == 1
     drops = number.is_zero and number.of_constant and policy.zeros
@@ -161,7 +163,8 @@ def _is_neutral(kind: type[Operation], number: KnownNumber, is_first: bool, poli
 
 
 def _negates(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
-    """Return whether an operation with a number as its first or second operand equals the negated other operand."""
+    """Return whether an operation of a kind, with a known number as its first or second operand, equals the negated
+    other operand."""
     if kind is arith.MulfOp:
         return number.number == -1
     drops = number.is_zero and number.of_constant and policy.zeros
@@ -203,7 +206,8 @@ def _flags(names: tuple[str, ...]) -> FastMathFlagsAttr:
 def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
-    """Emit the combination of lhs and rhs; the target's element type selects the float, signed or unsigned op."""
+    """Emit the combination of lhs and rhs by a combiner, and return its value; the target's element type `element`
+    selects the float, signed or unsigned op."""
     op = _COMBINERS[combiner][_combiner_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = _combiner_flags(combiner, policy)

@@ -157,7 +157,7 @@ def _divisor(f: FunctionEmitter, atom: int) -> int:
 
 @dataclass(frozen=True)
 class _LoopBounds:
-    """The bounds of a loop, or of one index of a parallel loop."""
+    """The bounds and step of a loop, or of one index of a parallel loop; `upper` is exclusive."""
 
     lower: SSAValue
     upper: SSAValue
@@ -165,7 +165,7 @@ class _LoopBounds:
 
 
 def _loop_bounds(value: SSAValue) -> _LoopBounds | None:
-    """Return the bounds of the loop whose index a value is; None for other values."""
+    """Return the bounds of the loop that defines an index value; None for any other value."""
     if not isinstance(value, BlockArgument):
         return None
     match value.block.parent_op():

@@ -43,8 +43,8 @@ PART_LOOPS = 32
 
 
 def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
-    """Emit a function's entry, body, parts and parallel loops; return the text and the declarations of externals. A
-    function without a body is declared."""
+    """Emit a function: its entry, body, parts and parallel loops, or a declaration if it has no body. Return the text,
+    and the declarations of externals that it needs. Raises LoweringError for several blocks."""
     name = symbol(function.sym_name.data)
     if not function.body.blocks and not function.function_type.outputs:
         return _declaration(function), set()

@@ -39,8 +39,8 @@ def emit_return(f: FunctionEmitter) -> None:
 
 
 def _call(f: FunctionEmitter, op: func.CallOp) -> None:
-    """Emit a call; the callee gets the workspace behind the caller's slots, and the thread count if it takes one.
-    Raises LoweringError for a call with results, in a parallel loop, or of a misaligned argument."""
+    """Emit a call. The callee's workspace is behind the caller's slots; the thread count is passed if the callee has
+    that parameter. Raises LoweringError for a call with results, in a parallel loop, or of a misaligned argument."""
     name = op.callee.string_value()
     callee = called(op)
     if op.results:

@@ -85,7 +85,8 @@ def _suffix(double: str) -> str:
 
 
 def _to_bfloat(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
-    """Round a float to bf16 in integers; NaN stays NaN."""
+    """Emit the rounding of a float `value` to bf16, to nearest even, by integer arithmetic; return the register. NaN
+    stays NaN."""
     real, integer, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
     bits = f.temporary(f"bitcast {real} {value} to {integer}")
     high = f.temporary(f"lshr {integer} {bits}, {_splat(op, 16)}")
@@ -122,8 +123,8 @@ def _from_integer(signed: bool) -> Emit:
 
 
 def _with_sticky_bit(f: FunctionEmitter, op: casts.CastOp, signed: bool) -> str:
-    """Replace the low 11 bits of an i64 that no double holds exactly by a sticky bit: the result fits a double, and
-    rounds to bf16 as the integer does."""
+    """Replace the low 11 bits of an i64 that is no exact double by a sticky bit, so that the result is an exact double
+    and rounds to bf16 as the integer does. `signed`: whether the i64 is."""
     type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
 
     def number(value: int) -> str:

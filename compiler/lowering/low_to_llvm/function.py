@@ -26,7 +26,8 @@ PURE = "nounwind willreturn memory(none)"
 
 @dataclass(frozen=True)
 class BufferLayout:
-    """The layout of a buffer: its number of elements, their bytes, and the strides of its dimensions in elements."""
+    """The layout of a buffer. length: its number of elements; size: the bytes of an element; strides: of its
+    dimensions, in elements."""
 
     length: int
     size: int

@@ -41,13 +41,13 @@ class _LaneLoad:
 
     @property
     def value(self) -> SSAValue:
-        """What is loaded."""
+        """The loaded value."""
         return self.op.results[0]
 
 
 def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
-    """Return the handlers of loads, extensions and broadcasts for a machine that multiplies by a lane of a vector,
-    `handlers` for what stays scalar; none for another machine.
+    """Return the handlers of loads, extensions and broadcasts for a machine that multiplies by a lane of a vector;
+    `handlers` emit those that stay scalar. Return none for another machine.
 
         %a0 = memref.load %A[%k, %c0]          %v = load <4 x float>, ptr %A.k
         ... four loads, broadcast each      -> shufflevector %v, <0, 0, 0, 0> ... each lane in place of a broadcast
@@ -83,8 +83,8 @@ def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
 
 
 def _load_vectors(f: FunctionEmitter, first: Operation, vector_bits: int) -> None:
-    """Emit vectors for the loads from `first` to the next op that may write what they read, where they lie side by
-    side; note their lanes, and all of these loads as scanned."""
+    """Emit vector loads, of at most `vector_bits`, for neighbouring elements among the loads from `first` to the next
+    op that may write their memory. Record their lanes, and mark all these loads as scanned."""
     groups: dict[tuple[SSAValue, tuple[tuple[Atom, int], ...], _LaneType], list[_LaneLoad]] = {}
     for op, lane in _until_written(first):
         f.scanned.add(op)
@@ -113,7 +113,8 @@ class _LaneType:
 
 
 def _lane_of(op: Operation) -> _LaneType | None:
-    """Return the lane that a load can be: of a scalar that is only broadcast, or of a word that dot products share."""
+    """Return the lane type of a load whose scalar is only broadcast, or of a word that dot products share; None for
+    another load."""
     if isinstance(op, memref.LoadOp):
         bits = _broadcast_bits(op.res)
         return _LaneType(llvm_type(op.res.type), bits) if bits else None
@@ -126,8 +127,8 @@ def _lane_of(op: Operation) -> _LaneType | None:
 
 
 def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
-    """Return the bits of the widest lanes that a scalar, or its extension, is broadcast to in its block; 0 with another
-    use."""
+    """Return the bits of the widest lanes to which a scalar, or its extension, is broadcast in its block; 0 if it has
+    another use. `extended`: whether it is an extension."""
     if is_truth(value.type) or isinstance(value.type, BFloat16Type):
         return 0
     widest = 0
@@ -163,7 +164,7 @@ def _until_written(first: Operation) -> Iterator[tuple[memref.LoadOp | vector.Lo
 
 
 def _viewed(buffer: SSAValue) -> SSAValue:
-    """Return the buffer whose memory a buffer is, or is a view of."""
+    """Return the buffer that a chain of views is of; the buffer itself if it is no view."""
     while isinstance(buffer.owner, memref.ViewOp | UnrealizedConversionCastOp):
         buffer = buffer.owner.operands[0]
     return buffer

@@ -71,7 +71,7 @@ def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
-    """Emit a power with an integer exponent as llvm.pow in double, which holds an i32 exponent exactly."""
+    """Emit a power with an integer exponent as llvm.pow in double, in which each i32 exponent is exact."""
     type, double_type = op.result.type, shaped(op.result.type, "double")
     name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
     f.declare(double_type, name, [double_type, double_type])
@@ -87,8 +87,8 @@ def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
 
 
 def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
-    """Emit calls, one for each lane, of a function that squares repeatedly; a negative exponent gives a power of 1/x as
-    an integer, 0 unless x is 1 or -1."""
+    """Emit a call for each lane of a function that squares repeatedly; x to a negative exponent is 1/x truncated to an
+    integer, so 0 unless x is 1 or -1. Raises LoweringError for truth values."""
     inner = llvm_type(element_of(op.result.type))
     if is_truth(op.result.type):
         raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")

@@ -260,8 +260,8 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
-    """Emit a loop over [first, end). Its body is emitted in the `with` body, which gets the index; `metadata` ends the
-    branch back."""
+    """Emit a loop over [first, end); the `with` body emits its body, from the register of the index. `metadata` is
+    appended to the branch back."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")

@@ -113,7 +113,8 @@ def slots(block: Block) -> list[memref.AllocOp]:
 
 
 def slot_offsets(block: Block) -> list[int]:
-    """Return the byte offset of each slot of a block, a multiple of SLOT_ALIGNMENT, and, last, their total size."""
+    """Return the byte offset of each slot of a block, a multiple of SLOT_ALIGNMENT, and, last, their total size. Raises
+    LoweringError for a total of 2^63 or more."""
     offsets = [0]
     for slot in slots(block):
         offsets.append(offsets[-1] + -(-buffer_bytes(slot.memref.type) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT)

@@ -137,8 +137,8 @@ def _last_rounds(
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
-    """Shrink a temporary to the region `spans` and allocate it in the loop, if all its uses are inside, none is a
-    gather from it, and each iteration writes what it reads; else no change."""
+    """Return a program in which a temporary shrinks to the region `spans` and is allocated in the loop, if all uses are
+    inside, none is a gather, and each iteration writes the elements that it reads; else return `after`."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}
     users = after.readers.get(buffer, []) + after.writers[buffer]

@@ -105,7 +105,7 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
 
 
 def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
-    """Whether a form takes all values from 0 to its largest, each once: 4*i + j with j in [0, 4)."""
+    """Whether a form has each value from 0 to its largest exactly once over the ranges: 4*i + j with j in [0, 4)."""
     step = 1
     for atom, factor in sorted(form.terms, key=lambda term: term[1]):
         if not isinstance(atom, int) or factor != step:
@@ -115,7 +115,8 @@ def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
 
 
 def _final(program: Program, block: Block, around: Sequence[Loop], node: Loop, partials: Sequence[Buffer]) -> Block:
-    """Build the block that combines the partial results along the factored loop."""
+    """Return the block that combines the partial results, in `partials`, along the loop `node`; `around` are the loops
+    around it."""
     spatial = block.spatial
     reduce_loops = block.loops_of(True) - block.loops_of(False) - {node.number}
     guard = tuple(c for c in block.guard if not c.form.variables() & reduce_loops)  # where partial results have an init
