@@ -31,7 +31,7 @@ NEAR = 1.5
 
 
 class RankedRun(Protocol):
-    """The run whose leaders are measured again, a `TuningRun`: its search, its trials and what measures them."""
+    """The tuning run, a `TuningRun`, whose leaders are measured again: its options, search, trials and measurer."""
 
     options: TuningOptions
     budget: Budget
@@ -53,7 +53,7 @@ class RankedRun(Protocol):
 
 
 class Leaders:
-    """The leaders of a run. Turns with each other rank them exactly: each round measures every one of them."""
+    """The leaders of a run, ranked by measuring them in turns: each round measures every one of them."""
 
     def __init__(self, run: RankedRun) -> None:
         self.run = run

@@ -198,8 +198,8 @@ class TaskProgram(Unpicklable):
 
     @property
     def _place(self) -> str:
-        """The machine's name in keys: the device's; for estimates, which do not compare with measurements, `hardware`
-        and the word `estimated`."""
+        """The machine's name in keys: the device's; for estimates, `hardware` and the word `estimated`, since they do
+        not compare with measurements."""
         return f"{self.hardware}, estimated" if self.device is None else self.device
 
     @property

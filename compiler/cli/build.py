@@ -168,7 +168,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _texts(target: Target) -> tuple[str, ...]:
-    """The names of the texts that `--emit` writes for a target."""
+    """The names that `--emit` accepts for a target."""
     return (*LEVELS[:3], *target.texts) if target.in_units else target.texts
 
 

@@ -339,7 +339,7 @@ def _best_of(database: Database, task: Summary) -> Record:
 
 
 def _choice(database: Database, task: Summary, record: Record) -> str:
-    """The reason why a record was chosen instead of the best one by trials; empty if their scripts are equal."""
+    """The reason why a record was chosen over the best one by trials; empty if both have one script."""
     best = database.best(task.key)
     if best is None or best.script == record.script:
         return ""

@@ -82,11 +82,8 @@ class Outcome:
 
 
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
-    """Merge the outcomes of one candidate, at least one: the result has the samples of all, and their median is its
-    cost.
-
-    A final failure takes precedence: one wrong result makes a candidate wrong. Without samples the first one remains.
-    """
+    """Merge one or more outcomes of one candidate: the result has all samples, and their median as its cost. A final
+    failure takes precedence: one wrong result makes a candidate wrong. If none has samples, return the first."""
     fatal = next((o for o in outcomes if o.is_final), None)
     good = [o for o in outcomes if o.ok and o.seconds]
     if fatal is not None or not good:

@@ -32,7 +32,7 @@ def program_of(x: object, name: str | None = None) -> str:
 
 
 def text_of(function: FuncOp) -> str:
-    """The text that `program_of` returns, of a function at the loop level."""
+    """Return the text that `program_of` returns for a function at the loop level."""
     written = write(replace(read(function), name=NAME, values=()))
     replaced_attributes = (*written.attributes, "constant_values")
     written.attributes |= {k: v for k, v in function.attributes.items() if k not in replaced_attributes}

@@ -35,13 +35,10 @@ MAX_DEPTH = 32
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """The conditions under which outcomes are comparable: program, machine, threads, floating-point policy, timing.
-
-    program: the SHA-256 of the program's text in hexadecimal, see `program_of`. machine: a descriptive name.
-    timing: one of TIMINGS. whole: empty, or identifies the whole program inside which a group was timed, see
-    `Database.choose`. unknown: the JSON of the key's unknown fields, sorted by name, or empty; outcomes are not
-    comparable across different ones.
-    """
+    """The conditions under which outcomes are comparable. program: the SHA-256 of the program's text, as of
+    `program_of`, in hexadecimal. machine: a descriptive name. threads: their number. policy: of floating point. timing:
+    one of TIMINGS. whole: empty, or identifies the whole program inside which a group was timed. unknown: the JSON of
+    the key's unknown fields, sorted by name, or empty; outcomes are not comparable across different ones."""
 
     program: str
     machine: str
@@ -238,7 +235,8 @@ def _candidate_faults(candidate: object) -> Iterator[str]:
 
 
 def _unknown(values: object) -> Sequence[str]:
-    """The fault of unknown fields that JSON does not preserve, or that are nested deeper than MAX_DEPTH; else empty."""
+    """Return a sentence, in a sequence of one, about unknown fields that JSON does not preserve, or that are nested
+    deeper than MAX_DEPTH; empty without a fault."""
     if values == {}:
         return ()
     try:

@@ -52,7 +52,7 @@ def _apply(program: ModuleOp, script: ModuleOp, text: str, judged: bool) -> Sche
 
 
 class HasScript(Protocol):
-    """A stored program and a script, as in a record."""
+    """An object with a stored program and a script, such as a record."""
 
     @property
     def program(self) -> str:

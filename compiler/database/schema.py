@@ -67,7 +67,8 @@ Tables = Mapping[tuple[str, str], str]
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about a file into an InputError; misuse of SQLite stays an internal error."""
+    """Raise InputError in place of SQLite's errors about a file within the context; misuse of SQLite stays an internal
+    error."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
@@ -162,7 +163,8 @@ def _check_no_log(path: Path) -> None:
 
 
 def _sibling(path: Path, suffix: str) -> Path:
-    """The path of a file beside a database whose name has a further suffix, such as `-wal` of its log."""
+    """Return the path of a file beside a database, whose name is the database's with a suffix, such as `-wal` for its
+    log."""
     return path.with_name(path.name + suffix)
 
 

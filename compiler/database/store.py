@@ -131,8 +131,8 @@ class Database:
         return None
 
     def chosen(self, key: Key, whole: str = "") -> Record | None:
-        """Return the record for a group in a whole program (`whole` of its key): the last one chosen there, unless its
-        script has failed since; else the best of the key, or None."""
+        """Return the record for a group in the whole program `whole`: the last one chosen there, unless its script has
+        failed since; else the best of the key, or None without any."""
         in_program = self.records(replace(key, whole=whole)) if whole else []
         last = next(reversed(by_time(record for record in in_program if not record.form)), None)
         return last if last is not None and self._is_valid(key, last) else self.best(key)
@@ -170,7 +170,8 @@ class Database:
         return {key: text for key, text in rows if is_program_text(key, text)}
 
     def keep(self, program: WholeProgram) -> None:
-        """Store a program whose groups are tuned: records have only the groups. A stored program is not duplicated."""
+        """Store a program whose groups are tuned, since records have the groups only; a program that is stored already
+        is not added."""
         with self._writing() as connection:
             connection.execute(_INSERT_WHOLE, to_whole_row(program))
 
@@ -253,7 +254,8 @@ class Database:
         return records
 
     def _sound(self, condition: str = "1", values: Row = ()) -> list[Record]:
-        """Read the records that match, without scripts that have a damaged record: it may have been a failure."""
+        """Read the records that match an SQL condition, without scripts that have a damaged record: it may have been a
+        failure."""
         doubtful: set[object] = set()
         records = self._records(condition, values, doubtful)
         return [record for record in records if record.script not in doubtful]

@@ -14,8 +14,8 @@ from compiler.database.record import Key, Record, utc_time
 
 @dataclass(frozen=True)
 class ScriptTrials:
-    """The records of one script of a key, by id, and their merged outcome, whose median one fast outlier does not move;
-    `number` counts the scripts of the key from 1, in the order of their first trials."""
+    """The records of one script of a key, by id, and their merged outcome, whose cost is a median over all samples.
+    number: counts the scripts of the key from 1, in the order of first trials."""
 
     number: int
     records: tuple[Record, ...]

@@ -20,11 +20,9 @@ LATER = "later"
 
 @dataclass(frozen=True)
 class Features:
-    """The features of some candidates before they are built.
-
-    `values` (n, features) f32 are finite where feasible and have the same columns for all sketches. `reasons` (n,) is 0
-    where a candidate is feasible, else an index into `names`: `names[0]` is empty, the others are refusals or LATER.
-    """
+    """The features of n candidates before they are built. `values` (n, features) f32 are finite where feasible, with
+    the same columns for all sketches. `reasons` (n,) is 0 for a feasible candidate, else an index into `names`, whose
+    entry is the refusal or LATER (deferred); `names[0]` is empty."""
 
     values: NDArray[np.float32]
     reasons: NDArray[np.int16]
@@ -43,11 +41,11 @@ class Space(Protocol):
         """The number of options of each choice, a tuple a sketch."""
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
-        """The features of candidates of one sketch, whose positions are (n, choices), in this order; a space may defer
-        some."""
+        """Return the features of n candidates of the sketch number `sketch`, in the order of their positions (n,
+        choices); a space may defer some."""
 
     def script(self, candidate: Candidate) -> str:
-        """A candidate's transform script, all decisions made."""
+        """Return the text of a candidate's transform script, with all decisions made."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,8 @@ class Pool:
 
 @dataclass(frozen=True)
 class FilteredCandidates:
-    """Candidates by their features: the feasible ones, the number of refused ones by reason, and the deferred ones."""
+    """The result of filtering candidates: the feasible ones with their features, the number of refused ones by reason,
+    and the deferred ones (`later`)."""
 
     feasible: Pool
     refused: dict[str, int]
@@ -98,12 +97,12 @@ def is_in_space(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
 
 
 def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[Candidate]:
-    """All candidates of a sketch, the last choice fastest."""
+    """Yield all candidates of the sketch number `sketch`, with the last choice varying fastest."""
     return ((sketch, positions) for positions in product(*map(range, sizes[sketch])))
 
 
 def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
-    """All candidates of its sketch that differ from a candidate in exactly one choice."""
+    """Yield all candidates of a candidate's sketch that differ from it in exactly one choice."""
     sketch, positions = candidate
     for choice, size in enumerate(sizes[sketch]):
         for option in range(size):

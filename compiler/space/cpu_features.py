@@ -42,7 +42,7 @@ MOST_INSTRUCTIONS = 1024
 
 @dataclass(frozen=True)
 class Touch:
-    """An access of a block, its index in terms of the loops; `shape` is the buffer's, `weight` the bytes of an
+    """An access of a block to a buffer: `index` is over the loops, `shape` the buffer's, `weight` the bytes of an
     element."""
 
     buffer: str
@@ -157,8 +157,8 @@ class ProgramView:
         return [self.statements[block.label] for block in blocks_in(loop)]
 
     def touched(self, loop: Loop) -> dict[str, Number]:
-        """The footprint of one run of a loop, all loops inside it included, in bytes by buffer: of several accesses the
-        largest."""
+        """Return by buffer the bytes that one run of a loop touches, including all loops inside; of several accesses to
+        a buffer the largest footprint."""
         sizes = self._touched.get(loop.number)
         if sizes is None:
             sizes = self._touched[loop.number] = {}
@@ -202,7 +202,7 @@ def extract(program: Program, useful: float, machine: Machine) -> ExtractedFeatu
 
 @dataclass(frozen=True)
 class Descending:
-    """A sort key that orders large numbers first; a comparison of traced numbers adds a guard."""
+    """A sort key that orders large numbers first; comparing traced numbers adds a guard to the trace."""
 
     value: Number
 
@@ -285,8 +285,8 @@ def _caches(machine: Machine) -> tuple[int, ...]:
 
 
 def _vectors(touch: Touch, s: BlockView) -> Number:
-    """The loads or stores that an access takes in a register tile: one vector, or one broadcast, for all lanes; one
-    for each lane of a gather or scatter."""
+    """Return the loads or stores of an access in a register tile: a vector, or a broadcast, serves all lanes; a gather
+    or scatter needs one for each lane."""
     vector = s.vector
     if vector is not None and touch.stride(vector.number) == 2:
         return float_product(loop.extent for loop in s.tile if loop.number in touch.loops)
@@ -295,8 +295,8 @@ def _vectors(touch: Touch, s: BlockView) -> Number:
 
 
 def registers(s: BlockView) -> Number:
-    """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
-    one for operands that are broadcast or read once. 1 if the block is not vectorized."""
+    """Return the vector registers of a block's tile: its accumulators, the vectors of an operand that several rows
+    share, and one for operands that are broadcast or read once. Return 1 for a block that is not vectorized."""
     written = [_vectors(t, s) for t in s.touches if t.is_write]
     vector = s.vector
     if vector is None or not written:

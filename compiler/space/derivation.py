@@ -125,12 +125,13 @@ def one_by_one(
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
-    """Make the sketch without choices of the program as `build` compiles it by default; the baseline of the others."""
+    """Return the sketch without choices of the program in `build`'s default order of loops; it is the baseline of the
+    other sketches."""
     return Sketch.of("as written", schedule.program, in_default_order(schedule, machine))
 
 
 def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
-    """An unscheduled program with its loops in the order that `build` gives them, on a GPU each block spread over
+    """Return an unscheduled program with its loops in `build`'s default order; on a GPU with each block spread over
     threads."""
     fresh = schedule.fork()[0]
     for label in schedule.program.blocks:
@@ -195,8 +196,8 @@ class _Follower:
         return stage, deviations
 
     def _ways(self, stage: Derivation, label: str, deviate: bool) -> list[Derivation]:
-        """The stages after a rule is applied to a block: one for each alternative that applies, and one without the
-        rule if it is optional; `stage` itself if none applies. Only the first one unless `deviate` is set."""
+        """Return the derivations after the current rule is applied to a block: one for each alternative that applies,
+        and one without the rule if it is optional; `stage` itself if none applies. Without `deviate` only the first."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
             _check(rule, alternative_fault(alternative))
@@ -238,7 +239,7 @@ def _is_foreign(rule: Rule) -> bool:
 
 
 def _check(rule: Rule, fault: str) -> None:
-    """Raise InputError for a fault in the result of a rule; an empty `fault` is none."""
+    """Raise InputError with a rule's name for a fault in its result; do nothing for an empty `fault`."""
     if fault:
         raise InputError(f"search rule {getattr(rule, '__name__', rule)}: {fault}")
 

@@ -20,12 +20,10 @@ AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which function
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """The feature extractor of a target.
-
-    width: the number of features. reasons: the names of the reasons not to build a program. extract: (program, its
-    operations without padding) -> features and reasons. seconds: (program, these operations, values (n, features)) ->
-    the estimated seconds (n,) of candidates; None if the features include no estimate.
-    """
+    """The feature extractor of a target. width: the number of features. reasons: the names of the reasons not to build
+    a program. extract: a function from a program and its operations without padding to features and reasons. seconds: a
+    function from a program, these operations and feature values (n, features) to the estimated seconds (n,) of
+    candidates; None if the features include no estimate."""
 
     width: int
     reasons: tuple[str, ...]

@@ -131,7 +131,7 @@ class KernelCost:
         return -(-self.threads // self.gpu.warp) * self.gpu.warp / traced_max(1, self.threads)
 
     def _wave(self, of_grid: Number) -> Number:
-        """The part of a number of the whole grid that falls to one multiprocessor in one wave."""
+        """Return the share of a number, stated for the whole grid, of one multiprocessor in one wave."""
         return of_grid / traced_max(1, self.blocks) * self.busy
 
     @cached_property
@@ -156,7 +156,7 @@ class KernelCost:
 
     @cached_property
     def waiting(self) -> Number:
-        """Seconds at barriers, divided by the resident blocks, which fill each other's waits."""
+        """Seconds at barriers, divided by the resident blocks, which run during each other's waits."""
         return self.waves * self.barriers * BARRIER / self.gpu.clock / self.busy
 
     @cached_property
@@ -311,8 +311,8 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 
 
 def _registers(s: BlockView, program: Program) -> Number:
-    """The registers of a thread for a statement's tile: its results, and operands that several of them share. Of a
-    fragment, which a warp holds together, a thread counts its part. 1 without a reduction."""
+    """Return the registers of a thread for a statement's tile: its results, and the operands that several results
+    share; of a fragment, the thread's share. Return 1 without a reduction."""
     loops, copies = _repeated(s), 1.0
     if _is_product(s):
         loops, copies = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
@@ -342,7 +342,7 @@ def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
 
 
 def _is_ahead(s: BlockView) -> bool:
-    """Whether a statement is an asynchronous copy."""
+    """Whether a statement is an asynchronous copy: a loop around it has the attribute for that."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
 
 

@@ -45,8 +45,8 @@ _SOURCES = "compiler.recipes."
 
 
 class Includer:
-    """Applies `sched.include` to a schedule; one instance a script. `facts`: of the script's machine, None for this
-    one."""
+    """The interpreter of `sched.include` for one schedule and one script. `facts`: the machine's facts that the script
+    states, None for this machine."""
 
     def __init__(self, schedule: Schedule, facts: Attribute | None = None) -> None:
         self.schedule = schedule
@@ -56,12 +56,10 @@ class Includer:
         self.length = -1
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
-        """Apply the steps of a recipe to a block of the schedule, and note them as an inclusion.
-
-        A draft with the recipes' own sizes advances beside the schedule: recipes depend on earlier ones' decisions.
-        judged: whether the legality of the steps is checked. Raises ScheduleError where there is no such recipe, block,
-        way or size, and for a step that is refused.
-        """
+        """Apply the steps of a recipe to the block `label` of the schedule, and record them as an inclusion. A draft
+        with the recipes' own sizes advances beside the schedule, since recipes depend on decisions of earlier ones.
+        judged: whether the legality of the steps is checked. Raises ScheduleError for an unknown recipe, block, way or
+        size, and for a refused step."""
         if self.draft is None or self.schedule.length != self.length:
             self._begin()
         assert self.draft is not None
@@ -92,8 +90,8 @@ class Includer:
 
 
 def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
-    """The machine and the threads by a script's facts; without facts this machine and 1. Raises ScheduleError for facts
-    that recipes do not read or values out of range."""
+    """Return the machine and the threads that a script's facts state; without facts, this machine and 1. Raises
+    ScheduleError for facts that recipes do not read or values out of range."""
     stated = dict(facts.data) if isinstance(facts, DictionaryAttr) else {}
     arch = stated.get(_ARCH)
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
@@ -114,7 +112,7 @@ def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
 
 
 def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
-    """The facts of a machine that recipes read, and the number of threads, as the attribute of a script."""
+    """Return the facts of a machine that recipes read, and the number of threads, as an attribute for scripts."""
     facts = {name: getattr(machine, name) for name in machine.recipe_facts} | {_THREADS: threads}
     return DictionaryAttr(
         {name: StringAttr(fact) if isinstance(fact, str) else size_attribute(fact) for name, fact in facts.items()}
@@ -147,8 +145,8 @@ def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
 
 
 def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe: str) -> Iterator[Operation]:
-    """Copy a recipe's steps, with the decisions `sizes` by name of the choice; other choices keep theirs. Raises
-    ScheduleError for a name that no choice has."""
+    """Yield copies of a recipe's steps, with the decisions `sizes`, by name of the choice; other choices keep theirs.
+    Raises ScheduleError for a name that no choice has."""
     names = choice_names(ops)
     missing = [name for name in sizes if name not in names.values()]
     if missing:
@@ -261,7 +259,8 @@ class _Writer:
 
 @cache
 def version_of(rule: Rule) -> str:
-    """A hash of a recipe's sources, 8 hex digits: of its module, and of the modules of recipes that it imports."""
+    """Return a hash, of 8 hexadecimal digits, of a recipe's sources: its module, and the recipe modules that this
+    imports."""
     modules: dict[str, ModuleType] = {}
     waiting = [sys.modules[unwrap(rule).__module__]]
     while waiting:

@@ -24,7 +24,8 @@ DRAWS = 8
 
 
 class _Template(Schedule):
-    """A schedule that leaves its choices open: it goes on with random decisions, and records `auto` without effect."""
+    """A schedule that records choices without deciding them: it continues with random decisions, and records `auto`
+    without effect."""
 
     def __init__(self, module: ModuleOp, name: str, seed: int) -> None:
         super().__init__(module, name, seed)

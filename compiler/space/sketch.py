@@ -47,8 +47,8 @@ class OpenChoice:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A script with open choices for a program, and those choices in order; `recorded_positions` are the decisions of
-    the recorded schedule, `inclusions` the steps of recipes."""
+    """A script with open choices for a program, and these choices in order. recorded_positions: the decisions of the
+    recorded schedule; inclusions: the steps of recipes."""
 
     name: str
     program: Program
@@ -106,8 +106,8 @@ class Sketch:
         return str(self.decided(positions))
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """Map positions (n, choices) to the integers that they choose (n, results), a column for each result of each
-        choice, in order."""
+        """Return the integers (n, results) that positions (n, choices) choose: a column for each result of each choice,
+        in order."""
         columns = []
         for number, choice in enumerate(self.choices):
             table = np.asarray(choice.options, np.int64)
@@ -115,12 +115,9 @@ class Sketch:
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
     def traced_program(self, graph: TraceGraph, positions: Positions) -> Program:
-        """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards,
-        which are added to `graph`.
-
-        Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
-        ScheduleError if a primitive of the script refuses its step.
-        """
+        """Return the program of one candidate with traced sizes, valid for all candidates that answer its guards alike;
+        the guards are added to `graph`. Legality is not checked: features of an illegal candidate are useless, and its
+        measurement is refused. Raises ScheduleError if a primitive of the script refuses its step."""
         by_place = {choice.position: number for number, choice in enumerate(self.choices)}
         first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
 
@@ -133,8 +130,8 @@ class Sketch:
         return replayed_state(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
-        """Plan choice `number`, of which the witness takes the option at `position`: its results are traced sizes, the
-        inputs from `column` on, or for a choice of a loop the witness's loop."""
+        """Plan the choice number `number` with the option at `position`, that of the witness. Its results are traced
+        sizes, the inputs of `graph` from `column` on; for a choice of a loop, the witness's loop."""
         choice = self.choices[number]
         table = np.asarray(choice.options, np.int64)
         numbers: list[Number] = [

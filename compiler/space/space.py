@@ -36,7 +36,7 @@ requested so far: tracing one takes some tens of milliseconds. The features of t
 
 @dataclass
 class _Traced:
-    """A sketch with the structures that have been traced so far, in order and as a decision tree (`runs`)."""
+    """A sketch with the structures traced so far: in order, and as a decision tree (`runs`)."""
 
     sketch: Sketch
     graph: TraceGraph = field(default_factory=TraceGraph)
@@ -46,8 +46,8 @@ class _Traced:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Candidates of a sketch, n of them: their positions and the integers that these choose, the `values` and `reasons`
-    to be filled, and the evaluated arrays of nodes."""
+    """Candidates of a sketch, n of them. positions: their decisions; columns: the integers chosen; values, reasons:
+    results, to be filled; evaluated: a cache of arrays by node."""
 
     positions: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -161,8 +161,9 @@ class SketchSpace:
         return not traced.structures or self.structures < FREE + self._asked // PER
 
     def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
-        """Trace the program of one candidate; without nodes if a step is refused. Caches of analyses are cleared before
-        and after: they may hold traced numbers with another witness, whose guards would not be recorded again."""
+        """Trace the program of one candidate; the structure has no nodes if a step is refused. Caches of analyses are
+        cleared before and after: they may contain traced numbers of another witness, whose guards would not be recorded
+        again."""
         graph = traced.graph
         graph.begin()
         statements.forget()
@@ -195,7 +196,7 @@ class SketchSpace:
 
 
 def work(program: Program) -> float:
-    """The operations that a program does when nothing is padded or computed twice, at least one."""
+    """Return the operations of a program without padding and recomputation, at least 1."""
     counts = (
         max(flops(block), int(bool(block.combiners))) * instances(program, block) for block in program.blocks.values()
     )

@@ -20,8 +20,8 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Structure:
-    """A traced run, valid for all candidates that answer its guards alike: the guards with their answers, and the
-    nodes of features and of reasons not to build; None if a primitive of the script refuses a step."""
+    """A traced run, valid for all candidates that answer its guards alike. guards: with their answers. nodes: of the
+    features and of the reasons not to build; None if a primitive of the script refuses a step."""
 
     guards: tuple[tuple[int, bool], ...]
     nodes: tuple[int, ...] | None
@@ -29,14 +29,14 @@ class Structure:
 
 @dataclass
 class _Question:
-    """A node of the tree: a guard, and for each answer the next guard, the run that ends there, or None without."""
+    """A node of the decision tree: a guard, and for each answer the next question, the run that ends there, or None."""
 
     guard: int
     after: dict[bool, _Question | Structure | None]
 
 
 class Runs:
-    """The traced runs of a sketch, found by their guards."""
+    """The traced runs of a sketch, searched by the answers to their guards."""
 
     def __init__(self) -> None:
         self._first: dict[bool, _Question | Structure | None] = {True: None}
@@ -61,9 +61,9 @@ class Runs:
     def sorted(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """Group rows of candidates by the structure that is valid for them: yield each structure with its rows, and
-        None with rows for which no run is valid, either perhaps several times. rows: indices into `columns` (n,
-        inputs). evaluated: a cache of arrays by node."""
+        """Group rows of candidates by the valid structure. Yield each structure with its rows, and None with rows
+        without a valid one; either may come several times. rows: indices into `columns` (n, inputs). evaluated: a cache
+        of arrays by node."""
         stack = [(self._first[True], rows)]
         while stack:
             node, node_rows = stack.pop()

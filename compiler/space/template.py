@@ -25,8 +25,9 @@ MOST = 32
 
 @dataclass(frozen=True)
 class _Branch:
-    """A template in progress: its draft; the template's handles so far, `draft.kept` has the draft's at the same
-    positions; the names of decisions; and the positions of ops whose decisions the template states."""
+    """A template in progress: its draft; its handles so far, with the draft's handles at the same positions of
+    `draft.kept`; the names of decisions; and the positions of the ops whose decisions the template states
+    (`closed`)."""
 
     draft: Draft
     values: tuple[SSAValue, ...]
@@ -41,12 +42,10 @@ def from_template(
     machine: Machine | Gpu,
     threads: int = 1,
 ) -> Derived:
-    """Make the sketches of a program from a template; the last one is the program as written.
-
-    Decisions of the template stay, its open choices stay open. At `sched.auto` the rules schedule that block, with a
-    sketch for each derivation; of more than MOST in all, the first are kept. Raises ScheduleError for a refused step,
-    and for an open choice that no step uses.
-    """
+    """Return the sketches of a program from a template; the last one is the program as written. Decisions of the
+    template stay, its open choices stay open. At `sched.auto` the rules schedule that block, with a sketch for each
+    derivation; of more than MOST in all, the first are kept. Raises ScheduleError for a refused step, and for an open
+    choice that no step uses."""
     sequence = script_of(script)
     fresh = schedule.fork()[0]
     draft = Draft(fresh, machine, threads, (), kept=(fresh.root,))

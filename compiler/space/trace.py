@@ -37,7 +37,7 @@ class TraceNode:
 
 
 def _divisor(b: Array) -> Array:
-    """Divisors with 1 in the place of 0, for candidates whose own run does not divide: their values are not used."""
+    """Return divisors with 0 replaced by 1; quotients of such candidates are not used."""
     return np.where(b == 0, 1, b)
 
 
@@ -71,8 +71,8 @@ class TraceGraph:
         self.guards, self._answered = [], {}
 
     def input(self, column: int, witness: int, low: int, high: int) -> Number:
-        """Make the number of an input column, from the witness's value and bounds over all candidates; an int if these
-        are equal."""
+        """Return the number of an input column, with the witness's value and its bounds over all candidates; an int if
+        the bounds are equal."""
         if low == high:
             return low
         return Traced(self, self._number(TraceNode("input", (), column)), witness, low, high)
@@ -89,7 +89,7 @@ class TraceGraph:
         return value.node if isinstance(value, Traced) else self._number(TraceNode("constant", (), value))
 
     def apply(self, name: str, *operands: Number) -> int:
-        """The index of the node of an operation on numbers, added if it is new."""
+        """Return the index of the node that applies the operation `name` to numbers; it is added if it is new."""
         return self._number(TraceNode(name, tuple(self.number_of(operand) for operand in operands)))
 
     def answer(self, node: int, of_witness: bool) -> bool:
@@ -100,12 +100,9 @@ class TraceGraph:
         return of_witness
 
     def evaluate(self, nodes: Sequence[int], columns: Array, evaluated: dict[int, Array] | None = None) -> list[Array]:
-        """The arrays (n,) of nodes for n candidates, whose inputs are the columns of an array (n, columns); of a
-        constant a scalar array. `evaluated` caches arrays by node.
-
-        An expression is evaluated for all candidates, even those whose own run does not reach it: such values mean
-        nothing.
-        """
+        """Return the arrays (n,) of nodes for n candidates, whose inputs are the columns of an array (n, columns); the
+        array of a constant is a scalar. `evaluated` caches arrays by node. Expressions are evaluated for all
+        candidates, also those whose run does not reach them: such values are meaningless."""
         evaluated = {} if evaluated is None else evaluated
         return [evaluated[node] if node in evaluated else self._evaluated(node, columns, evaluated) for node in nodes]
 
@@ -133,7 +130,8 @@ class TraceGraph:
 
 
 class Traced:
-    """A number that depends on choices: the witness' value, its expression, and bounds over all candidates."""
+    """A number that depends on choices: the witness's value, its expression as a node, and bounds over all
+    candidates."""
 
     __slots__ = ("graph", "high", "low", "node", "value")
 
@@ -310,7 +308,8 @@ def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def _decided(name: str, a: Number, b: Number) -> bool | None:
-    """The answer to `name` (lt, le or eq) of all candidates, by the bounds of a and b; None if these leave it open."""
+    """Return the answer to the comparison `name` (lt, le or eq) of a and b if it is the same for all candidates, by
+    their bounds; else None."""
     # a < b for a in 1..8: with b in 9..64 True, with b = 1 False, with b in 4..64 None.
     if name == "eq":
         if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:

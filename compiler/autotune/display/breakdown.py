@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupTime:
-    """A group: its calls in a run of the program, and the seconds of one by its best record; None without a record."""
+    """A group with the number of its calls in a run of the program, and the seconds of one call by its best record;
+    None without a record."""
 
     name: str
     occurrences: int

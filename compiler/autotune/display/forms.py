@@ -11,8 +11,8 @@ from compiler.support.text import counted
 
 @dataclass(frozen=True)
 class GroupForm:
-    """A group, its chosen form, and the times of its other forms inside the program by name, relative to the chosen
-    one's (above 1: slower)."""
+    """A group, its chosen form, and the times inside the program of its other forms, by name, relative to that of the
+    chosen form (above 1: slower)."""
 
     name: str
     form: str
@@ -32,8 +32,9 @@ class ProgramForm(GroupForm):
 
 
 def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
-    """Make the GroupForm of a form by the last comparison that timed it; None if it was never timed. `timed` are the
-    records of all forms of the group, the oldest first; `kind` is the class of the result."""
+    """Return the GroupForm of the group `name` with the chosen form `form`, from the last comparison that timed it;
+    None if it was never timed. `timed`: the records of all forms of the group, the oldest first; `kind`: the class of
+    the result."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:

@@ -26,12 +26,9 @@ class GroupInPlace:
 
 @dataclass(frozen=True)
 class InPlace:
-    """The times of a whole program and its groups.
-
-    default, tuned, chosen: the seconds of a run by default, by the best records of all groups, and by the chosen
-    schedules; chosen is None until it is measured. is_faster: whether the program with the chosen records is faster
-    than by default; if not, all groups stay with the default.
-    """
+    """The times of a whole program and its groups. default, tuned, chosen: the seconds of a run with all defaults, with
+    the best records of all groups, and with the chosen schedules; chosen is None until it is measured. is_faster:
+    whether the chosen records make the program faster than the defaults; if not, all groups stay with the default."""
 
     name: str
     default: float

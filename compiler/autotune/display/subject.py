@@ -12,7 +12,8 @@ from compiler.types.machines import Gpu, Machine
 
 
 class RunSubject(Protocol):
-    """A task, or a whole program with a task for each of its groups; see `SearchTask`."""
+    """A task, or a whole program with a task for each of its groups, as display reads it. occurrences: the calls of a
+    group in a run of its program, else 1."""
 
     name: str
     machine: Machine | Gpu
@@ -32,7 +33,7 @@ class RunSubject(Protocol):
 
     @property
     def forms(self) -> Sequence[GroupForm]:
-        """The chosen forms of the program and its groups that were timed inside the program."""
+        """The chosen forms of the program and of its groups, those only that were timed inside the program."""
 
     def group(self, name: str) -> RunSubject:
         """The task of a group, by the group's name `group_3` or the task's `layer.group_3`."""

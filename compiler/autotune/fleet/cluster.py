@@ -34,14 +34,14 @@ DaskFuture = Any
 
 
 class JobLost(Exception):
-    """Raised if a job has no result; the message is a sentence why. The job may be repeated."""
+    """Raised if a job has no result, with a sentence about the reason; the job may be repeated."""
 
 
 @dataclass(eq=False)
 class Member:
-    """A worker of the scheduler. facts: None until it has reported them. resources: the amounts of its dask resources,
-    by name. refusal: why it gets no jobs; None while it is trusted. strikes: the number of its faults. meeting: the
-    future of the request for its facts."""
+    """A worker of the scheduler. facts: None until the worker has reported them. resources: the amounts of its dask
+    resources, by name. refusal: the reason for which it gets no jobs; None while it is trusted. strikes: the number of
+    its faults. meeting: the future of the request for its facts."""
 
     address: str
     resources: dict[str, float]
@@ -132,16 +132,17 @@ class Cluster:
 
     @property
     def trusted(self) -> list[Member]:
-        """The workers that get jobs."""
+        """The workers that may run jobs: those without a refusal."""
         return [member for member in self.members.values() if member.refusal is None]
 
     @property
     def awaits_facts(self) -> bool:
-        """Whether the facts of a worker are being requested."""
+        """Whether a request for the facts of a worker is pending."""
         return any(member.meeting is not None and not member.meeting.done() for member in self.members.values())
 
     def strike(self, member: Member, why: str, ends: bool = False) -> None:
-        """Count a worker's fault; after STRIKES faults, or one that `ends` its trust, it gets no more jobs."""
+        """Count a fault of a worker, with the reason `why`. After STRIKES faults, or one with `ends`, the worker is no
+        longer trusted."""
         member.strikes += STRIKES if ends else 1
         self.notes.append(f"worker {member.name}: {why}")
         if member.strikes >= STRIKES and member.refusal is None:
@@ -215,8 +216,9 @@ class Cluster:
     def submit(
         self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
     ) -> FleetJob:
-        """Submit a call of `function` on `given` to one of the workers `able`; it takes one unit of the resource `kind`
-        (BUILD or TIME). It runs after the jobs `after`, whose futures in `given` become their results."""
+        """Submit the call of `function` on `given` to one of the workers `able`, where it uses one unit of the resource
+        `kind` (BUILD or TIME). It runs after the jobs `after`, whose futures in `given` are replaced by their
+        results."""
         future = self._client.submit(
             function,
             *given,

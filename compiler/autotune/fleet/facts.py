@@ -40,8 +40,8 @@ def read_facts(plain: object) -> WorkerFacts | None:
 
 
 def difference(facts: WorkerFacts, ours: WorkerFacts) -> str | None:
-    """A sentence why a worker cannot measure for this process: the first version that differs, or that the files
-    differ; None if all agree."""
+    """Return a sentence that names the first version that differs, or that the files differ, so that a worker cannot
+    measure for this process; None if all agree."""
     for name, version in ours.versions.items():
         theirs = facts.versions.get(name, "none")
         if name != "python" and theirs != version:

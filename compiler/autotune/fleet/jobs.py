@@ -20,7 +20,7 @@ BUILDERS = 0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a job. value: of the function, or the reason for which the worker can do no job of the subject.
+    """The result of a job. value: of the function, or the reason for which the worker cannot do jobs of the subject.
     worker: its address. builder: the address of the worker that built the timed candidate; empty for other jobs."""
 
     worker: str
@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def refusal(self) -> str | None:
-        """The reason for which the worker can do no job of the subject; None if it can."""
+        """The reason for which the worker cannot do jobs of the subject; None if it can."""
         return str(self.value) if isinstance(self.value, Refused | Unable) else None
 
 

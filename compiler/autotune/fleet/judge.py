@@ -35,7 +35,8 @@ class WorkerClaim:
 
 @dataclass(frozen=True)
 class AgreedOutcome:
-    """The outcome that counts, and reasons against workers by address: accused ones disagree, liars compute wrongly."""
+    """The valid outcome of a candidate, and the workers at fault, by address with a reason: accused ones disagree with
+    the others, liars compute wrongly."""
 
     outcome: Outcome
     accused: dict[str, str] = field(default_factory=dict)
@@ -44,7 +45,8 @@ class AgreedOutcome:
 
 @dataclass
 class Judge:
-    """Decides which outcomes to confirm and which count, by the best cost of each subject so far."""
+    """The judgement of workers' outcomes: which need confirmation by a second worker, and which are valid. `best`: the
+    best cost of each subject so far."""
 
     best: dict[Subject, float] = field(default_factory=dict)
 
@@ -53,8 +55,8 @@ class Judge:
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
     def verdict(self, subject: Subject, said: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
-        """The outcome that counts, by the claims `said` about one candidate; None if another worker must confirm, which
-        is possible only if `can_ask`."""
+        """Return the valid outcome by the claims `said` about one candidate; None if another worker must confirm it,
+        which happens only if `can_ask`."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
         if verdict is not None and verdict.outcome.is_comparable:
             self.record_cost(subject, verdict.outcome.cost)
@@ -81,10 +83,10 @@ def implausibility(outcome: Outcome, subject: Subject, machine: Machine) -> str 
 
 
 def _between(claims: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
-    """The outcome that counts of several claims; None if two times disagree and another worker can decide.
+    """Return the valid outcome of several claims; None if two times disagree and another worker can decide.
 
-    Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which count together; the worker
-    of 5.0 is accused.
+    Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which are merged; the worker of
+    5.0 is accused.
     """
     right = [claim for claim in claims if claim.outcome.is_comparable]
     failed = [claim for claim in claims if not claim.outcome.is_comparable]

@@ -25,7 +25,7 @@ PAUSE = 0.05
 
 @dataclass(frozen=True)
 class _Crew:
-    """The workers that may build and those that may time a candidate."""
+    """The workers that may build a candidate, and those that may time it."""
 
     builders: Sequence[Member]
     timers: Sequence[Member]
@@ -150,7 +150,8 @@ class Fleet:
         return reply
 
     def _judged(self, subject: Subject, claims: Sequence[WorkerClaim]) -> AgreedOutcome | None:
-        """The outcome that counts, by claims about a candidate; None: another worker must confirm. Strikes liars."""
+        """Return the valid outcome by claims about a candidate, None if another worker must confirm it; count a strike
+        against liars."""
         avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
         unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
         verdict = self._judge.verdict(subject, claims, bool(unasked))

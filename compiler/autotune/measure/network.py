@@ -33,12 +33,10 @@ CALLS = 15
 
 
 class NetworkCall(ArrangedCall):
-    """A call of a kernel whose operands are placed as in a network.
-
-    arrays: the inputs and outputs of a call. constants, inputs: positions in `arrays`. Each call reads the next of at
-    most `most` copies of the constants. If the copies are too small to evict each other, other memory is read before
-    the call. Then the inputs are written, unless together they exceed the last-level cache. `refresh` fills the copies.
-    """
+    """A call of a kernel whose operands are in caches or memory as inside a network. arrays: the inputs and outputs of
+    a call. constants, inputs: positions in `arrays`. Each call reads the next of at most `most` copies of the
+    constants. If the copies are too small to evict each other, other memory is read before the call. Then the inputs
+    are written, unless together they exceed the last-level cache. `refresh` fills the copies."""
 
     def __init__(
         self,
@@ -94,8 +92,9 @@ def seconds_of(kernel: Kernel, machine: Machine) -> float:
 
 
 def _copies(size: int, passing: int, most: int = COPIES) -> int:
-    """The number of copies of constants of `size` bytes such that `passing` bytes lie between two reads of a copy. 4
-    MiB of constants and 32 MiB passing: ceil(32 / 4) + 1 = 9 copies, at most `most` and MOST_BYTES together."""
+    """Return the number of copies of constants of `size` bytes such that `passing` bytes are read between two reads of
+    a copy; 1 for size 0. 4 MiB of constants and 32 MiB passing: ceil(32 / 4) + 1 = 9 copies, at most `most`, and at
+    most MOST_BYTES together."""
     return max(1, min(most, MOST_BYTES // size, ceil(passing / size) + 1)) if size else 1
 
 

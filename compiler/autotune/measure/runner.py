@@ -150,8 +150,8 @@ class _Calls:
 
 
 class Runner:
-    """Checks and times candidates, all on the same buffers, which are filled anew for each. With `in_network` the
-    operands of timed calls are placed as in a network, see network.py."""
+    """The check and the timing of candidates, all on the same buffers, which are filled anew for each. `in_network`:
+    operands of timed calls are in caches or memory as inside a network."""
 
     def __init__(self, reference: ReferenceCases, clock: Clock, random: Random, in_network: bool = False) -> None:
         self._reference = reference

@@ -89,7 +89,7 @@ class TimedSample:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples that count, and the disturbance of all samples that were taken."""
+    """The selected samples of a call, and the disturbance of all samples that were taken."""
 
     selected: tuple[TimedSample, ...]
     disturbance: Disturbance

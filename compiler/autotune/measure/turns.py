@@ -73,7 +73,8 @@ class TurnTimes:
         return first, first * self.ratio
 
     def outcome(self, seconds: tuple[float, ...]) -> Outcome:
-        """The outcome with the times `seconds`, one of the two; its cost is relative to `default`, whose cost is 1."""
+        """Return the outcome with the times `seconds`, `default` or `tuned`; its cost is relative to `default`, whose
+        cost is 1."""
         return Outcome(MEASURED, seconds, tuple(1 / beside for beside in self.default))
 
 
