@@ -291,7 +291,7 @@ class TuningRun:
         return self.proposals
 
     def is_known(self, proposal: Proposal) -> bool:
-        """Whether another run has tried a proposal meanwhile; if so, its outcome is taught to the search."""
+        """Whether another run has tried a proposal since it was chosen; if so, the search learns its outcome."""
         script, short = self.space.script(proposal.candidate), self.space.script_with_includes(proposal.candidate)
         tried = next((text for text in (script, short) if text in self.trials), None)
         if tried is None:

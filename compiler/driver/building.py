@@ -168,8 +168,8 @@ def compile_program(
 
 
 class _Stated(NamedTuple):
-    """The arguments of a build: the program, under its script if one is stated, the name of its function, the mode of
-    its schedule, and the arrays of its constants."""
+    """The arguments of a build: the program, with its script applied if one is stated; the name of its function; `way`,
+    the mode of its schedule; and the arrays of its constants."""
 
     program: object
     name: str | None
@@ -374,9 +374,9 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """Judge the schedule that `make` returns, of the source `origin`: return it with its verdict if it may be used,
-    else the loops as written with the verdict. `make(False)` skips the legality checks of the steps; if its schedule is
-    not proved, `make(True)` makes it again with the checks. A result None means the loops as written."""
+    """Judge the schedule that `make` returns, from the source `origin` (such as a database). Return it with its verdict
+    if it may be used, else the loops as written with the verdict. `make(False)` skips the legality checks of steps; if
+    its schedule is not proved, `make(True)` repeats it with them. `make` returns None for the loops as written."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)

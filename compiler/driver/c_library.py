@@ -59,7 +59,8 @@ def export_c(
 
 
 def _state(x: object, module: ModuleOp, function: FuncOp, constants: Mapping[str, object]) -> None:
-    """State the elements of constant inputs, and name them and the program's own constants apart from other words."""
+    """State the elements of constant inputs in the program, and rename these and its own constants to names that are
+    unique in C."""
     if level_of(module) != "te":
         raise InputError("the constants of a C file are those of te programs")
     values = dict[int, DenseAttr | None]()

@@ -55,8 +55,8 @@ class CachedElements:
 
 @dataclass(frozen=True)
 class _Program:
-    """The cached form of a program: all of its kernel but the arrays of constants and the texts, of which it has the
-    levels (`levels_before`: of the preparation)."""
+    """The cached form of a program: its code, signature and constants by digest, but no arrays, and of the texts only
+    their levels (`levels_before`: those of the preparation)."""
 
     signature: Signature | None
     stated_constants: tuple[CachedElements, ...]
@@ -112,7 +112,7 @@ def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> Compi
 
 
 def request_words(request: BuildRequest) -> Sequence[object]:
-    """The key of a request: all dependencies of its machine code but the compiler itself. It lists the names of values
+    """Return the key of a request: all dependencies of its machine code except the compiler. Names of values are listed
     beside the text, since printing renames values of equal names."""
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
     ends = (block.last_op.operands if block.last_op is not None else () for block in blocks)
@@ -158,7 +158,8 @@ def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
 
 
 def cached_elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[CachedElements, ...]:
-    """Constants in cached form: by digest if a constant of the source module has the same bytes, else with bytes."""
+    """Return constants in cached form: by digest if a constant of the source module has the same bytes, else with their
+    bytes."""
     sources = list(constants_in(module))
     digests = {_memory(source): source.digest for source in sources} | {
         source.digest: source.digest for source in sources
@@ -178,7 +179,8 @@ def _memory(constant: Dense) -> tuple[int, int]:
 
 
 def known_elements(cached: Sequence[CachedElements], module: ModuleOp) -> dict[str, DenseAttr]:
-    """The inverse of `_elements`: constants by name; the bytes of those with a digest are the source module's."""
+    """Return constants by name, the inverse of `cached_elements`; the bytes of those with a digest are the source
+    module's."""
     by_digest = {constant.digest: constant.data for constant in constants_in(module)}
 
     def dense(elements: CachedElements) -> DenseAttr:

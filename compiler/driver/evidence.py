@@ -45,8 +45,8 @@ def _preparation(unit: Unit) -> str:
 def nest_certificate(
     te: str, loops: str, unit: Unit, source: Scheduled, facts: GroupFacts | None, constants: Sequence[int] = ()
 ) -> GroupCertificate:
-    """The certificate of a program of one function; `te` is empty for one that was given as loops. constants: the
-    positions of its constant inputs."""
+    """Return the certificate of a program of one function. te: its te text, empty for a program that was built from
+    loops. constants: the positions of its constant inputs."""
     return GroupCertificate(
         unit.call.name,
         te,

@@ -132,8 +132,8 @@ def _whole_recipe(plan: BuildPlan, name: str | None, settings: BuildSettings) ->
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
-    """Lower a copy of a te module to loops in the default order, with `fold` after evaluating computes of constants;
-    return a module at another level itself."""
+    """Return a copy of a te module lowered to loops in the default order; with `fold`, computes of constants are
+    evaluated first. A module at another level is returned itself."""
     if level_of(module) != "te":
         return module
     loops = module.clone()

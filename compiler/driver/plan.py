@@ -52,8 +52,9 @@ def group_recipe(
     settings: BuildSettings,
     team: Team,
 ) -> Recipe:
-    """The recipe of the te module of groups that a plan makes of the program `x`, whose module is `source`. Raises
-    InputError for constants that are no inputs or are stated by the program, and for regions that are no combiners."""
+    """Return the recipe for a plan whose module is a te module of groups of the program `x`; `source` is the program's
+    module. Raises InputError for constants that are no inputs or are stated by the program, and for regions that are no
+    combiners."""
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)

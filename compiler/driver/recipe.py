@@ -22,12 +22,10 @@ class Texts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The deferred compilation of a program.
-
-    signature: None for a program that cannot have constants. stated_constants: the constants whose elements the program
-    states, by name. compiled: compiles the program. texts: makes its texts by level, most of them on demand.
-    allocate: allocates the memory of the constants, by bytes.
-    """
+    """The deferred compilation of a program. signature: None for a program that cannot have constants.
+    stated_constants: the constants whose elements the program states, by name. compiled: a function that compiles the
+    program. texts: a function that returns its texts by level, most of them computed when requested. allocate:
+    allocates the memory of the constants, by bytes."""
 
     signature: Signature | None
     stated_constants: Mapping[str, DenseAttr]
@@ -37,5 +35,5 @@ class Recipe:
 
 
 def text_of(text: LevelText) -> str:
-    """A text of a level, made now if it is made on demand."""
+    """Return a text of a level: the text itself, or the result of the function that computes it."""
     return text if isinstance(text, str) else text()

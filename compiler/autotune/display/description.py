@@ -12,9 +12,9 @@ from compiler.schedule.show import sign
 def program_listing(program: Program) -> str:
     """List the buffers of a program with their shapes, then its blocks, in order, a line each.
 
-        A: input 1024x2048 f32
-        T: temporary 1024x1024 f32
-        T[m, l] += f(A[..], B[..]) for m = 1024, l = 1024, reduce k = 2048
+    A: input 1024x2048 f32
+    T: temporary 1024x1024 f32
+    T[m, l] += f(A[..], B[..]) for m = 1024, l = 1024, reduce k = 2048
     """
     return "\n".join((*_buffers(program), *(_statement(block) for block in program.blocks.values())))
 

@@ -13,8 +13,8 @@ APART = 0.05
 
 @dataclass(frozen=True)
 class Pairs:
-    """The number of pairs of candidates with different costs, and of those predicted in the right order; a tie in the
-    prediction counts half."""
+    """The number of pairs of candidates with different costs (`total`), and of those predicted in the right order
+    (`right`); a tie in the prediction counts half."""
 
     right: float = 0.0
     total: int = 0
@@ -74,7 +74,8 @@ class RankingQuality:
         return len(np.intersect1d(measured, predicted)) / count
 
     def line(self, count: int = 8) -> str:
-        """A line for people: pairs in the right order, and the recall of the best `count`."""
+        """Return one line of text for people: the share of pairs in the right order, and the recall of the best
+        `count`."""
         if self.pairs.accuracy is None:
             return "ranking: nothing predicted and measured yet"
         text = f"ranking: {self.pairs.accuracy:.0%} of {self.pairs.total} pairs right"

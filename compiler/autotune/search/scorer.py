@@ -85,6 +85,6 @@ class Scorer:
         return Scored(pool, self.model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
-        """Compute and store the missing features of tried candidates; infeasible ones have none."""
+        """Compute and store the missing features of candidates that were tried; infeasible ones are skipped."""
         pool = filter_all(self._space, [c for c in candidates if c not in self._values]).feasible
         self._values.update(zip(pool.candidates, pool.values, strict=True))

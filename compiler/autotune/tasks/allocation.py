@@ -46,8 +46,9 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
 
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Pick the task whose batch is expected to save most, per second of measuring if seconds are limited. Tasks without
-    a measurement come first: of those with the fewest turns the largest estimate. None if no task saves enough."""
+    """Return the name of the task in `ready` whose next batch is expected to save most, per second of measuring if
+    seconds are limited (`timed`). Tasks without a measurement come first: of those with the fewest turns the largest
+    estimate. None if no task saves enough."""
     unmeasured = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unmeasured:
         return max(unmeasured, key=lambda name: (-ready[name].turns, ready[name].estimate))

@@ -62,8 +62,8 @@ class ComparisonSetup:
 
 @dataclass(frozen=True)
 class _Finalist:
-    """A group with a record. default, tuned: the scripts of both schedules, recipes expanded. times: of both inside the
-    program. text: the record's script as stored."""
+    """A group with a best record. default, tuned: the scripts of the default and of the record, recipes expanded.
+    times: of both inside the program. text: the record's script as stored."""
 
     default: str
     tuned: str

@@ -61,8 +61,8 @@ def tune_together(
 
 @dataclass(frozen=True)
 class _Begun:
-    """A turn in flight: its task, its start (`perf_counter`), and the task's trials, seconds of a call and promise
-    then."""
+    """A turn in flight: its task, its start (`at`, by `perf_counter`), and the task's trials, seconds of a call and
+    promise at that time."""
 
     name: str
     at: float
@@ -171,7 +171,7 @@ class _Tasks:
         return bool(self.flying)
 
     def begin_turn(self, name: str) -> None:
-        """Hand the chosen batch of a task to the workers, and note the state of its account in `flying`."""
+        """Submit the chosen batch of a task to the workers, and record the state of its account in `flying`."""
         self.current, account = self.runs[name], self.accounts[name]
         run = self.current
         self.flying.append(_Begun(name, perf_counter(), len(run.trials), account.seconds, account.promise))

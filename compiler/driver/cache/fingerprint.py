@@ -21,7 +21,7 @@ _BEGAN = time.time()
 
 
 def fingerprint() -> str | None:
-    """A digest of the package's files, of the versions of its libraries, and of the files of plugins that take part in
+    """Return a digest of the package's files, of the versions of its libraries, and of the files of plugins that affect
     scheduling. None if a file cannot be read, or is younger than this process, which may run an older version of it."""
     functions = [part.value for kind in SCHEDULING for part in plugins.parts(kind).values()]
     package_digest = _of_package()

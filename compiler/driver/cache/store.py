@@ -135,8 +135,8 @@ class Store:
             os.close(folder)
 
     def _bound(self, folder: int) -> None:
-        """Remove abandoned partial files, and, from a folder beyond the limit, the least recently used files until 7/8
-        of the limit remain."""
+        """Remove abandoned partial files; from a folder beyond the limit of bytes, also the least recently used files,
+        until 7/8 of the limit remain."""
         files = sorted(_files(folder), key=lambda file: file.used)
         remaining = total = sum(file.bytes for file in files)
         for file in files:
@@ -163,7 +163,8 @@ def _checked(folder: int, name: str, key: bytes) -> bytes | None:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file. Without links it is valid too: it was replaced after opening."""
+    """Whether only this user can have written an open file. A file without links is valid too: it was replaced after it
+    was opened."""
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return stat.S_ISREG(status.st_mode) and is_own and status.st_nlink <= 1
 

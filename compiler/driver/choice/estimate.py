@@ -79,7 +79,7 @@ def estimate(program: Program, machine: Machine) -> float:
 
 
 def _passed_on(program: Program, machine: Machine) -> float:
-    """The estimated time, in operations, to write and read again the temporaries larger than L2."""
+    """Return the estimated time, in operations, to write and read again the temporaries larger than L2."""
     sizes = [prod(a.buffer.shape) * element_bytes(a.buffer.element) for a in program.allocs.values()]
     return sum(BEYOND * size * 8 / machine.vector_bits for size in sizes if size > machine.l2_bytes)
 

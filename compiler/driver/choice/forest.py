@@ -74,7 +74,8 @@ def read_forest(file: IO[bytes]) -> Forest | None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Whether prediction terminates in bounds: children have larger numbers than parents, and features are columns."""
+    """Whether prediction by a forest terminates within its arrays: children have larger numbers than parents, and
+    features are valid columns."""
     inner = np.flatnonzero(forest.feature != LEAF)
     nodes = len(forest.feature)
     even = {len(array) for array in (forest.threshold, forest.left, forest.right, forest.value)} == {nodes}

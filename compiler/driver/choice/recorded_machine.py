@@ -12,9 +12,7 @@ from compiler.types.machines import Machine, detect_machine
 
 
 def recorded_machine(machine: Machine, cpu: str, database: Path, name: str = "") -> Machine:
-    """A machine under the name of that machine whose records it takes: `name` if it is stated, else the first with
-    records of
-
+    """Return `machine` under the name whose records it uses: `name` if it is stated, else the first one with records of
     - its own name, such as `AMD EPYC as haswell` for code for haswell that was timed on this computer,
     - `... as haswell`, for code for it that was timed on another computer, the one with the most records,
     - this computer's name, if this is a haswell.

@@ -69,7 +69,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A linked program as data, and its texts by level, most of them made on demand."""
+    """A linked program as data, and its texts by level, most of which are computed when they are requested."""
 
     linked: Linked
     texts: Mapping[str, LevelText]

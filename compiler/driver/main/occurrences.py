@@ -155,7 +155,7 @@ class Units:
         return number
 
     def _name(self, callee: str) -> str:
-        """Take a fresh name for a unit, such that the name of its preparation is free as well."""
+        """Return a name for a unit that is unused, as is the derived name of its preparation; both are then in use."""
         other_names = self._taken - {callee}
         number, name = 0, callee
         while {name, f"{name}{PREPARE}"} & other_names or name in {job.name for job in self.jobs}:

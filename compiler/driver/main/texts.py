@@ -41,8 +41,8 @@ def te_text(module: ModuleOp) -> str:
 
 
 def lazy_text_by_digests(module: ModuleOp) -> Callable[[], str]:
-    """The text of a module as `text_by_digests`, made on demand; made now if it has large constants, which are not to
-    be kept."""
+    """Return a function that returns the text of a module as `text_by_digests`. The text is computed at the first call;
+    at once if the module has large constants, which then need not stay in memory."""
     if all(constant.is_inline for constant in constants_in(module)):
         return partial(text_by_digests, module)
     text = text_by_digests(module)

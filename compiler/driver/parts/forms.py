@@ -38,7 +38,8 @@ def forms_of(x: object) -> Iterator[Group]:
 
 @dataclass(frozen=True)
 class GroupForms:
-    """A group as written, and its other forms that may be faster, the largest estimated gain first."""
+    """A group as written, its canonical graph, and its other forms that may be faster, the largest estimated gain
+    first."""
 
     group: Group
     graph: Graph
@@ -124,8 +125,8 @@ def with_forms(program: GroupedProgram, conditions: Conditions, laws: Sequence[L
 
 @dataclass(frozen=True)
 class _Replaced:
-    """The functions that replace a group: guard, form, and the group itself as `otherwise`, which computes if the guard
-    fails; for a form without a guard the form alone."""
+    """The functions that replace a group: guard, form, and `otherwise`, the group itself, which computes if the guard
+    fails. For a form without a guard only the form; the others are None."""
 
     guard: Graph | None
     form: Graph

@@ -41,12 +41,10 @@ OWN = Provenance()
 
 @dataclass(frozen=True)
 class Group:
-    """A group of a program.
-
-    module: its canonical function alone. constants: the positions of the inputs that are constant in all its calls.
-    occurrences: the number of its calls in a run. names: maps canonical names to those at its first call. hash: the
-    canonical hash of its computation, independent of names; empty if the program came in groups.
-    """
+    """A group of a program. module: its canonical function alone. constants: the positions of the inputs that are
+    constant in all its calls. occurrences: the number of its calls in a run. names: maps canonical names to those at
+    its first call. hash: the canonical hash of its computation, independent of names; empty if the caller's program had
+    groups already."""
 
     name: str
     module: ModuleOp

@@ -152,8 +152,8 @@ class Partition:
         return [Unscheduled(name, self.loops, threads, policy, WARM)]
 
     def program_key(self, parts: Mapping[str, Schedulable]) -> str:
-        """The field `whole` of the keys of times inside the program: a hash of the calls of a run in order, independent
-        of names. Empty for one part."""
+        """Return a hash of the calls of a run in order, independent of names: the field `whole` of the keys of records
+        timed inside the program. Empty for a program of one part."""
         if self.grouped is None:
             return ""
         calls = (call for call in self.grouped.constant_split.main.calls if call.guarded is None)
@@ -252,12 +252,9 @@ class FormNames(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ProgramForms:
-    """The forms of a program by laws of whole programs: the one that the estimate prefers, and that without each of its
-    laws. The name of a form is the names of its laws, or WRITTEN.
-
-    laws: of the preferred form. with_laws: makes the partitions of the program under the laws of some names. digest:
-    makes the `text`.
-    """
+    """The forms of a program by laws of whole programs: the preferred one of an estimate, and those without one of its
+    laws. The name of a form is the names of its laws, or WRITTEN. laws: of the preferred form. with_laws: a function
+    from names of laws to the partitions under these. digest: a function that computes the `text`."""
 
     laws: tuple[str, ...]
     with_laws: Callable[[Collection[str]], Alternatives]

@@ -23,12 +23,10 @@ from compiler.schedule import Schedule
 
 @dataclass(frozen=True)
 class SingleGroup:
-    """A te function of one group: its main is one call without copies, for which no code is emitted.
-
-    group: the canonical form, with inputs and results in canonical order. arguments, results: the position in the
-    function of each canonical input and result. written_buffers: the arguments of the loops as written: inputs, then
-    results. constants: the constant inputs by position, with their elements, None if the function does not state them.
-    """
+    """A te function of one group: its main is one call without copies, for which no code is emitted. group: the
+    canonical form, with inputs and results in canonical order. arguments, results: the position in the function of each
+    canonical input and result. written_buffers: the arguments of the loops as written: inputs, then results. constants:
+    the elements of the constant inputs by position, None if the function does not state them."""
 
     group: Group
     arguments: tuple[int, ...]

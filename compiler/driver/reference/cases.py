@@ -97,7 +97,8 @@ def _expected(case_results: Results, worst: Sequence[float]) -> tuple[Expected, 
 
 @dataclass(frozen=True)
 class Results:
-    """For each output: the strict result, the exact one, and the largest error of the strict one."""
+    """The results of an oracle, for each output: the strict result, the exact one, and the largest error of the strict
+    one."""
 
     strict: Arrays
     exact: Arrays
@@ -119,8 +120,8 @@ def _relative_tolerance(exact: Array, error: float) -> float:
 
 
 class Oracle:
-    """The unscheduled program, compiled under `strict` in its float types and in float64; one in float64 only, also in
-    float32. `threads` None is all cores. Raises InputError for a program without outputs."""
+    """The unscheduled program, compiled under `strict` in its float types and in float64; a program in float64 only is
+    also compiled in float32. `threads`: None for all cores. Raises InputError for a program without outputs."""
 
     def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
         module = module.clone()
@@ -155,8 +156,9 @@ class Oracle:
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
-        """The results for inputs; `strict_outputs` are those in the program's float types, None to compute them. The
-        error of a program in float64 is that in float32, by the ratio of their epsilons; 0 without floats."""
+        """Compute the results for inputs; `strict_outputs` are those in the program's float types, None to compute
+        them. The error of a program in float64 is estimated: that in float32 times the ratio of their epsilons; 0
+        without floats."""
         native = strict_outputs or self.strict_results(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))

@@ -29,7 +29,8 @@ class Expected:
 
 
 def poison(out: Array, expected: Expected) -> None:
-    """Fill an output with wrong values: NaN (0 where NaN is expected), or the complement of the expected integers."""
+    """Fill an output with wrong values: NaN (0 if the expected element is NaN), or the complement of the expected
+    integers."""
     if not is_float(out.dtype):
         np.invert(expected.strict, out=out)
         return

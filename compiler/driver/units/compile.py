@@ -35,8 +35,8 @@ UNIT = "unit"
 
 @dataclass(frozen=True)
 class CompileJob:
-    """A unit to compile: its key, the name of its function in the program, and its scheduled loops; without loops, the
-    key's script is applied to the key's text."""
+    """A unit to compile: its key, the name of its function in the program, and its scheduled loops `tree`; None applies
+    the key's script to the key's text."""
 
     key: UnitKey
     name: str
@@ -74,7 +74,7 @@ class LoweredCode:
 @dataclass(frozen=True)
 class LoweredUnit:
     """A unit as LLVM IR. codes: the preparation, if there is one, and the function of each call. seconds: of lowering.
-    The other fields become those of the `Unit`."""
+    takes, prepares, prepared, shared: as in `Unit`."""
 
     codes: Sequence[LoweredCode]
     takes: tuple[int, ...]
@@ -198,8 +198,9 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 
 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> NativeCode:
-    """Compile a function of a low-level module, with planned buffers, for callers with numpy arrays. Raises
-    LoweringError for ops without a native form, TargetError for argument types that numpy lacks and written inputs."""
+    """Compile a function of a low-level module with planned buffers, and check that callers with numpy arrays can pass
+    its arguments. Raises LoweringError for ops without a native form, TargetError for argument types that numpy lacks
+    and written inputs."""
     code = _checked(module, name, policy, threads)
     return code.with_object(object_code(code.text, host()))
 

@@ -112,7 +112,8 @@ class Team:
             self.llvm = None
 
     def expect(self, seconds: float) -> None:
-        """Start the processes that pay for `seconds` of future work, while this process still prepares it."""
+        """Start the processes that pay off for `seconds` of future work, while this process still prepares that
+        work."""
         if self.is_single and self._limit > 1 and seconds > LLVM_PAYS and self.llvm is None:
             self.llvm = LlvmProcess()
         while self._pays(seconds):
@@ -172,21 +173,22 @@ class _Work(Generic[Result]):
         self._lent, self._change = set[int](), Condition()
 
     def take(self) -> int | None:
-        """Take the largest call left: its position, or None if all are taken."""
+        """Remove the largest remaining call from the queue; return its position, or None if the queue is empty."""
         try:
             return self._left.popleft()
         except IndexError:
             return None
 
     def lend(self) -> int | None:
-        """Take a call for a helper, which calls `returned` afterwards: its position, or None if all are taken."""
+        """Remove a call from the queue for a helper, which must call `returned` afterwards; return its position, or
+        None if the queue is empty."""
         with self._change:
             position = self.take()
             self._lent |= set() if position is None else {position}
         return position
 
     def returned(self, position: int) -> None:
-        """Give back a lent call, whether its helper has made it or not."""
+        """Mark a lent call as no longer lent, whether or not its helper has completed it."""
         with self._change:
             self._lent.discard(position)
             self._change.notify_all()
@@ -203,7 +205,7 @@ class _Work(Generic[Result]):
         self.finish(position, result, perf_counter() - start)
 
     def finish(self, position: int, result: Result, seconds: float) -> None:
-        """Store the result of a call that took some seconds, and call `done`."""
+        """Store the result of a call and the seconds that it took, and call `done`."""
         self.results[position] = result
         self._finished += self._sizes[position]
         self._seconds += seconds

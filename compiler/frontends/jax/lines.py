@@ -15,8 +15,9 @@ OURS = str(Path(__file__).parents[2])
 
 
 def source_line(text: str, line: int) -> str | None:
-    """The innermost line of the user's files, `model.py:12`, in the location of the op that begins at a line of a text
-    (counted from 1), else of a call of the function that it is in; None without one."""
+    """Return the innermost line of the user's files, such as `model.py:12`, in the location of the op that begins at
+    line `line` of a text (counted from 1); without one, that of a call of the function around the op; None without
+    any."""
     lines = text.split("\n")
     definitions = {
         name: value for name, sep, value in (entry.partition(" = ") for entry in lines if entry[:4] == "#loc") if sep
@@ -32,7 +33,8 @@ def source_line(text: str, line: int) -> str | None:
 
 
 def _file(lines: Sequence[str], line: int, definitions: Mapping[str, str]) -> str | None:
-    """The location of an op: that of an op with regions is behind them, so that of its first op is taken."""
+    """Return the user's line in the location of the op at a line. The location of an op with regions is behind them, so
+    that of its first inner op is used."""
     use = next(filter(None, map(_USE.search, lines[line - 1 :])), None)
     pending, seen = [use[1]] if use else [], set[str]()
     while pending:
@@ -49,7 +51,7 @@ def _file(lines: Sequence[str], line: int, definitions: Mapping[str, str]) -> st
 
 
 def _caller(lines: Sequence[str], line: int) -> int:
-    """The line of a call of the function around a line; the line itself if there is none."""
+    """Return the line of a call of the function that is around a line; the line itself without a call."""
     function = next(filter(None, map(_FUNCTION.search, reversed(lines[:line]))), None)
     if function is None:
         return line

@@ -40,11 +40,9 @@ class JaxProgram:
 
 
 def trace(function: Callable[..., Any], arguments: Sequence[Any], functions: Collection[str]) -> JaxProgram:
-    """Trace a function for arguments that are arrays or have a shape and a dtype, or trees of them.
-
-    functions: the ops of CHLO that may be in the text, such as `chlo.erf`; a program with others is exported, which
-    takes them apart. Raises InputError for a function or arguments that JAX refuses.
-    """
+    """Trace a function for arguments that are arrays, objects with a shape and a dtype, or trees of these. functions:
+    the ops of CHLO that the text may contain, such as `chlo.erf`; a program with other ones is exported, which
+    decomposes them. Raises InputError for a function or arguments that JAX refuses."""
     name = getattr(function, "__name__", type(function).__name__)
     name = name if name.isidentifier() else "f"
     jitted = jax.jit(function, keep_unused=True)
@@ -68,7 +66,7 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], functions: Col
 
 
 def _large_constants(module: Any) -> list[NDArray[Any]]:
-    """The arrays of the constants that the text elides, in its order."""
+    """Return the arrays of the constants whose elements the text elides, in their order in the text."""
     constants: list[Any] = []
 
     def visit(op: Any) -> Any:
@@ -81,7 +79,8 @@ def _large_constants(module: Any) -> list[NDArray[Any]]:
 
 
 def _value(op: Any) -> Any:
-    """The elements of a constant that the text elides; None for another one, and for elements that te lacks."""
+    """Return the elements of a constant that the text elides; None for a constant that it prints, and for elements that
+    te lacks."""
     if _dtype(op) is None:
         return None
     value = op.attributes["value"]
@@ -89,12 +88,13 @@ def _value(op: Any) -> Any:
 
 
 def _dtype(op: Any) -> Dtype | None:
-    """The dtype of a constant; MLIR spells unsigned integers `ui8`, and te `u8`."""
+    """Return the te dtype of a constant, None if te lacks it; unsigned integers are `ui8` in MLIR, `u8` in te."""
     return DTYPES.get(str(ir.ShapedType(op.results[0].type).element_type).replace("ui", "u"))
 
 
 def _array(op: Any, value: Any) -> NDArray[Any]:
-    """The elements of a constant; those of bf16 by its text, since MLIR's bindings lack that dtype."""
+    """Return the elements of a constant, from its attribute `value`; those of bf16 from its text, since MLIR's bindings
+    lack that dtype."""
     row = _dtype(op)
     if row is None or row.name != "bf16":
         return np.array(value)
@@ -104,7 +104,8 @@ def _array(op: Any, value: Any) -> NDArray[Any]:
 
 
 def _input_names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, ...]:
-    """A name for each leaf of the arguments: the parameter's, with the leaf's path, `params['w']` as params_w."""
+    """Return a name for each leaf of the arguments: the parameter's name and the leaf's path, such as params_w of
+    `params['w']`."""
     try:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):

@@ -29,7 +29,7 @@ class UnsupportedError(InputError):
 
 
 def _summary(name: str, problems: Sequence[Problem]) -> str:
-    """Describe the unsupported nodes of model `name` in a sentence, grouped by operator and reason."""
+    """Return a sentence about the unsupported nodes of model `name`, grouped by operator and reason."""
     kinds: dict[tuple[str, str, str], list[str]] = {}
     for p in problems:
         kinds.setdefault((p.domain, p.operator, p.reason), []).append(p.node)
@@ -88,7 +88,8 @@ def _result(walk: Walk, value: GraphValue, name: str) -> Tensor | None:
 
 
 def _placeholder_finder(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callable[[str], Tensor | None]:
-    """Return a function from a value's name to a placeholder of its type, inferred lazily; None if not static."""
+    """Return a function from a value's name to a placeholder of its type, or to None if that is not static. Types are
+    inferred at the first call, for the bound shapes of the inputs."""
     types: dict[str, Any] = {}
 
     def find(name: str) -> Tensor | None:

@@ -170,8 +170,8 @@ def _python_value(arguments: Any) -> Any:
 
 
 def constant_of(node: fx.Node) -> Tensor:
-    """Return the attribute of a graph's module that a node reads, as a te constant. Raises Unsupported unless it is a
-    tensor on the CPU of a dtype of te."""
+    """Return the te constant of the attribute of a graph's module that a node reads. Raises Unsupported unless the
+    attribute is a tensor on the CPU of a dtype of te."""
     value = node.graph.owning_module
     for part in str(node.target).split("."):
         value = getattr(value, part)
@@ -202,8 +202,8 @@ def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
 
 
 def refusal_of(node: fx.Node) -> str | None:
-    """Return the reason for which a node stays with torch; None for a node with a te form. Found by a conversion of the
-    node alone, with placeholders as inputs."""
+    """Return the reason for which torch runs a node; None for a node with a te form. The node is converted alone, with
+    placeholders as inputs."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             source = node.args[0]

@@ -111,8 +111,8 @@ class Helpers:
         return f"{name}_{suffix}"
 
     def vector(self, dtype: str, element: str, count: int) -> str:
-        """Define a vector type of `count` lanes of a dtype, stored as the C type `element`; return its name. gcc takes
-        powers of two only, so that lanes may be unused."""
+        """Define a vector type of `count` lanes of a dtype, stored as the C type `element`; return its name. gcc
+        accepts powers of two only, so the type may have unused lanes."""
         name = f"{dtype}x{count}"
         size = f"{1 << (count - 1).bit_length()} * sizeof({element})"
         self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")

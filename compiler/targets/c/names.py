@@ -33,7 +33,7 @@ _C_LIBRARY = re.compile(
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether no variable may have a name, since it has or may have another meaning in the text."""
+    """Return whether a name must not be a variable's: a keyword, a helper's name, or another in the text."""
     return name in RESERVED or name[:2] == "__" or _HELPER_NAMES.fullmatch(name) is not None
 
 

@@ -84,7 +84,7 @@ class CWriter(VectorStatements):
         return tuple(type_.get_shape())  # type: ignore[attr-defined]
 
     def is_reserved(self, stem: str) -> bool:
-        """Return whether no variable may have a name, since it has or may have another meaning in the text."""
+        """Return whether a name must not be a variable's: a keyword, a helper's name, or another in the text."""
         return is_reserved(stem)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
@@ -211,7 +211,7 @@ class CWriter(VectorStatements):
         self.depth -= 1
 
     def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
-        """Assign new values to variables: one by one if none reads a variable assigned before it, else by copies."""
+        """Assign new values to variables, through copies if one reads a variable that is assigned before it."""
         for position, code in enumerate(new_values):
             if any(re.search(rf"\b{re.escape(name)}\b", code) for name in names[:position]):
                 super().assigned(values, names, new_values)

@@ -61,7 +61,7 @@ class Language(ABC):
 
     @abstractmethod
     def suffix(self, number: int, bits: int) -> str:
-        """Return the suffix of the literal of an integer of a width in bits."""
+        """Return the suffix of the literal of a signed integer, of a width in bits; "" for none."""
 
     @abstractmethod
     def real(self, number: float, type_: Attribute) -> str:

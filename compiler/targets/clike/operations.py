@@ -153,7 +153,7 @@ def _as_long(text: CExpr) -> CExpr:
 
 @dataclass(frozen=True)
 class IntegerOperands:
-    """The integer type of an op's operands: its spelling, whether it is index, and whether a 32-bit index, thus >=
+    """The integer type of an op's operands: its spelling, whether it is index, and whether it is a 32-bit index >=
     0."""
 
     spelling: Integer

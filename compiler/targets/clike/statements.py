@@ -58,7 +58,7 @@ class SourceWriter(ABC):
         return name
 
     def is_reserved(self, stem: str) -> bool:
-        """Return whether no variable may have a name, since it has another meaning in the language."""
+        """Return whether a name must not be a variable's, since it has another meaning in the language."""
         return stem in self.reserved or stem[:2] == "__"
 
     def line(self, text: str) -> None:

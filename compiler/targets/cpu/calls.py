@@ -108,8 +108,7 @@ def _lines(function: NativeFunction, kind: ArrayKind) -> Iterator[str]:
 
 
 def _read_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
-    """Generate the checks of input `n`, and its address or that of a copy; with `out` a needed copy declines the
-    call."""
+    """Generate the checks of input `n`, and its address or its copy's; with `out` a needed copy declines the call."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
     if kind.convert is not None:

@@ -41,7 +41,7 @@ class ProbeReading:
 
 
 class Ceiling(Protocol):
-    """A probe of the machine; `what` names its loop."""
+    """A probe of the machine's rate for one kind of work; `what` is a phrase that names its loop."""
 
     what: str
 
@@ -55,8 +55,8 @@ def plausible_share(share: float | None) -> float | None:
 
 
 class _ProbeLoop:
-    """A timed loop on each thread; `units`: operations or bytes of a round of all threads; `speed`: a guess of rounds a
-    second. Several threads wait for each other at a barrier before the time begins."""
+    """A timed loop on each of several threads, which start together after a barrier. `units`: operations or bytes of a
+    round of all threads; `speed`: a guess of the rounds a second."""
 
     def __init__(self, threads: int, units: int, speed: float) -> None:
         self._threads, self._units = threads, units

@@ -316,13 +316,13 @@ _symbols: dict[str, int] = {}
 
 
 def runtime_symbols() -> Mapping[str, int]:
-    """The addresses of functions that code may call beside those that the process exports, by name: of libraries, and
-    those of `define_symbol`."""
+    """Return the addresses of functions that code may call besides those that the process exports, by name: functions
+    of libraries, and those of `define_symbol`."""
     return _symbols
 
 
 def define_symbol(name: str, symbol_address: int) -> None:
-    """Let code that is loaded from now on call a function of this process by a name."""
+    """Make `symbol_address` callable under a name by code that is loaded later."""
     _symbols[name] = symbol_address
 
 
@@ -339,7 +339,7 @@ def _find_symbol(name: str, library: str = "m") -> bool:
 
 @cache
 def _open_library(name: str) -> ctypes.CDLL:
-    """Open a library by its soname on Linux, else the process itself; ctypes would look it up by other programs."""
+    """Open a library by soname on Linux; elsewhere the process itself, since ctypes would run other programs."""
     try:
         return ctypes.CDLL(_SONAMES[name])
     except OSError:

@@ -38,8 +38,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction, its operands as in AT&T syntax, the destination last; `loop`: its debug location, 0 without
-    one."""
+    """An instruction, its operands as in AT&T syntax, the destination last; `loop`: its debug location or 0."""
 
     mnemonic: str
     operands: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ class Disturbance:
 
     @property
     def matters(self) -> bool:
-        """Whether to report it: its share is at least REPORTED_SHARE, or a disturbed sample is in use."""
+        """Whether to report the disturbance: its share is at least REPORTED_SHARE, or a disturbed sample is in use."""
         return self.share >= REPORTED_SHARE or self.used > 0
 
     def __str__(self) -> str:
@@ -119,8 +119,8 @@ class SampleResult:
 def sample_undisturbed(
     take: Callable[[int], Sample], seconds: float = REPEAT_SECONDS, between: Callable[[], object] = bool
 ) -> SampleResult:
-    """Take a sample, and repeat it while it is disturbed, up to REPEATS times; `take` gets the number of former tries.
-    `between` is called before each repeat. No repeat begins after `seconds` of samples."""
+    """Take a sample by `take`, whose argument is the number of former tries, and repeat it while it is disturbed, up to
+    REPEATS times. `between` is called before each repeat. No repeat begins after `seconds` of samples."""
     samples = [take(0)]
     while not samples[-1].is_clean and len(samples) <= REPEATS and sum(sample.seconds for sample in samples) < seconds:
         between()
@@ -132,7 +132,7 @@ def sample_undisturbed(
 
 
 def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Sample:
-    """Time calls in a row; they work on `threads` threads, a single one being the calling thread."""
+    """Time calls in a row. Each works on `threads` threads; if that is 1, on the calling thread."""
     switches, away_clock = _switches(threads), _thread_away_clock() if threads == 1 else _process_away_clock()
     start = time.perf_counter()
     for _ in range(calls):

@@ -87,8 +87,8 @@ class _Pickled:
 
 
 def restored(payload: bytes) -> Kernel:
-    """Load the kernel that a pickle holds; it has no texts. Raises TargetError if no library here has a function
-    that it calls, or if the system refuses tile registers."""
+    """Load the kernel of a pickle's payload; it has no texts. Raises TargetError if no library here has a function that
+    it calls, or if the system refuses tile registers."""
     program = from_bytes(_Pickled, payload)
     block = arena(len(program.block))[: len(program.block)]
     block[:] = np.frombuffer(program.block, np.uint8)

@@ -37,7 +37,7 @@ class BlockSample:
 
 
 class _Step:
-    """An op, prepared to run: its handler or its scalar function, its operands and its result."""
+    """An op, prepared for running: its handler or scalar function, its operands and its result."""
 
     __slots__ = ("function", "handler", "op", "operands", "result")
 

@@ -86,6 +86,6 @@ def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]
 
 
 def words_of(op: Operation) -> str:
-    """Name an op in a report: its name, and the first two names among its results and operands, such as buffers."""
+    """Return the text that names an op in reports: its name, and the first two names among its results and operands."""
     hints = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
     return f"{op.name} ({', '.join(hints[:2])})" if hints else op.name

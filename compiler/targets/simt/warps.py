@@ -26,8 +26,8 @@ EDGE, BYTES = 8, 16
 
 def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
     """Load n matrices of 8 rows of 16 bytes; the first 8 n threads of a warp have the addresses of the rows. Thread t
-    gets the elements of row t / 4 from column t % 4 on, as many as a register holds, of each matrix, which is
-    transposed if the op says so."""
+    gets the elements of row t / 4 from column t % 4 on, as many as a register has, of each matrix, perhaps
+    transposed."""
     _check_full_warps(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
     assert isinstance(type_, VectorType)
@@ -43,7 +43,7 @@ def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
 
 
 def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
-    """Compute c + a b in f32; tf32 operands lose their last 13 bits."""
+    """Compute a b + c in f32 for each warp; tf32 operands lose their last 13 bits."""
     _check_full_warps(lanes, op, active)
     assert isinstance(op.a.type, VectorType)
     is_tf32 = isinstance(op.a.type.element_type, Float32Type)

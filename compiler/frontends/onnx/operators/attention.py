@@ -12,8 +12,8 @@ MASK, PAST_KEY, PAST_VALUE, LENGTHS, SCORES = 3, 4, 5, 6, 3
 
 @handles("Attention")
 def attention(node: Node) -> list[Tensor] | None:
-    """Scaled dot-product attention with a mask and a cache: the result, and keys and values with those of the cache;
-    None for variants that only ONNX's function body covers."""
+    """Return scaled dot-product attention with a mask and a cache: the result, then the keys and the values appended to
+    those of the cache. Return None for variants that only ONNX's function body covers."""
     if node.uses(SCORES) or node.has(LENGTHS) or node.attribute("softmax_precision") is not None:
         return None
     causal, softcap = bool(node.attribute("is_causal", 0)), node.attribute("softcap", 0.0)

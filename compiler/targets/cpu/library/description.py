@@ -158,8 +158,9 @@ Arguments = tuple[Argument, ...]
 def combined_weights(
     programs: Sequence[tuple[Linked, Mapping[str, Array]]],
 ) -> tuple[dict[str, Array], list[Linked]]:
-    """The weights of versions of a program by name, equal ones once, and the versions with these names. A weight that
-    differs between versions, as laws compute it for a machine, has the version's processor in its name."""
+    """Return the weights of versions of a program by name, equal ones once, and the versions with these names. The name
+    of a weight that differs between versions, such as one that a law computes for a machine, ends with the version's
+    processor."""
     combined, renamed = dict[str, Array](), list[Linked]()
     for linked, arrays in programs:
         names = dict[str, str]()
@@ -214,7 +215,7 @@ def describe(name: str, programs: Sequence[Linked]) -> Description:
 
 
 def _clashes(name: str, version: CodeVersion) -> bool:
-    """Whether a symbol of the objects is a word of the C text, such as getenv, or named like a function there."""
+    """Whether a symbol of a version's objects is a word of the C text, such as getenv, or named like its functions."""
     symbols = {symbol for code in version.objects for symbol in code.defined}
     own = re.compile(rf"{name}_.*|(run|prepare|is_supported|native)_[0-9_]+")
     return any(symbol in _words_of_c() or own.fullmatch(symbol) for symbol in symbols)
@@ -228,7 +229,7 @@ def _words_of_c() -> frozenset[str]:
 
 
 def _apart(version: CodeVersion, number: int) -> CodeVersion:
-    """A version whose symbols begin with its number, so that those of several versions differ."""
+    """Return a version whose symbols begin with its number, so that they differ from those of other versions."""
 
     def renamed(call: NativeCall) -> NativeCall:
         return replace(call, symbol=f"v{number}.{call.symbol}")

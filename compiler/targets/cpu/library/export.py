@@ -145,7 +145,7 @@ def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
 
 
 def _companions(d: Description, weights: Weights, work: Path, digest: str) -> list[Path]:
-    """Write the sources of a library into a folder and compile them; return the files that go with the library."""
+    """Write a library's sources into a folder and compile them; return the files to deliver with the library."""
     stored = None if weights.way == "none" or not weights.arrays else _store(d, weights, work)
     has_file = stored is not None and stored.file is not None
     (work / f"{d.name}.h").write_text(header(d, has_file))

@@ -139,7 +139,7 @@ def _versions(d: Description) -> Iterable[str]:
 
 
 def _declared(d: Description, version: CodeVersion, call: NativeCall, name: str) -> str:
-    """The C declaration of a native function; for C text a function that calls it."""
+    """Return the C declaration of a native function; for C text the definition of a function that calls it."""
     types = [_c_type(d, parameter) for parameter in call.parameters]
     if not version.text:
         arguments = ", ".join([*types, "void *", *["int32_t"] * call.takes_threads])
@@ -263,7 +263,7 @@ def magic(d: Description, version: CodeVersion) -> int:
 
 
 def _stored(d: Description, stored: Stored | None) -> str:
-    """The functions that fill constants with the weights that a library or its file holds."""
+    """Return the C functions that fill constants with stored weights; "" if `stored` is None."""
     head = "static int prepare_stored(const struct version *v, void *constants) {"
     if stored is None:
         return "\n".join([head, "  (void)v, (void)constants;", "  return @PREFIX@_NULL;", "}"])
