@@ -95,7 +95,7 @@ class Dense:
 
 
 class Lost(Dense):
-    """Elements that were freed after their last use; only their name is printed."""
+    """Elements that were freed after their last use; only the constant's name can be printed."""
 
     is_inline = False
 

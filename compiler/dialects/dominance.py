@@ -39,8 +39,8 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and its regions, with the values `seen` before it. Computes that differ only in names are verified
-    once. Raises Refusal."""
+    """Verify an op and its regions, with the values `seen` defined before it; its results are added. Computes that
+    differ only in names are verified once. Raises Refusal."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return

@@ -28,6 +28,6 @@ FOREIGN = (
 
 
 def said(error: BaseException) -> str:
-    """Describe an exception of xDSL: the last line of its message, and its type."""
+    """Return a text for an exception of xDSL: the last line of its message with its type, or its type alone."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{lines[-1]} ({type(error).__name__})" if lines else type(error).__name__

@@ -85,11 +85,9 @@ def outputs(function: FuncOp) -> int:
 
 
 def positions(function: FuncOp, attribute: str) -> set[int]:
-    """The positions of the arguments that an attribute of a function lists; empty without the attribute.
-
+    """Return the positions of the arguments that an attribute of a function lists; empty without the attribute.
     `unsigned` lists the arguments of unsigned integers, `aligned` the arguments aligned to 64 bytes, `constants` the
-    arguments that are the same in all calls. Raises InputError for other positions than those of arguments.
-    """
+    arguments that are the same in all calls. Raises InputError for entries that are no positions of arguments."""
     listing = function.attributes.get(attribute)
     listed = listing.get_values() if isinstance(listing, DenseArrayBase) else () if listing is None else (-1,)
     if not all(isinstance(n, int) and 0 <= n < len(function.function_type.inputs) for n in listed):
@@ -98,11 +96,9 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
 
 
 def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
-    """Map the position of each constant argument whose elements are known to the elements.
-
-    The attribute `constant_values` has one entry for each position in `constants`: the elements, or `unit` if callers
-    give them. Raises InputError for entries that do not fit the arguments.
-    """
+    """Return the known elements of constant arguments, by the position of the argument. The attribute `constant_values`
+    has one entry for each position in `constants`: the elements, or `unit` if callers pass them. Raises InputError for
+    entries that do not fit the arguments."""
     stated = function.attributes.get("constant_values")
     if stated is None:
         return {}

@@ -27,7 +27,8 @@ Upper = Literal["te", "loop"]
 
 
 def require(module: ModuleOp, level: Level, by: str) -> None:
-    """Check that all functions are at the level of the pass `by`; te skips functions without tensors in their type.
+    """Check that all functions of a module are at a level, for the pass `by`; at te, functions without tensors in their
+    type are skipped.
 
     A te function has te ops and the return, and its arguments and results are tensors. A loop function has loop ops and
     the return, its arguments are memrefs, and it has no results. Every other function is low. A function that calls

@@ -77,7 +77,7 @@ def to_int(value: Value, dtype: DType) -> Value:
 
 
 def as_signed(value: Value) -> Value:
-    """Integers as signed numbers: those of `loaded` as they are, a truth value as 0 or -1."""
+    """Return integers as signed numbers of their bits, as of `loaded`; a truth value as 0 or -1."""
     return -value.astype(np.int8) if value.dtype == np.bool_ else value
 
 

@@ -71,7 +71,7 @@ _PACKED = re.compile(r'<\s*"0[xX]((?:[0-9a-fA-F]{2})*)"\s*>\s*:\s*')
 
 
 class _Element(AttrParser._TensorLiteralElement):
-    """One element of a dense attribute."""
+    """One element of a dense attribute while it is parsed, with hexadecimal floats."""
 
     def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
         """Convert the element to a number of a type, a float from its bits if hexadecimal. ParseError for too many
@@ -228,7 +228,8 @@ class Parser(upstream.Parser):
                 self.raise_error(str(error), start, start + len(op.name))
 
     def _settled(self, value: Attribute, upstream_kind: bool = False) -> Attribute:
-        """Convert a constant to a DenseAttr, or a resource to the attribute of upstream with its elements."""
+        """Return a constant converted to a DenseAttr; a resource, with `upstream_kind`, to upstream's dense attribute.
+        Other attributes are returned unchanged."""
         from compiler.dialects.dense import (  # loads numpy, which few files need
             from_resource,
             from_upstream,

@@ -62,7 +62,7 @@ def _check_live(handle: SSAValue, consumer: SchedOp, user: Operation) -> None:
 
 
 class HandleResult(OpResult):
-    """A result of an op of a script; its repr has its kind and its name in the script."""
+    """A result of an op of a script, a handle; its repr shows its kind and its name in the script."""
 
     def __repr__(self) -> str:
         kind = str(self.type).rpartition(".")[2]

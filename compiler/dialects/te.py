@@ -145,7 +145,7 @@ class ComputeOp(Combining):
 
 
 class Reads:
-    """Parsed inputs: the values, their accesses, and the arguments of the body."""
+    """Parsed inputs of an op: the values, their accesses, and the arguments of the body."""
 
     def __init__(self) -> None:
         self.inputs: list[SSAValue] = []
@@ -295,18 +295,10 @@ class YieldOp(ScalarYield):
 
 @irdl_op_definition
 class GatherOp(Gathering):
-    """Read a table at an index that other tensors hold, for each point of the axes.
+    """Read a table at data-dependent indices, for each point of the axes.
 
     A dimension of the table's index is a quasi-affine expression of the axes, proved in bounds, or the value of an
-    integer tensor. Where such a value is outside the table, the `else` value is read; negative values do not wrap.
-
-    ```mlir
-    func.func @rows(%T: tensor<100x16xf32>, %I: tensor<5xi64>) -> tensor<5x16xf32> {
-      %Y = te.gather "Y" [i = 5, d = 16] %T[%I[i], d] else 0.0 : tensor<100x16xf32>, tensor<5xi64>
-          -> tensor<5x16xf32>
-      func.return %Y : tensor<5x16xf32>
-    }
-    ```
+    integer tensor. If such a value is outside the table, the `else` value is read; negative values do not wrap.
     """
 
     name = "te.gather"

@@ -127,7 +127,8 @@ def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _
 
 
 def _escapes(user: Operation) -> bool:
-    """Return whether a user passes a buffer on untracked: a yield, or an op that returns a buffer and is no view."""
+    """Return whether a user passes a buffer on in an untracked way: a yield, or an op that returns a buffer and is no
+    view."""
     returns_buffer = any(isinstance(value.type, MemRefType) for value in user.results)
     return isinstance(user, scf.YieldOp) or (returns_buffer and not _is_view(user))
 

@@ -52,13 +52,14 @@ class PromoteBuffersPass(ModulePass):
 
 
 class _AccessCache:
-    """The access of each op, cached while its operands are the same."""
+    """A cache of the access of each op, valid while the op's operands are the same."""
 
     def __init__(self) -> None:
         self._cache: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
 
     def of(self, op: Operation) -> LowAccess | None:
-        """Return the access of an op, or None. Most ops are arithmetic: the name is a cheaper test than the class."""
+        """Return the access of an op, or None if it is no load or store. Most ops are arithmetic: comparing the name is
+        cheaper than the class."""
         if not op.name.startswith(("memref.", "vector.")):
             return None
         operands, cached = tuple(op.operands), self._cache.get(op)
@@ -121,7 +122,7 @@ def _groups(loop: scf.ForOp, accesses: _AccessCache) -> list[list[LowAccess]]:
 
 
 def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
-    """Return whether a group's element is loop-invariant, and no lane outside its mask is used."""
+    """Return whether a group's element has loop-invariant indices and mask, and no lane outside the mask is used."""
     first_access = group[0]
     operands = (
         *first_access.indices,
@@ -167,7 +168,7 @@ def _elementwise_results(user: Operation, operand: int) -> Sequence[SSAValue] | 
 
 
 def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
-    """Return whether an op is a store under `mask`, and the operand of this number is the stored value."""
+    """Return whether an op is a store under `mask` whose stored value is operand number `operand`."""
     store = access(user)
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 

@@ -36,7 +36,8 @@ class Option:
 
 
 def build_pass(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
-    """Construct a pass of a class from the text of its options, `key=value ...`. Raises InputError for invalid ones."""
+    """Construct a pass of the class `kind` from the text of its options, `key=value ...`. Raises InputError for unknown
+    options and invalid values."""
     from xdsl.utils.arg_spec import ArgSpec
 
     fields_set: dict[str, ParameterListType] = {}
@@ -73,7 +74,7 @@ def _options(name: Substring, text: Substring) -> list[Option]:
 
 
 def _unreadable(name: Substring, text: Substring, position: int, expected: str) -> InputError:
-    """An InputError at a position in the text of a pass's options; `expected` ends its sentence."""
+    """Return an InputError at a position in the text of a pass's options; `expected` ends its sentence."""
     return text[position : position + 1].refusal(
         f"the options '{text}' of the pass '{name}' cannot be read: {expected}"
     )
@@ -91,7 +92,8 @@ def _parameter(text: str) -> ParameterType:
 
 
 def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
-    """The values of an option, checked against the type of the pass's field; a bare flag is true. Raises InputError."""
+    """Return the values of an option, checked against the type of the pass's field; a bare flag is true. Raises
+    InputError for values of another type."""
     from xdsl.utils.hints import isa, type_repr
 
     hints = get_type_hints(kind)

@@ -83,7 +83,7 @@ def with_te(module: ModuleOp) -> ModuleOp:
 
 
 def level_of(module: ModuleOp) -> str:
-    """The highest level of a module's ops: te (also for functions of tensors), loop or low."""
+    """Return the highest level of a module's ops: te (also for functions on tensors), loop or low."""
     if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
         return "te"
     dialects = {op.name.split(".")[0] for op in module.walk()}

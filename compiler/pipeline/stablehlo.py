@@ -24,7 +24,8 @@ SOURCE = "<jax>"
 
 
 def import_traced(function: Callable[..., Any], arguments: Sequence[Any]) -> Imported:
-    """Import a function of JAX for arguments. Raises InputError, with the op and the line of the function."""
+    """Trace a function of JAX and convert it to te. Raises InputError, with the op and the line of the function, for an
+    op without a te form."""
     program = trace(function, arguments, [name for name in HANDLERS if name.startswith("chlo.")])
     spans.remember(SOURCE, program.text)
     try:
@@ -37,7 +38,7 @@ def import_traced(function: Callable[..., Any], arguments: Sequence[Any]) -> Imp
 
 
 def _refused(program: JaxProgram, error: Exception) -> InputError:
-    """The error of a program without a te form: the sentence, and the line of the user's program."""
+    """Return the error of a program without a te form: the sentence, and the line of the user's function."""
     span = spans.of_error(error)
     sentence = error.msg if isinstance(error, ParseError) else str(error)
     line = None if span is None else source_line(program.text, span.line)

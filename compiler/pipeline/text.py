@@ -59,7 +59,8 @@ class Substring:
 
 
 def elements(part: Substring) -> list[Substring]:
-    """Split a text at commas outside brackets and quotes. Raises InputError for empty elements, unbalanced brackets."""
+    """Split a text at commas outside brackets and quotes. Raises InputError for empty elements and unbalanced
+    brackets."""
     if not str(part).strip():
         return []
     stripped = [part[start:end].stripped for start, end in _between_commas(part)]
@@ -70,7 +71,8 @@ def elements(part: Substring) -> list[Substring]:
 
 
 def _between_commas(pipeline: Substring) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each element between commas outside brackets and quotes. Raises InputError."""
+    """Yield the start and end of each element between commas outside brackets and quotes. Raises InputError for
+    unbalanced brackets."""
     start, opened = 0, list[int]()
     text = str(pipeline)
     for match in _TOKEN.finditer(text):

@@ -147,7 +147,8 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
 
 
 def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
-    """Substitute expressions for reads, by position, and forms over axes for axes, by number; all else stays."""
+    """Return an expression with expressions substituted for reads, by position, and forms over axes for axes, by
+    number; other leaves stay."""
     forms = axes or {}
 
     def leaf(node: Scalar) -> Scalar | None:

@@ -44,7 +44,7 @@ class Names:
         self._last: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        """Return the stem or, if it is taken, the stem with a free number; the result is taken from then on."""
+        """Return the stem or, if it is in use, the stem with an unused number; the result is then in use."""
         number, name = self._last.get(stem, 0), stem
         while name in self._taken:
             number += 1

@@ -110,8 +110,8 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The blocks before the second product. `logits` are the blocks between the scores and the maximum that write
-    outputs of the function; others are inlined."""
+    """The blocks before the second product of an attention, in order. `logits`: the blocks between the scores and the
+    maximum that write outputs of the function; others are inlined."""
 
     scores: Handle
     logits: list[Handle]
@@ -238,7 +238,7 @@ def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: At
 
 
 def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
-    """Add to a copy the loops of one iteration that it lacks for the dimensions of extent one in `shape`."""
+    """Add to a copy the loops of one iteration that it lacks: those of the dimensions of extent 1 in `shape`."""
     for n, size in enumerate(shape):
         loops = nest(s, stage, "attention")
         if size == 1 and n == len(loops):

@@ -139,7 +139,8 @@ def _width(block: Block) -> int:
 
 def _one_tap(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
     """Return the alternatives with packed pixels, in lanes or broadcast, of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o,
-    c, 0, 0]: those better than reading the image in place, and those worse. Both are empty for other blocks."""
+    c, 0, 0]: first a list of those to prefer to reading the image in place, then a list of the others. Both are empty
+    for other blocks."""
     block = draft.block(label)
     image = pointwise_image(block)
     if image is None or (pixels := _pixels(block)) < 2:

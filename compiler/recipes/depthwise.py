@@ -105,8 +105,8 @@ def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
-    """Partition a loop at the positions inside its range; return the loop over the first piece, then those over the
-    others, the last piece first."""
+    """Partition a loop at the positions inside its range. Return the loop over the first piece, then those over the
+    later pieces, the last piece first."""
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):

@@ -70,7 +70,7 @@ class Draft:
         return self.schedule.program.blocks[label]
 
     def handle(self, block: Block | None) -> Handle | None:
-        """Return the handle of a block; None for None."""
+        """Return the handle of a block; None if `block` is None."""
         return None if block is None else self.schedule.get_block(block.label)
 
     def lanes(self, label: str) -> int:

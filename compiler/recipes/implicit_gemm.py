@@ -254,8 +254,8 @@ def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
 
 
 def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
-    """Copy the image of a convolution with a border if it is read under conditions; else only return its name. Return
-    None after a copy."""
+    """Return the buffer of a convolution's image that is read without conditions. If it is read under conditions, copy
+    it with a border first, and return None."""
     image = other_operand(s, block, _weights(s, block))
     if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
         return image
@@ -307,8 +307,8 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the weights: the buffer in whose index the filter, axis 1, occurs by itself, not only its group; without
-    one the buffer in whose index it occurs."""
+    """Return the buffer of a convolution's weights: the read in whose index the filter, axis 1, occurs alone, not only
+    its group; without one the read in whose index it occurs."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]

@@ -181,8 +181,8 @@ def windows(s: Schedule, block: Handle) -> None:
 
 
 def interior(node: Block, axis: int) -> tuple[int, int]:
-    """Return the longest range of an axis, half open, in which all conditions of reads that depend on the axis hold:
-    (1, 56) for 0 <= 2*i + r - 1 < 112 with r < 3 and i < 56. The full range if they hold nowhere."""
+    """Return the longest range of an axis, half open, in which all conditions of reads that depend on the axis are
+    true: (1, 56) for 0 <= 2*i + r - 1 < 112 with r < 3 and i < 56. The full range if they are true nowhere."""
     conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
     runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]

@@ -383,7 +383,8 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) ->
 def _packed(
     s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand in the loop `at`, or before the nest if None. Return the block that packs, or None."""
+    """Pack an operand in the loop `at`, or before the nest if that is None. Return the block that packs; None, and do
+    nothing, if `panels` is None."""
     if panels is None:
         return None
     tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]

@@ -43,7 +43,8 @@ def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def region(draft: Draft, label: str) -> Rows | None:
-    """Return the unscheduled blocks that share their rows with the block `label`; None if that is not their last."""
+    """Return the unscheduled blocks that share their rows with the block `label`; None if `label` is not the last of
+    them."""
     program, unscheduled = draft.schedule.program, list(draft.left)
     while label in unscheduled:
         rows = rows_of(program, unscheduled[-1], unscheduled)

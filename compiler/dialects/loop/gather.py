@@ -15,22 +15,10 @@ from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_t
 
 @irdl_op_definition
 class GatherOp(Placed, Gathering):
-    """Read a table at an index that other buffers hold, in each iteration of its loops where its guard holds.
+    """Read a table at data-dependent indices, in each iteration of its loops in which its guard is true.
 
-    A statement like loop.block, without body: the element read is written to the one target. Where an index value is
+    A statement like loop.block without a body: the element read is written to the one target. If an index value is
     outside the table, the `else` value is written.
-
-    ```mlir
-    func.func @rows(%T: memref<100x16xf32>, %I: memref<5xi64>, %Y: memref<5x16xf32>) attributes {outputs = 1 : i64} {
-      loop.for "i" %i = 5 {
-        loop.for "d" %d = 16 {
-          loop.gather "Y" [i = 5 at %i, d = 16 at %d] %T[%I[i], d] else 0.0 : memref<100x16xf32>, memref<5xi64>
-              -> (%Y[i, d] : memref<5x16xf32>) origin "Y"[i, d]
-        }
-      }
-      func.return
-    }
-    ```
     """
 
     name = "loop.gather"

@@ -32,12 +32,7 @@ from compiler.affine.text import NamedAffineParser, to_text
 
 @irdl_op_definition
 class MaxOp(IRDLOperation):
-    """The largest result of an affine map.
-
-    ```mlir
-    %0 = affine.max affine_map<(d0) -> (d0, 4)>(%i)
-    ```
-    """
+    """The largest of the results of an affine map for its operands, an index."""
 
     name = "affine.max"
 

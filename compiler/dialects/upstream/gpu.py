@@ -33,12 +33,7 @@ class ShuffleMode(StrEnum):
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle.
-
-    ```mlir
-    #gpu<shuffle_mode xor>
-    ```
-    """
+    """The mode of a shuffle, as an attribute of gpu.shuffle."""
 
     name = "gpu.shuffle_mode"
 

@@ -45,12 +45,7 @@ from compiler.types.scopes import SCOPES, space_of
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """The type of an asynchronous copy, or of a group of copies.
-
-    ```mlir
-    !nvgpu.device.async.token
-    ```
-    """
+    """The type of the token of an asynchronous copy, or of a group of copies."""
 
     name = "nvgpu.device.async.token"
 
@@ -100,16 +95,7 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class GroupOp(IRDLOperation):
-    """Make a group of all copies that the thread has begun since its last group.
-
-    ```mlir
-    func.func @f() {
-      %g = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
-      "nvgpu.device_async_wait"(%g) : (!nvgpu.device.async.token) -> ()
-      func.return
-    }
-    ```
-    """
+    """Group all copies that the thread has begun since its last group; the result is the group's token."""
 
     name = "nvgpu.device_async_create_group"
 
@@ -124,16 +110,8 @@ class GroupOp(IRDLOperation):
 
 @irdl_op_definition
 class WaitOp(IRDLOperation):
-    """Wait until the copies of the thread's groups are done; with `numGroups`, all groups but that many last ones.
-
-    ```mlir
-    func.func @f() {
-      %g = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
-      "nvgpu.device_async_wait"(%g) : (!nvgpu.device.async.token) -> ()
-      func.return
-    }
-    ```
-    """
+    """Wait until the copies of all groups of the thread are done; with `numGroups`, of all but that many last
+    groups."""
 
     name = "nvgpu.device_async_wait"
 

@@ -17,7 +17,7 @@ def _verify_pad(op: tensor.PadOp) -> None:
 
 
 def _verify_expand(op: tensor.ExpandShapeOp) -> None:
-    """Verify other reshapes than that of one element, `[]`."""
+    """Verify a tensor.expand_shape by xDSL's rules, except one of a single element, with the reassociation `[]`."""
     if op.reassociation.data or {*op.static_output_shape.get_values()} - {1}:
         _verify_expansion(op)
 

@@ -29,7 +29,7 @@ class ReducedAngle:
 
     @staticmethod
     def of(bits: Sequence[Bits]) -> ReducedAngle:
-        """Return the angle of the two elements that the method `bits` returns."""
+        """Return the angle of the two elements that its method `bits` returned."""
         r, quadrant = bits
         return ReducedAngle(r.as_real(), quadrant)
 

@@ -53,7 +53,8 @@ def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> V
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A prepared buffer: its unit, its name, and the inputs of the preparation by position."""
+    """The content of a prepared buffer: the unit that prepares it, its name, and the contents of the preparation's
+    inputs by position."""
 
     unit: CertifiedUnit
     name: str
@@ -62,7 +63,8 @@ class _Prepared:
 
 @dataclass
 class _Run:
-    """A run of a version on memory of values. deviation: of the first call that computes no value of the program."""
+    """A symbolic run of a library's version on memory of values. units: by symbol. expected: the values of the te
+    program. deviation: a sentence about the first call that computes no value of the program."""
 
     version: VersionCertificate
     interface: LibraryInterface
@@ -94,7 +96,7 @@ class _Run:
             self._call(last.symbol, _starts(last))
 
     def _main(self, function: FuncOp, starts: Sequence[MemoryRange]) -> None:
-        """Run main, whose arguments begin at some places."""
+        """Run main symbolically; `starts` are the memory ranges at which its arguments begin."""
         if len(starts) != len(function.args):
             raise Unproved(f"main takes {len(function.args)} arrays, and is called with {len(starts)}")
         places = dict[SSAValue, MemoryRange]()
@@ -123,7 +125,8 @@ class _Run:
                 raise Unproved(f"'{op.name}' is not an op of main")
 
     def _skipped(self, op: IfOp, places: Mapping[SSAValue, MemoryRange]) -> None:
-        """A call that runs if a guard is zero. If not, the result is the input that is in its place already."""
+        """Run a call that is skipped unless a guard is zero. If it is skipped, the result is the input that is in its
+        memory already."""
         test, ops = op.cond.owner, list(op.true_region.block.ops)
         call, load = ops[0], test.lhs.owner if isinstance(test, CmpfOp) else None
         is_zero = isinstance(test, CmpfOp) and test.predicate_name == "oeq" and _is_zero(test.rhs)
@@ -146,7 +149,7 @@ class _Run:
         return self.units[symbol]
 
     def _call(self, symbol: str, starts: Sequence[MemoryRange]) -> None:
-        """Call a native function with arrays that begin at some places."""
+        """Run the native function of a symbol; `starts` are the memory ranges at which its arrays begin."""
         preparing = next((unit for unit in self.units.values() if unit.group.prepare == symbol and symbol), None)
         unit = preparing or self._unit(symbol)
         program = unit.parts.prepare if preparing else unit.parts.main
@@ -168,8 +171,8 @@ class _Run:
             self.memory.write(place, content)
 
     def _inputs(self, unit: CertifiedUnit, program: Program, places: Sequence[MemoryRange]) -> dict[int, Content]:
-        """The values of the inputs of a unit in a call, by position; those that only its preparation reads are known
-        from the prepared buffers."""
+        """Return the contents of a unit's inputs in a call, by position; inputs that only the unit's preparation reads
+        are those of the prepared buffers."""
         inputs = dict[int, Content]()
         count = len(places) - program.outputs
         for buffer, place in zip(program.arguments[:count], places[:count], strict=True):
@@ -199,7 +202,7 @@ class _Run:
 
 
 def _starts(call: CallCertificate) -> list[MemoryRange]:
-    """The places at which the arrays of a call begin, without their sizes."""
+    """Return the memory ranges at which the arrays of a call begin, of size 0."""
     memory: dict[str, Hashable] = {"constant": "constant", "scratch": "scratch"}
     return [
         MemoryRange(memory[str(kind)], int(number), 0) if kind in memory else MemoryRange((kind, number), 0, 0)
@@ -208,14 +211,14 @@ def _starts(call: CallCertificate) -> list[MemoryRange]:
 
 
 def _bytes(value: SSAValue) -> int:
-    """The bytes of a buffer of main."""
+    """Return the bytes of a buffer of main. Raises Unproved for a value that is no buffer."""
     if not isinstance(value.type, MemRefType):
         raise Unproved(f"main has a value of type {value.type}")
     return prod(value.type.get_shape()) * element_bytes(value.type.element_type)
 
 
 def _viewed(view: memref.ViewOp, base: MemoryRange) -> MemoryRange:
-    """The place of a view of bytes."""
+    """Return the memory range of a view of a buffer of bytes."""
     shift, bytes = view.byte_shift.owner, _bytes(view.result)
     if not isinstance(shift, ConstantOp) or not isinstance(shift.value, IntegerAttr):
         raise Unproved("a view of main is at an offset that is no constant")

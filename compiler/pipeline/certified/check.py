@@ -18,8 +18,8 @@ from compiler.support import files
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of a check: its subject, whether it holds, and the words for it. script: of the schedule that it is about;
-    empty for none."""
+    """A result of a check: its subject, whether it holds, and a sentence. script: the schedule's script that it
+    concerns; empty for none."""
 
     subject: str
     holds: bool
@@ -47,7 +47,7 @@ def check_certificate(library: Path, certificate: Path | None = None) -> Iterato
 
 
 def beside(library: Path) -> Path:
-    """The path of the certificate beside a library."""
+    """Return the path of the certificate beside a library: NAME.certificate.json for libNAME.so."""
     return library.parent / (library.name.partition(".")[0].removeprefix("lib") + SUFFIX)
 
 
@@ -66,7 +66,8 @@ def _hashes(library: Path, stated: Certificate) -> Iterator[Finding]:
 
 
 def schedule_findings(version: VersionCertificate) -> Iterator[Finding]:
-    """Whether the loops of each group compute its te function; groups of equal texts are proved once."""
+    """Yield for each group of a version whether its loops compute its te function; groups of equal texts are proved
+    once."""
     proved = dict[tuple[str, str], Verdict]()
     for group in version.groups:
         key = (group.te, group.loops)
@@ -78,15 +79,16 @@ def schedule_findings(version: VersionCertificate) -> Iterator[Finding]:
 
 
 def _origin(group: GroupCertificate, version: VersionCertificate) -> str:
-    """A clause on the origin of a group's loops, and of its form."""
+    """Return a clause on the origin of a group's loops (a record, the rules, or as written), and on the law of its
+    form."""
     origins = {"record": f"under a record of {version.target.name}", "model": "under the rules' schedule"}
     origin = origins.get(group.source, "as written")
     return f"in the form of the law '{group.law}', {origin}" if group.law else origin
 
 
 def whole_findings(version: VersionCertificate, interface: LibraryInterface, error: float | None) -> Iterator[Finding]:
-    """Whether the groups, the calls and the interface of a version are those of its program; nothing for a program that
-    was given as loops."""
+    """Yield whether the groups, the calls and the interface of a version are those of its te program; nothing for a
+    program without te. `error`: the accepted rounding error of laws."""
     if not version.source:
         return
     if version.program:

@@ -33,7 +33,7 @@ Graphs = Mapping[str, Graph]
 
 
 class NotReplayed(Exception):
-    """A law that the certificate names does not give the form that it has; the message is a clause."""
+    """Raised if a law that a certificate names does not produce the certified form; the message is a clause."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class TeProgram:
 
 
 def division_verdict(version: VersionCertificate, weights: Collection[str], error: float | None) -> Verdict:
-    """Prove that a program of groups computes the program as given. weights: the names of its constant inputs. error:
-    the rounding error of laws that its caller accepts. Raises InputError for texts that are no programs."""
+    """Prove that a program of groups computes the source program of a certificate. weights: the names of its constant
+    inputs. error: the accepted rounding error of laws. Raises InputError for texts that are no programs."""
     given, parts = program_of_text(version.source, "the program"), program_of_text(version.program, "the groups")
     conditions = Conditions(version.target, version.policy, error=error)
     constants = set(weights)
@@ -71,11 +71,11 @@ def program_of_text(text: str, subject: str) -> TeProgram:
 
 
 def inlined(program: TeProgram) -> Graph:
-    """A program as one function: the nodes of the functions that it calls, in the place of their calls.
+    """Return a program as one function, with each call replaced by the nodes of the function that it calls.
 
-      %a = call @f(%x)   %b = call @g(%a)   // @f: B = exp(A), @g: D = C + C
+      %a = call @f(%x)  %b = call @g(%a)            // @f: B = exp(A), @g: D = C + C
     ->
-      %a = exp(%x)       %b = %a + %a
+      %a = exp(%x)  %b = %a + %a
     """
     graph, names, labels = program.main, Names(program.main.values), Names()
     values, nodes = dict[str, str](), list[Compute | Constant]()
@@ -95,7 +95,7 @@ def inlined(program: TeProgram) -> Graph:
 
 
 def _labelled(node: Compute | Constant | Call, labels: Names) -> Compute | Constant:
-    """A node whose block, if it has one, has a label of its own."""
+    """Return a node; a block of it gets a label that is unique in `labels`."""
     if isinstance(node, Call):
         raise InputError(f"the certificate has a group that calls '{node.callee}': calls are one level deep")
     if isinstance(node, Constant):
@@ -104,8 +104,8 @@ def _labelled(node: Compute | Constant | Call, labels: Names) -> Compute | Const
 
 
 def rewritten(given: TeProgram, weights: Collection[str], conditions: Conditions, laws: Collection[str]) -> Graph:
-    """A program as one canonical function, in the form of those of `laws` that are of whole programs. Raises
-    NotReplayed for a law that does not apply, and for an unknown one."""
+    """Return a program as one canonical function, after those of `laws` that are laws of whole programs. Raises
+    NotReplayed for an unknown law, and one that does not apply."""
     known = [law for law in PROGRAM_LAWS if law.name in laws]
     names = {law.name for law in (*known, *GROUP_LAWS)}
     for law in laws:
@@ -124,7 +124,7 @@ def rewritten(given: TeProgram, weights: Collection[str], conditions: Conditions
 
 
 def _check_laws_of_groups(version: VersionCertificate, parts: TeProgram) -> None:
-    """Raise NotReplayed unless the certificate names the laws of which its groups have forms, and no other."""
+    """Raise NotReplayed unless the laws of groups that the certificate names are those of the groups' forms."""
     actual = {law_of(graph) for graph in parts.callees.values()} - {""}
     of_programs = {law.name for law in PROGRAM_LAWS}
     for named in ({group.law for group in version.groups if group.law}, version.laws.keys() - of_programs):
@@ -134,13 +134,13 @@ def _check_laws_of_groups(version: VersionCertificate, parts: TeProgram) -> None
 
 
 def as_written(program: TeProgram, weights: set[str], conditions: Conditions) -> TeProgram:
-    """A program of groups without forms by laws: each group that has one is as written, without its guard.
+    """Return a program of groups with each form by a law replaced by its group as written, without its guard.
 
-        %guard = call @f_guard(%x)   %form = call @f_winograd(%x, %w)   %y = call @f(%x, %w, %guard, %form)
+        %guard = call @f_guard(%x)  %form = call @f_winograd(%x, %w)  %y = call @f(%x, %w, %guard, %form)
       ->
         %y = call @f(%x, %w)
 
-    Raises NotReplayed if the law that a form names does not give it.
+    Raises NotReplayed if the law that a form names does not produce it from the group.
     """
     main, constant = program.main, _constant_values(program.main, weights)
     nodes, callees = list[Compute | Constant | Call](), dict(program.callees)
@@ -161,7 +161,7 @@ def as_written(program: TeProgram, weights: set[str], conditions: Conditions) ->
 
 
 def law_of(graph: Graph) -> str:
-    """The name of the law that gave a group its form; empty without one."""
+    """Return the name of the law that produced a group's form; empty for a group as written."""
     law = graph.attributes.get(LAW)
     return law.data if isinstance(law, StringAttr) else ""
 
@@ -171,7 +171,7 @@ def _has_law(program: TeProgram, node: Compute | Constant | Call) -> bool:
 
 
 def _constant_values(main: Graph, weights: set[str]) -> set[str]:
-    """The names of the values of main that depend on constants alone."""
+    """Return the names of main's values that depend on constants only; `weights` are the constant inputs."""
     constant = set(weights)
     for node in main.nodes:
         if isinstance(node, Constant) or (node.operands and constant.issuperset(node.operands)):
@@ -195,7 +195,7 @@ class _FormCalls:
 
     @staticmethod
     def of(program: TeProgram, call: Call) -> _FormCalls | None:
-        """The calls around a call of main; None if it calls no group that a guard may skip."""
+        """Return the calls of guard and form before a call of main; None if no guard may skip its group."""
         found = guarded(program.callees[call.callee])
         if found is None:
             return None
@@ -222,7 +222,7 @@ class _FormCalls:
         return frozenset(value.name for n, value in inputs if all(call.operands[n] in constant for call in calls))
 
     def check(self, conditions: Conditions) -> None:
-        """Raise NotReplayed unless the law gives this form and guard of the group, on the same values."""
+        """Raise NotReplayed unless the law produces this form and guard from the group, on the same values."""
         laws = [law for law in GROUP_LAWS if law.name == self.law]
         for chosen in offers(self.written, conditions, laws):
             form, guard = chosen.form.graph, chosen.form.guard
@@ -242,7 +242,7 @@ def _hash(graph: Graph) -> str:
 
 
 def _foreign(parts: TeProgram, whole: Graph) -> Iterator[str]:
-    """The names of the groups that are none of those into which this release divides a program."""
+    """Yield the names of the groups that are none of those into which this release divides the program `whole`."""
     divided = group_program(ModuleOp([write(whole)]), single=True)
     hashes = set(divided.hashes.values())
     called = {node.callee for node in parts.main.nodes if isinstance(node, Call)}

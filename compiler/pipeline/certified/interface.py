@@ -43,8 +43,8 @@ class InterfaceArray:
 
 @dataclass(frozen=True)
 class LibraryInterface:
-    """The arrays of a library, in order. results: whether the outputs are results, not arrays that it works on in
-    place. arguments: by processor, the pointers of the native function of each run."""
+    """The arrays of a library, in order. results: whether the outputs are results, not arrays that the library changes
+    in place. arguments: by processor, the pointers of the native function of each run."""
 
     inputs: tuple[InterfaceArray, ...]
     outputs: tuple[InterfaceArray, ...]
@@ -53,13 +53,13 @@ class LibraryInterface:
     arguments: Mapping[str, Sequence[Sequence[object]]]
 
     def weights_for(self, cpu: str) -> list[str]:
-        """The names of the weights in the program for a processor: one that differs between versions has that name
-        behind its own."""
+        """Return the names of the weights in the program for a processor: without the suffix with the processor's name
+        of a weight that differs between versions."""
         return [weight.name.removesuffix(f" for {cpu}") for weight in self.weights]
 
 
 def parsed_interface(text: str) -> LibraryInterface:
-    """Parse the interface of a library. Raises InputError for a text that is none."""
+    """Parse the JSON of a library's interface. Raises InputError for any other text."""
 
     def arrays(rows: Any) -> tuple[InterfaceArray, ...]:
         return tuple(InterfaceArray(str(row["name"]), str(row["dtype"]), tuple(row["shape"])) for row in rows)
@@ -77,9 +77,9 @@ def parsed_interface(text: str) -> LibraryInterface:
 
 
 def interface_verdict(version: VersionCertificate, interface: LibraryInterface) -> Verdict:
-    """Whether the arrays of a library are those of its te program, in order, by names, dtypes and shapes, and the
-    native function takes the pointers that the library's text passes. Raises InputError for a text that is no program.
-    """
+    """Prove that the arrays of a library are those of its te program, in order, by names, dtypes and shapes, and that
+    the native function's parameters are the pointers that the library's text passes. Raises InputError for a text that
+    is no program."""
     read_function = function_of if version.program else te_function_of
     function = read_function(version.source, "the program")
     buffers, count = arguments_of(function), len(function.args)
@@ -106,7 +106,7 @@ def interface_verdict(version: VersionCertificate, interface: LibraryInterface) 
 
 
 def _unused(function: FuncOp) -> list[str]:
-    """The names of the inputs of a te function that its canonical form lacks."""
+    """Return the names of the inputs of a te function that do not occur in its canonical form."""
     used = canonical(read(function), keep_signature=False).arguments
     return [buffer.name for n, buffer in enumerate(arguments_of(function)[: len(function.args)]) if n not in used]
 

@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Value:
-    """A value of `size` bytes. digest: of its origin, such as an input, or a call and its operands."""
+    """A symbolic value of `size` bytes. digest: of its origin, an input, or a call and its operands; equal digests are
+    equal values."""
 
     digest: str
     size: int
@@ -21,7 +22,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Piece:
-    """The bytes of a value from `start` to `end`; of None, bytes that nobody has written."""
+    """The bytes of a value from `start` up to `end`; unwritten bytes if the value is None."""
 
     value: Value | None
     start: int
@@ -34,30 +35,31 @@ Content: TypeAlias = tuple[Piece, ...]
 
 @dataclass(frozen=True)
 class MemoryRange:
-    """Bytes of memory: `size` bytes of a region from `start` on."""
+    """A range of memory: `size` bytes of a named region from the byte `start` on."""
 
     region: Hashable
     start: int
     size: int
 
     def overlaps(self, other: MemoryRange) -> bool:
-        """Whether two places have bytes in common."""
+        """Whether two ranges have bytes in common."""
         within = self.start < other.start + other.size and other.start < self.start + self.size
         return self.region == other.region and within and bool(self.size and other.size)
 
 
 def value_of(size: int, *origin: object) -> Value:
-    """The value of an origin: texts, numbers, and contents."""
+    """Return the value of `size` bytes with an origin: texts, numbers, and contents."""
     return Value(sha256(repr(origin).encode()).hexdigest(), size)
 
 
 def whole(value: Value) -> Content:
-    """All bytes of a value."""
+    """Return the content that is all bytes of a value."""
     return (Piece(value, 0, value.size),)
 
 
 def joined(pieces: Iterable[Piece]) -> Content:
-    """Pieces one after the other, with adjacent ones of a value as one: a[0:4], a[4:8], b[0:4] -> a[0:8], b[0:4]."""
+    """Return pieces as a content, with adjacent pieces of one value merged: a[0:4], a[4:8], b[0:4] -> a[0:8],
+    b[0:4]."""
     result = list[Piece]()
     for piece in pieces:
         last = result[-1] if result else None
@@ -69,17 +71,17 @@ def joined(pieces: Iterable[Piece]) -> Content:
 
 
 class Memory:
-    """The contents of regions of memory, by their names; bytes that nobody has written are pieces of None."""
+    """The contents of regions of memory, by the region's name; unwritten bytes are pieces of None."""
 
     def __init__(self) -> None:
         self._regions: dict[Hashable, Content] = {}
 
     def read(self, place: MemoryRange) -> Content:
-        """The content of a place."""
+        """Return the content of a range."""
         return joined(_cut(self._regions.get(place.region, ()), place.start, place.start + place.size))
 
     def write(self, place: MemoryRange, content: Content) -> None:
-        """Replace the content of a place by one of its size."""
+        """Replace the content of a range by one of the same size."""
         former, end = self._regions.get(place.region, ()), place.start + place.size
         total = max(end, sum(piece.end - piece.start for piece in former))
         around = [*_cut(former, 0, place.start), *content, *_cut(former, end, total)]
@@ -87,7 +89,7 @@ class Memory:
 
 
 def _cut(content: Content, start: int, end: int) -> Iterator[Piece]:
-    """The pieces of the bytes from `start` to `end` of a content, which goes on with unwritten bytes."""
+    """Yield the pieces of a content from the byte `start` up to `end`; bytes beyond the content are unwritten."""
     position = 0
     for piece in content:
         first, last = max(start - position, 0), min(end - position, piece.end - piece.start)

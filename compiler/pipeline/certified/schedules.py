@@ -35,7 +35,7 @@ def verdict_of(group: GroupCertificate) -> Verdict:
 
 
 def _canonical(function: FuncOp) -> FuncOp:
-    """The canonical form of a te function, with its inputs, results and names."""
+    """Return the canonical form of a te function, with the inputs, results and names of the function."""
     graph = read_graph(function)
     form = canonical(graph, keep_signature=False)
     written = write(graph_with_user_names(form.with_signature_of(graph), form.names))

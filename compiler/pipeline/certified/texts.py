@@ -18,7 +18,8 @@ from compiler.support.errors import InputError
 
 
 class DigestOnly(Lost):
-    """The elements of a constant of which a text has the name and the digest. Constants of one digest are equal."""
+    """The elements of a constant of which a text has only the name and the digest; constants of equal digests are
+    equal."""
 
     is_splat = False
     """Those of equal elements have them in the text."""
@@ -30,7 +31,7 @@ class DigestOnly(Lost):
 
 
 class _DigestParser(Parser):
-    """A parser that takes each large constant by its digest, whether the text has the elements or not."""
+    """A parser that reads each large constant as a DigestOnly, whether or not the text has its elements."""
 
     def _settled(self, value: Attribute, upstream_kind: bool = False) -> Attribute:
         if isinstance(value, DenseResourceAttr) and isinstance(value.type, TensorType):
@@ -49,7 +50,7 @@ def module_of(text: str, subject: str) -> ModuleOp:
 
 
 def te_function_of(text: str, subject: str) -> FuncOp:
-    """The only te function of a text of a certificate, with large constants as arguments, as its loops have them.
+    """Return the only te function of a certificate's text, its large constants turned into arguments, as in its loops.
     Raises InputError."""
     function = function_of(text, subject)
     lift(function)

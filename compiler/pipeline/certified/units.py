@@ -20,13 +20,14 @@ from compiler.program.tree import Buffer
 
 
 class Unproved(Exception):
-    """A call does not compute a value of the program; the message is a clause."""
+    """Raised for a call that does not compute a value of the program; the message is a clause."""
 
 
 @dataclass(frozen=True)
 class ComputedFunction:
-    """What a function computes: a key, equal for equal te functions, and the positions of its inputs and results in the
-    canonical order. Inputs that it does not use have none. parts: of a concatenation, its inputs in order."""
+    """The identity of a computation: a key, equal for te functions that compute the same, and the positions of its
+    inputs and results in canonical order; unused inputs have no position. parts: of a concatenation, its inputs in
+    order."""
 
     key: str
     inputs: tuple[int, ...]
@@ -35,13 +36,13 @@ class ComputedFunction:
 
     @staticmethod
     def of(graph: Graph) -> ComputedFunction:
-        """The computation of a te function."""
+        """Return the identity of a te function's computation."""
         form, parts = canonical(graph, keep_signature=False), contiguous_parts(graph) or ()
         return ComputedFunction(form.hash, form.arguments, form.results, tuple(part.input for part in parts))
 
     def result(self, number: int, bytes: int, inputs: Mapping[int, Content]) -> Content:
-        """The value of a result, by the values of the inputs at their positions; of a concatenation, the pieces that it
-        joins. Raises Unproved without an input that is used."""
+        """Return the content of result `number`, of `bytes` bytes, from the contents of the inputs by position; of a
+        concatenation, the joined contents of its inputs. Raises Unproved if an input that is used is missing."""
         missing = [n for n in self.inputs if n not in inputs]
         if missing:
             raise Unproved(f"its input {missing[0]} is not passed")
@@ -51,10 +52,8 @@ class ComputedFunction:
 
 
 class CertifiedUnit:
-    """A group of a certificate as native functions: the call, and the preparation of what depends on constants alone.
-
-    The loops are split as in the build, so that the arguments of both functions are known by their positions.
-    """
+    """A group of a certificate as native functions: the call, and the preparation of buffers that depend on constants
+    only. Its loops are split as by the build, so that the arguments of both functions are known by position."""
 
     def __init__(self, group: GroupCertificate, is_called: bool) -> None:
         """`is_called`: whether main calls it; else it is the program's only function."""
@@ -84,18 +83,18 @@ class CertifiedUnit:
 
     @cached_property
     def te(self) -> Graph | None:
-        """Its te function; None for a group that was given as loops."""
+        """The te function; None for a group of which the certificate has only loops."""
         return read_graph(te_function_of(self.group.te, f"@{self.group.name}")) if self.group.te else None
 
     @cached_property
     def computation(self) -> ComputedFunction:
-        """What it computes."""
+        """The identity of the group's computation; that of its text of loops if it has no te function."""
         if self.te is not None:
             return ComputedFunction.of(self.te)
         return ComputedFunction(self.group.loops, tuple(range(len(self.inputs))), tuple(range(len(self.outputs))))
 
     def position(self, buffer: Buffer) -> int | None:
-        """The position of an argument among those of its loops; None for a prepared buffer."""
+        """Return the position of a native argument among the arguments of the loops; None for a prepared buffer."""
         return self.names.index(buffer.name) if buffer.name in self.names else None
 
 

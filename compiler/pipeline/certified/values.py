@@ -15,19 +15,19 @@ from compiler.pipeline.certified.units import CertifiedUnit, ComputedFunction, n
 
 @dataclass(frozen=True)
 class ProgramValues:
-    """The values of a te program: of its results, by name, and of all its calls."""
+    """The contents that a te program computes: of its results, by name, and of all its calls."""
 
     results: Mapping[str, Content]
     values: frozenset[Content]
 
 
 def argument(name: str, bytes: int) -> Content:
-    """The value of an input or a weight of the program."""
+    """Return the content of an input or a weight of the program."""
     return whole(value_of(bytes, "argument", name))
 
 
 def values_of_groups(text: str) -> ProgramValues:
-    """The values of a te program in groups."""
+    """Return the contents that a te program in groups, parsed from `text`, computes."""
     module = module_of(text, "the groups")
     main = read_tensors(find_function(module))
     graphs = {function.sym_name.data: read(function) for function in functions(module)}
@@ -47,7 +47,7 @@ def values_of_groups(text: str) -> ProgramValues:
 
 
 def values_of_function(unit: CertifiedUnit) -> ProgramValues:
-    """The values of a program of one function."""
+    """Return the contents that a program of one function computes."""
     inputs = {n: argument(buffer.name, size(buffer)) for n, buffer in enumerate(unit.inputs)}
     outputs = enumerate(unit.outputs)
     results = {b.name: unit.computation.result(n, size(b), inputs) for n, b in outputs}

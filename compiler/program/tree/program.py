@@ -18,7 +18,8 @@ Value = TypeVar("Value")
 
 
 class Places(Mapping[Key, Place]):
-    """Map the keys of nodes to their places in a program, stored by nest: programs share those of unchanged nests."""
+    """A map from the keys of nodes to their places in a program, stored by nest, since programs share unchanged
+    nests."""
 
     def __init__(self, nests: Sequence[Nest]) -> None:
         self._nests = nests
@@ -149,7 +150,8 @@ class Program:
         return fresh(name, self.buffers)
 
     def replaced(self, key: Key, make: Callable[[Node], Sequence[Node]]) -> Program:
-        """Replace the node with a key by those that `make` returns for it; an empty sequence deletes it."""
+        """Return the program with the node of a key replaced by the nodes that `make` returns for it; an empty sequence
+        deletes it."""
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
 

@@ -36,7 +36,7 @@ class WordAttr(Data[str]):
 
 @irdl_attr_definition
 class TypeFunctionAttr(WordAttr):
-    """How a named op converts integers: `#linalg.type_fn<cast_unsigned>`."""
+    """The conversion of integers in a named op, signed or unsigned: `#linalg.type_fn<cast_unsigned>`."""
 
     name = "linalg.type_fn"
     WORDS: ClassVar = ("cast_signed", "cast_unsigned")

@@ -56,7 +56,7 @@ class Scalars:
         return self.add((ExtUIOp if self.unsigned else ExtSIOp)(value, type))
 
     def apply(self, name: str, *values: SSAValue) -> SSAValue:
-        """Append the op of a name, such as add, for the type of the operands."""
+        """Append the op for a name, such as add, and the type of the operands; return its result."""
         row = 0 if isinstance(values[-1].type, AnyFloat) else 2 if values[-1].type == IntegerType(1) else 1
         kind = _BINARY[name][row]
         if kind is None:
@@ -164,8 +164,8 @@ BODIES: dict[str, Rule] = {
 
 
 def build_body(name: str, types: Sequence[Attribute], unsigned: bool, end: Callable[..., Operation]) -> Region:
-    """Build the body of a name for scalars of these types, the output's last, that ends with the op `end`. Raises
-    ValueError for types that the body does not take."""
+    """Build the body of a named op, for scalars of the types of its operands, the output's last; its terminator is of
+    the class `end`. Raises ValueError for types that the op does not accept."""
     if not all(isinstance(type, AnyFloat | IntegerType | IndexType) for type in types):
         raise ValueError(f"its elements are of type {', '.join(map(str, types))}, not numbers")
     operands = types[1:-1] if name == "select" else types[:-1]

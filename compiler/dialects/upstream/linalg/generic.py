@@ -64,11 +64,11 @@ class GenericOp(LinalgStructuredOperation):
         )
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """The property indexing_maps."""
+        """The property indexing_maps: one map for each operand."""
         return self.indexing_maps
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
-        """The property iterator_types."""
+        """The property iterator_types: parallel or reduction for each dimension."""
         return self.iterator_types
 
     def verify_(self) -> None:

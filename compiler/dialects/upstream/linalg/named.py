@@ -24,7 +24,7 @@ from compiler.dialects.upstream.linalg.syntax import ParsedParts, parse_parts, p
 
 
 class NamedOp(LinalgStructuredOperation):
-    """The base of the ops whose name states their body, and mostly their maps."""
+    """The base of the linalg ops whose name states their body and, mostly, their indexing maps."""
 
     indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
     strides = opt_prop_def(DenseIntOrFPElementsAttr)
@@ -37,11 +37,11 @@ class NamedOp(LinalgStructuredOperation):
     WORDS: ClassVar = ("kind", "indexing_maps")
 
     def default_maps(self) -> list[AffineMap]:
-        """The maps without the property indexing_maps."""
+        """Return the indexing maps of an op without the property indexing_maps."""
         raise NotImplementedError
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """The maps of the property, else those of the op's name."""
+        """Return the indexing maps: those of the property, else those of the op's name."""
         if self.indexing_maps is not None:
             return self.indexing_maps
         return ArrayAttr([AffineMapAttr(map) for map in self.default_maps()])
@@ -90,7 +90,7 @@ class NamedOp(LinalgStructuredOperation):
 
     @classmethod
     def count(cls, body: str) -> int:
-        """The number of inputs of an op with a body of this name."""
+        """Return the number of inputs of an op whose body has this name."""
         raise NotImplementedError
 
     def verify_(self) -> None:
@@ -109,11 +109,11 @@ class NamedOp(LinalgStructuredOperation):
 
 
 class StructuredNamedOp(NamedOp):
-    """The base of the ops of STRUCTURES."""
+    """The base of the named ops in the table STRUCTURES."""
 
     @classmethod
     def row(cls) -> NamedStructure:
-        """The row of the op."""
+        """Return the op's row of the table STRUCTURES."""
         return STRUCTURES[cls.name.removeprefix("linalg.")]
 
     @classmethod
@@ -134,7 +134,7 @@ class StructuredNamedOp(NamedOp):
 
 
 class PointwiseOp(NamedOp):
-    """The base of the ops of POINTWISE: all operands have one shape, or maps of their own."""
+    """The base of the named ops in the table POINTWISE: all operands have one shape, or indexing maps."""
 
     def default_maps(self) -> list[AffineMap]:
         rank = rank_of(self.outputs[0])
@@ -147,7 +147,7 @@ class PointwiseOp(NamedOp):
 
 @irdl_op_definition
 class ElementwiseOp(PointwiseOp):
-    """A function of a kind, element by element, of operands with maps."""
+    """A linalg.elementwise: a scalar function of a kind, applied to each element of operands with indexing maps."""
 
     name = "linalg.elementwise"
 
@@ -172,7 +172,7 @@ class FillOp(PointwiseOp):
 
 @irdl_op_definition
 class ContractOp(NamedOp):
-    """A sum of products of two operands, by its maps."""
+    """A sum of products of the elements of two operands, by its indexing maps."""
 
     name = "linalg.contract"
 

@@ -44,7 +44,7 @@ class TiledLayoutOp(IRDLOperation):
 
     @property
     def sizes(self) -> list[int]:
-        """The size of each tile; DYNAMIC_INDEX for one that the next operand of the last ones has."""
+        """The size of each tile; DYNAMIC_INDEX if it is one of `open_sizes`, in their order."""
         return [int(size) for size in self.static_inner_tiles.get_values()]
 
     @property
@@ -54,7 +54,7 @@ class TiledLayoutOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """The dimension of each outer one."""
+        """The dimension of the unpacked tensor for each outer dimension of the packed one."""
         rank = min(rank_of(self.operands[0]), rank_of(self.operands[1]))
         return [*map(int, self.outer_dims_perm.get_values())] if self.outer_dims_perm else [*range(rank)]
 

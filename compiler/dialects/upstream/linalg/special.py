@@ -49,21 +49,21 @@ class RegionlessOp(LinalgStructuredOperation):
 
     @property
     def numbers(self) -> list[int]:
-        """The permutation, or the dimensions."""
+        """The integers of the op's property: the permutation of a transpose, the dimensions of a broadcast."""
         listed = self.properties[self.WORD]
         assert isinstance(listed, DenseArrayBase)
         return [int(number) for number in listed.get_values()]
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
-        """One parallel iterator a dimension of the output."""
+        """Return the iterator types: parallel for each dimension of the output."""
         return kinds_of(rank_of(self.outputs[0]), 0)
 
     def input_dims(self, rank: int) -> list[int]:
-        """The dimension of the iteration space of each dimension of the input."""
+        """Return the dimension of the iteration space that each dimension of the input has."""
         raise NotImplementedError
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """The maps of the input and of the output."""
+        """Return the indexing maps of the input and of the output."""
         identity = AffineMap.identity(rank_of(self.outputs[0]))
         if sorted({*self.numbers}) != sorted(self.numbers) or any(not 0 <= n < identity.num_dims for n in self.numbers):
             raise VerifyException(f"{self.numbers} are not dimensions of {self.outputs[0].type}, each once")
@@ -106,7 +106,7 @@ class TransposeOp(RegionlessOp):
 
 @irdl_op_definition
 class BroadcastOp(RegionlessOp):
-    """Repeat a tensor along new dimensions."""
+    """Repeat a tensor along the new dimensions that the property dimensions lists."""
 
     name = "linalg.broadcast"
     WORD: ClassVar = "dimensions"
@@ -123,7 +123,8 @@ def _parse_region(parser: Parser) -> Region:
 
 
 def _short_region(parser: Parser, parts: ParsedParts, types: Sequence[Attribute], order: Sequence[int]) -> Region:
-    """Build the body `linalg.yield OP(arguments in this order)`."""
+    """Return the region of the short form `{ OP }`: the op applied to the arguments in this order, and a yield of its
+    result."""
     kind = parser.ctx.get_optional_op(parts.short)
     block = Block(arg_types=types)
     if kind is None:
@@ -155,7 +156,7 @@ class ReduceOp(LinalgStructuredOperation):
         return [int(number) for number in self.dimensions.get_values()]
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """The identity for inputs; the dimensions that stay for outputs."""
+        """Return the indexing maps: the identity for inputs, the dimensions that are not reduced for outputs."""
         rank = rank_of(self.inputs[0])
         identity = AffineMap.identity(rank)
         stay = tuple(identity.results[dim] for dim in range(rank) if dim not in self.reduced)
@@ -163,7 +164,7 @@ class ReduceOp(LinalgStructuredOperation):
         return ArrayAttr([AffineMapAttr(map) for map in maps])
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
-        """Reduction for the dimensions that are combined, else parallel."""
+        """Return the iterator types: reduction for the dimensions that are combined, else parallel."""
         kinds = [IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()]
         return ArrayAttr([kinds[dim in self.reduced] for dim in range(rank_of(self.inputs[0]))])
 
@@ -192,7 +193,7 @@ class ReduceOp(LinalgStructuredOperation):
 
 @irdl_op_definition
 class MapOp(LinalgStructuredOperation):
-    """Compute each element of a tensor from those of the inputs at its position by a body."""
+    """Compute each element of a tensor by a body, from the elements of the inputs at the same index."""
 
     name = "linalg.map"
     inputs = var_operand_def()
@@ -201,12 +202,12 @@ class MapOp(LinalgStructuredOperation):
     irdl_options = (ParsePropInAttrDict(),)
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """The identity for all operands."""
+        """Return the indexing maps: the identity for all operands."""
         identity = AffineMapAttr(AffineMap.identity(rank_of(self.operands[-1])))
         return ArrayAttr([identity] * len(self.operands))
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
-        """One parallel iterator a dimension."""
+        """Return the iterator types: parallel for each dimension."""
         return kinds_of(rank_of(self.operands[-1]), 0)
 
     @classmethod
@@ -278,7 +279,7 @@ class SoftmaxOp(IRDLOperation):
 
 
 class FormlessOp(IRDLOperation):
-    """The base of the ops that the parser refuses in words, since no form of them exists here."""
+    """The base of the ops that the parser refuses with a sentence, since te has no form of them."""
 
     arguments = var_operand_def()
     res = var_result_def()

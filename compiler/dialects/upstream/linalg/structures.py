@@ -15,12 +15,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 @dataclass(frozen=True)
 class NamedStructure:
-    """The maps of a named op, and the name of its scalar body (`bodies.BODIES`).
-
-    >>> matmul = NamedStructure("m,k; k,n -> m,n", "mul_add")
-    >>> [str(map) for map in matmul.maps((), ())]
-    ['(d0, d1, d2) -> (d0, d2)', '(d0, d1, d2) -> (d2, d1)', '(d0, d1, d2) -> (d0, d1)']
-    """
+    """A row of the table of named ops: the indexing maps as text, and the name of the scalar body in BODIES."""
 
     text: str
     body: str
@@ -33,7 +28,8 @@ class NamedStructure:
 
     @cached_property
     def dims(self) -> list[str]:
-        """The dimensions of the iteration space: those of the output, then the reductions, by the last input first."""
+        """The dimensions of the iteration space: those of the output, then the reductions in their order in the last
+        input."""
         ordered = dict.fromkeys(self.operands[-1])
         for terms in reversed(self.operands[:-1]):
             for term in terms:

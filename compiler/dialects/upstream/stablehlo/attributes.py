@@ -25,11 +25,11 @@ class DimensionsAttr(Data[Numbers]):
     """The base of attributes `#stablehlo.NAME<offset_dims = [1], index_vector_dim = 1>`."""
 
     def lists(self) -> dict[str, list[int]]:
-        """The lists of dimensions by name."""
+        """Return the lists of dimensions by name; entries that are one dimension are left out."""
         return {name: list(value) for name, value in self.data if isinstance(value, tuple)}
 
     def number(self, name: str, default: int = 0) -> int:
-        """The dimension of a name; the default if the attribute has none."""
+        """Return the dimension with a name; the default if the attribute has none."""
         value = dict(self.data).get(name, default)
         return value if isinstance(value, int) else default
 
@@ -109,7 +109,7 @@ def _name(parser: AttrParser) -> str:
 
 
 class WordOfStableHloAttr(Data[str], SpacedOpaqueSyntaxAttribute):
-    """The base of attributes `#stablehlo<precision HIGH>`."""
+    """The base of attributes that are a word, such as `#stablehlo<precision HIGH>`."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
@@ -133,13 +133,13 @@ ATTRIBUTES: list[type[Attribute]] = [DotAttr, GatherAttr, ScatterAttr, ConvAttr,
 
 
 def word(value: Attribute | None, default: str = "") -> str:
-    """The word of an attribute, in either syntax; the default without one."""
+    """Return the word of an attribute, a string or a word of StableHLO; the default for others and for None."""
     return value.data if isinstance(value, WordOfStableHloAttr | StringAttr) else default
 
 
 def integers(value: Attribute | None, default: list[int]) -> list[int]:
-    """The integers of a list in either syntax, flat; the default without one. Raises ValueError for another
-    attribute."""
+    """Return the integers of a list, array, dense or integer attribute, flattened; `default` for None. Raises
+    ValueError for any other attribute."""
     match value:
         case None:
             return default
@@ -153,11 +153,12 @@ def integers(value: Attribute | None, default: list[int]) -> list[int]:
 
 
 def array(numbers: list[int]) -> DenseArrayBase:
-    """A list of integers as an attribute."""
+    """Return the attribute of a list of 64-bit integers."""
     return DenseArrayBase.from_list(i64, numbers)
 
 
 def precision_bits(format: str, exponent: int, mantissa: int) -> tuple[int, int]:
-    """The bits of exponent and mantissa of a reduce_precision: of its format `e8m7`, else of its numbers."""
+    """Return the bits of exponent and mantissa of a reduce_precision: those in its format, such as `e8m7`, or the two
+    numbers if the format is empty."""
     parts = format.removeprefix("e").split("m")
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 else (exponent, mantissa)

@@ -27,10 +27,8 @@ from compiler.dialects.upstream.stablehlo.table import CHLO, FORMLESS, OF_TWO, R
 
 
 class StableHloOp(IRDLOperation):
-    """The base of the ops of StableHLO and CHLO: operands, results, regions and properties of any kind.
-
-    Whether they fit each other is for the conversion to te, which computes each type.
-    """
+    """The base of the ops of StableHLO and CHLO, with operands, results, regions and properties of any kind. Their
+    types are not verified here: the conversion to te computes each."""
 
     arguments = var_operand_def()
     res = var_result_def()
@@ -60,7 +58,7 @@ class StableHloOp(IRDLOperation):
 
 
 class FormlessHloOp(IRDLOperation):
-    """The base of the ops that the parser refuses in words, since te has no form of them."""
+    """The base of the ops that the parser refuses with a sentence, since te has no form of them."""
 
     arguments = var_operand_def()
     res = var_result_def()
@@ -97,7 +95,7 @@ def _class_name(name: str) -> str:
 
 
 def row_named(name: str) -> SyntaxRow:
-    """The row of an op that is read."""
+    """Return the row of the syntax table for an op that te has a form of."""
     dialect, _, title = name.partition(".")
     if dialect == "stablehlo":
         return ROWS[title]
@@ -105,7 +103,8 @@ def row_named(name: str) -> SyntaxRow:
 
 
 def _read(name: str) -> type[Operation]:
-    """Define an op that is read. Its property called `name` is the member `title`, since `name` is the op's."""
+    """Define the class of an op that te has a form of. Its property called `name` is the member `title`, since `name`
+    is the op's."""
     members: dict[str, object] = {
         "title" if prop == "name" else prop: opt_prop_def(AnyAttr(), prop_name=prop)
         for prop in row_named(name).properties

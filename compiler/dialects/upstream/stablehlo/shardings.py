@@ -41,7 +41,7 @@ class SkippedAttr(Data[str]):
 
 @irdl_attr_definition
 class ShardingAttr(SkippedAttr):
-    """How an array lies on the devices of a mesh."""
+    """The distribution of an array over the devices of a mesh; its text is ignored."""
 
     name = "sdy.sharding"
 

@@ -17,7 +17,7 @@ from compiler.dialects.upstream.stablehlo.table import SyntaxRow
 
 @dataclass
 class ParsedOp:
-    """The parsed parts of an op."""
+    """The parsed parts of an op: unresolved operands, properties, attributes, and the types of inputs and outputs."""
 
     operands: list[UnresolvedOperand] = field(default_factory=list)
     properties: dict[str, Attribute] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class ParsedOp:
     outputs: Sequence[Attribute] = ()
 
     def values(self, parser: Parser, position: int) -> list[SSAValue]:
-        """Resolve the operands. Raises ParseError at `position` for another number of types."""
+        """Return the operands, resolved. Raises ParseError at `position` for another number of types."""
         if len(self.operands) != len(self.inputs):
             parser.raise_error(f"{len(self.operands)} operands have {len(self.inputs)} types", position, parser.pos)
         return list(parser.resolve_operands(self.operands, self.inputs, position))
@@ -56,7 +56,7 @@ def _expected(parser: Parser, row: SyntaxRow) -> NoReturn:
 
 
 def _parse_word(parser: Parser, row: SyntaxRow, parsed: ParsedOp) -> bool:
-    """Parse `word = value`, or a word of `row.leading`; whether there is one."""
+    """Parse `word = value`, or a word of `row.leading`, into the parsed op; return whether there was one."""
     position = parser.pos
     word = parser.parse_optional_identifier()
     if word is None:
@@ -90,7 +90,7 @@ def parse_value(parser: Parser) -> Attribute:
 
 
 def _parse_ranges(parser: Parser) -> dict[str, Attribute]:
-    """Parse `[0:1, 2:8:2]`."""
+    """Parse slices, `[0:1, 2:8:2]`, to the properties start_indices, limit_indices and strides."""
 
     def one() -> tuple[int, int, int]:
         start = parser.parse_integer()
@@ -104,7 +104,8 @@ def _parse_ranges(parser: Parser) -> dict[str, Attribute]:
 
 
 def parse_types(parser: Parser, parsed: ParsedOp, name: str) -> None:
-    """Parse `: (inputs) -> outputs`, `: inputs -> outputs`, or the type of all, of the results, or of each operand."""
+    """Parse the types behind a colon into the parsed op: `(inputs) -> outputs`, `inputs -> outputs`, or one type of
+    all, the types of the results, or one for each operand. `name`: of the op."""
     parser.parse_punctuation(":")
     first = parser.parse_type()
     if isinstance(first, FunctionType):
@@ -126,7 +127,7 @@ def parse_types(parser: Parser, parsed: ParsedOp, name: str) -> None:
 
 
 def finished(properties: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Properties as the generic syntax has them: the dimensions of a dot_general as one attribute."""
+    """Return properties in the generic syntax: the dimensions of a dot_general become one attribute."""
     pairs = {name: properties.pop(name) for name in ("batching", "contracting") if name in properties}
     if pairs:
         entries = []

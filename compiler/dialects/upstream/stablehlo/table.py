@@ -27,12 +27,9 @@ OF_TWO = ("next_after", "zeta", "polygamma")
 
 @dataclass(frozen=True)
 class SyntaxRow:
-    """What an op has beside operands.
-
-    words: map the words of the pretty syntax, `word = value`, to properties; an empty name is a word that is dropped.
-    leading: the properties whose words, without a name, are in front of and behind the operands.
-    more: properties of the generic syntax. operands: their number; None if it varies.
-    """
+    """The syntax of an op beside its operands. words: map the words of the pretty syntax, `word = value`, to
+    properties; an empty name is a word that is dropped. leading: properties whose values, without a word, come before
+    or after the operands. more: properties of the generic syntax only. operands: their number; None if it varies."""
 
     words: Mapping[str, str] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
