@@ -23,7 +23,7 @@ from tools import docs, document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-SHELL = "".join((ROOT / "docs" / name).read_text() for name in ("shell.md", "schedules.md"))
+SHELL = "".join((ROOT / "docs" / name).read_text() for name in ("shell.md", "schedules.md", "opt.md"))
 ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path not in document.PAGES]
 """Documents each of whose blocks stands alone."""
 

@@ -11,6 +11,7 @@ from compiler.graph.canonical import Canonical, canonical
 from compiler.graph.grouped_module import Rewrite
 from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
+from compiler.support.actions import perform
 
 MOST = 1000
 """The most forms applied to one program: laws of plugins may undo each other without end."""
@@ -80,7 +81,7 @@ def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> 
     form, applied, is_canonical = Canonical(graph, Provenance(), (), (), {}), list[AppliedForm](), True
     while len(applied) < MOST:
         chosen = _gaining(graph, conditions, laws)
-        if chosen is not None:
+        if chosen is not None and perform("law", chosen.law.name, chosen.form.where, optional=True):
             applied.append(
                 AppliedForm(chosen.law.name, chosen.form.gain, form.names.with_user_names(chosen.form.where))
             )

@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 from typing import Any, NoReturn, TypeVar
 
-from xdsl import parser as upstream
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
@@ -25,7 +24,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
     IntegerType,
-    LocationAttr,
     ModuleOp,
     StringAttr,
     UnknownLoc,
@@ -40,6 +38,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign_errors import FOREIGN, said
+from compiler.dialects.locations import LocationParser
 from compiler.support import plugins, spans
 from compiler.types.dtypes import FLOATS
 from compiler.types.elements import element_bits
@@ -60,8 +59,6 @@ EXPECTED = {
     "Could not parse entire input!": "an op is expected",
 }
 """Replacements for messages of upstream that do not say what is expected."""
-_LOCATION_ALIAS = re.compile(r"^#loc\d*[ ]=", re.MULTILINE)
-"""The definition of an alias of a location."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """The codes of `struct` for an integer and a float, by width in bits."""
 
@@ -87,7 +84,7 @@ def _is_resource(op: Operation) -> bool:
     return isinstance(op.properties.get(HOLDERS[op.name]), DenseResourceAttr)
 
 
-class Parser(upstream.Parser):
+class Parser(LocationParser):
     """Parser of modules at any level. An op without a stated location gets its position in the text."""
 
     _TensorLiteralElement = _Element
@@ -110,33 +107,6 @@ class Parser(upstream.Parser):
         if op.name in HOLDERS and (op.name != "arith.constant" or _is_resource(op)):
             self._named[op] = start
         return op
-
-    def parse_optional_location(self) -> LocationAttr | None:
-        """Parse a location. Those of a text with aliases of locations, as JAX prints it, are skipped, since its aliases
-        are defined behind their uses: its ops have their position in the text."""
-        if not self._has_location_aliases:
-            return super().parse_optional_location()
-        if self.parse_optional_characters("loc"):
-            self.parse_punctuation("(")
-            depth = 1
-            while depth:
-                kind = self._consume_token().kind
-                depth += (kind is MLIRTokenKind.L_PAREN) - (kind is MLIRTokenKind.R_PAREN)
-                if kind is MLIRTokenKind.EOF:
-                    self.raise_error("a location is not closed")
-        return None
-
-    def _parse_alias_def(self) -> None:
-        if not _LOCATION_ALIAS.match(self._source.content, self.pos):
-            super()._parse_alias_def()
-            return
-        self._consume_token()
-        self.parse_punctuation("=")
-        self.parse_optional_location()
-
-    @cached_property
-    def _has_location_aliases(self) -> bool:
-        return _LOCATION_ALIAS.search(self._source.content) is not None
 
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
@@ -216,6 +186,21 @@ class Parser(upstream.Parser):
         if handle in self._blobs:
             self.raise_error(f"the resource '{handle}' is given twice", start)
         self._blobs[handle] = self.parse_str_literal()
+
+    def _parse_external_resources(self) -> None:
+        """Skip resources of tools, `{tool: {key: value, ...}}`: they say how the text was made, not what it means."""
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._skip_resources)
+
+    def _skip_resources(self) -> None:
+        self.parse_identifier(" of a tool")
+        self.parse_punctuation(":")
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._skip_resource)
+
+    def _skip_resource(self) -> None:
+        self.parse_identifier(" of a resource")
+        self.parse_punctuation(":")
+        if self.parse_optional_str_literal() is None:
+            self.parse_attribute()
 
     def _settle(self, op: Operation, start: int) -> None:
         """Convert the constants of an op, after the resources were parsed. Raises ParseError."""

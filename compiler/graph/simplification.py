@@ -25,6 +25,7 @@ from compiler.graph.laws.splits import split_axes
 from compiler.graph.laws.views import absorb_views
 from compiler.graph.normal_form import normal_form
 from compiler.graph.tree import Compute, Graph, Node
+from compiler.support.actions import perform
 
 LAWS: tuple[Callable[[Graph], Graph], ...] = (
     drop_dead,
@@ -53,9 +54,16 @@ def simplified(graph: Graph) -> Graph:
     laws: tuple[Callable[[Graph], Graph], ...] = (partial(_normalised, normal_nodes=normal_nodes), *LAWS)
     steps, idle = cycle(laws), 0
     while idle <= len(LAWS):
-        before, graph = graph, next(steps)(graph)
+        before, law = graph, next(steps)
+        graph = law(graph)
+        if graph is not before and law in LAWS and not perform("law", _name(law), graph.name, optional=True):
+            graph = before
         idle = idle + 1 if graph is before else 0
     return graph
+
+
+def _name(law: Callable[[Graph], Graph]) -> str:
+    return str(getattr(law, "__name__", "")).replace("_", "-")
 
 
 def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:

@@ -1,9 +1,16 @@
 """strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; errors are located diagnostics.
 
-command_line.py  the options, and --list-passes
+command_line.py  the options
+spelling.py      mlir-opt's spellings of them, and passes as options
+listing.py       the lists of passes, of their options and of dialects; completion in shells
 source.py        splitting files into pieces
+bytecode.py      MLIR's bytecode, by mlir-opt
 diagnostics.py   diagnostics of exceptions
 expectations.py  --verify-diagnostics: expected and actual diagnostics
+printing.py      the text of a module
+instruments.py   IR around passes, times, statistics
+actions.py       logs, traces and counters of passes, laws and steps of scripts
+reproducers.py   a module and its pipeline in one file
 session.py       a run: each piece of the file through the passes
 
 It uses xDSL's parser and printer; xDSL's own driver ends in tracebacks and is slow to start.
@@ -32,13 +39,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    from compiler.opt.command_line import arguments, list_passes
+    from compiler.opt import listing
+    from compiler.opt.command_line import arguments
+    from compiler.opt.spelling import normalized
 
-    options = arguments().parse_args(argv)
-    with plugins.loaded(options.load):
-        if options.list_passes:
-            list_passes()
+    parser = arguments()
+    with plugins.loaded(_plugins(argv)):
+        options = parser.parse_args(normalized(argv, parser))
+        if options.help == "":
+            parser.print_help()
             return 0
+        lists = {
+            "help": lambda: listing.pass_help(options.help),
+            "list_passes": listing.passes,
+            "list_foreign_passes": listing.foreign_passes,
+            "show_dialects": lambda: [listing.dialects()],
+            "completion": lambda: [listing.completion(options.completion, parser)],
+        }
+        for name, lines in lists.items():
+            if getattr(options, name):
+                print("\n".join(lines()))
+                return 0
         from compiler.opt.session import Session
 
         return Session(options).run()
+
+
+def _plugins(argv: Sequence[str]) -> list[str]:
+    """The files of the options that load plugins, whose passes are options, too."""
+    files = list[str]()
+    for position, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if word.startswith("-") and name.lstrip("-") in ("load", "load-pass-plugin", "load-dialect-plugin"):
+            files += [value] if equals else argv[position + 1 : position + 2]
+    return files

@@ -26,14 +26,17 @@ class Diagnostic:
     known: bool = True
     refused_by: PipelineStep | None = None
 
-    def render(self) -> str:
+    def render(self, notes: bool = True) -> str:
         """Return the diagnostic as `file:line:column: error: sentence`, then the source line and a caret.
 
-        Without a known location, the source line is replaced by a note at the text of the refusing pass, if any.
+        Without a known location, the source line is replaced by a note at the text of the refusing pass, if any, and if
+        `notes` are wanted.
         """
         if self.known:
             return self.span.render(self.sentence)
         head = self.span.head("error", self.sentence)
+        if not notes:
+            return head
         return f"{head}\n{self.refused_by.text.span.render('by this pass', 'note')}" if self.refused_by else head
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from compiler.support.spans import Span, inside
 
 SPLIT = "// -----"
-_SPLIT_LINE = re.compile(rf"^{re.escape(SPLIT)}[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,10 @@ class Piece:
         return inside(self.file, self.placed, at, at)
 
 
-def split(file: str, text: str) -> Iterator[Piece]:
-    """Split the text of a file at the lines `// -----`; yield the pieces."""
+def split(file: str, text: str, marker: str = SPLIT) -> Iterator[Piece]:
+    """Split the text of a file at the lines `marker`; yield the pieces."""
+    split_line = re.compile(rf"^{re.escape(marker)}[ \t]*(?:\n|\Z)", re.MULTILINE)
     lines = 0
-    for part in _SPLIT_LINE.split(text):
+    for part in split_line.split(text):
         yield Piece(file, part, lines)
         lines += part.count("\n") + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isinf
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
@@ -36,6 +37,7 @@ class CheckBoundsPass(ModulePass):
     """
 
     name = "check-bounds"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,6 +23,7 @@ class CheckCombinersPass(ModulePass):
     """
 
     name = "check-combiners"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_combiners(op)

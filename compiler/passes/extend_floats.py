@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.arith import BitcastOp, ConstantOp
@@ -33,6 +34,7 @@ class ExtendFloatsPass(ModulePass):
     """
 
     name = "extend-floats"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
@@ -40,6 +41,7 @@ class FoldConstantsPass(ModulePass):
     """
 
     name = "fold-constants"
+    anchor: ClassVar = "func.func"
 
     bytes: int = MAX_INLINE_BYTES
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
@@ -34,6 +35,7 @@ class LiftConstantsPass(ModulePass):
     """
 
     name = "lift-constants"
+    anchor: ClassVar = "func.func"
 
     bytes: int = MAX_INLINE_BYTES
 

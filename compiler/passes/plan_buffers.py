@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -47,6 +47,7 @@ class PlanBuffersPass(ModulePass):
     """
 
     name = "plan-buffers"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)

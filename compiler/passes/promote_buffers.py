@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf, vector
@@ -40,6 +41,7 @@ class PromoteBuffersPass(ModulePass):
     """
 
     name = "promote-buffers"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +17,7 @@ from compiler.dialects.loop import ForOp
 from compiler.program.read import read
 from compiler.program.tree import Loop, Node, Program, blocks_in, nested
 from compiler.program.write import update
+from compiler.support.actions import remark
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class ReorderContiguousPass(ModulePass):
     """
 
     name = "reorder-contiguous"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
@@ -53,4 +56,6 @@ def _reordered_nests(program: Program) -> Iterator[tuple[int, Node]]:
         if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:
             order = contiguous_order(program, blocks[0], program.enclosing(blocks[0].label))
             if order:
+                loops = ", ".join(loop.label for loop in order)
+                remark("passed", ReorderContiguousPass.name, f"block '{blocks[0].label}': the loops are now {loops}")
                 yield position, nested(order, blocks[0])

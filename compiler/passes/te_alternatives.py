@@ -9,13 +9,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler.alternatives import PROGRAM_LAWS
+from compiler.alternatives.explained import refusal
 from compiler.alternatives.law import Conditions
 from compiler.alternatives.program import rewrite_graph
 from compiler.dialects.functions import functions
 from compiler.graph.canonical import canonicalize
 from compiler.graph.read import read
+from compiler.graph.tree import Graph
 from compiler.graph.write import write
+from compiler.support import spans
+from compiler.support.actions import is_watched, remark
 from compiler.support.errors import InputError
+from compiler.support.spans import Span
 from compiler.types.machines import host
 from compiler.types.policies import policy_named
 
@@ -44,7 +49,20 @@ class TeAlternativesPass(ModulePass):
         policy_named(self.policy, InputError)
         conditions = Conditions(host(), self.policy, error=self.error)
         graphs = [read(function) for function in functions(canonicalize(op))]
+        if is_watched():
+            for function, graph in zip(functions(op), graphs, strict=False):
+                _remark(graph, conditions, spans.of_op(function))
         rewritten = [write(rewrite_graph(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
         for function in list(op.ops):
             op.body.block.erase_op(function)
         op.body.block.add_ops(rewritten)
+
+
+def _remark(graph: Graph, conditions: Conditions, span: Span | None) -> None:
+    """Report for each law where it is applied, or why not."""
+    applied = rewrite_graph(graph, conditions, PROGRAM_LAWS).applied
+    for form in applied:
+        remark("passed", TeAlternativesPass.name, f"{form.law}: {form.where}, for a gain of {form.gain:.3g}", span)
+    for law in PROGRAM_LAWS:
+        if all(form.law != law.name for form in applied):
+            remark("missed", TeAlternativesPass.name, f"{law.name}: {refusal(law, graph, conditions)}", span)

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from compiler.graph.grouping import group
+from compiler.dialects.functions import functions, has_tensors
+from compiler.graph.grouping import decisions, group, is_group
+from compiler.graph.read import read
+from compiler.support import spans
+from compiler.support.actions import is_watched, remark
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class TeGroupPass(ModulePass):
     name = "te-group"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if is_watched():
+            for function in functions(op):
+                if not is_group(function) and has_tensors(function):
+                    _remark(function)
         grouped = group(op)
         if grouped is not op:
             for function in list(op.ops):
@@ -43,3 +52,19 @@ class TeGroupPass(ModulePass):
             for function_ in list(grouped.ops):
                 function_.detach()
                 op.body.block.add_op(function_)
+
+
+def _remark(function: FuncOp) -> None:
+    """Report for each compute that may join groups which it joins, or that it is the last of its group."""
+    span = spans.of_op(function)
+    for decision in decisions(read(function)):
+        compute, options = decision.choice.compute, decision.choice.options
+        if decision.taken is None:
+            remark("analysis", TeGroupPass.name, f"'{compute}' is the last compute of its group", span)
+            continue
+        joined = ", ".join(f"'{name}'" for name in options[decision.taken])
+        bytes_crossing = decision.cost[decision.taken]
+        remark("passed", TeGroupPass.name, f"'{compute}' joins {joined}; {bytes_crossing} bytes cross the group", span)
+        for option in options[: decision.taken]:
+            others = ", ".join(f"'{name}'" for name in option)
+            remark("missed", TeGroupPass.name, f"'{compute}' cannot join {others}: the groups would form a cycle", span)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import ClassVar
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -56,6 +57,7 @@ class TransposeScattersPass(ModulePass):
     """
 
     name = "transpose-scatters"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)

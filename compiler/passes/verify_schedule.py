@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +29,7 @@ class VerifySchedulePass(ModulePass):
     """
 
     name = "verify-schedule"
+    anchor: ClassVar = "func.func"
 
     original: str
     undecided: bool = False

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from compiler.schedule.primitive import Primitive
 
+MODULE, FUNCTION, ANY = "builtin.module", "func.func", "any"
+"""The ops in which passes nest; a pass under `any` may run on every op."""
+FOREIGN_ON_FUNCTIONS = ("canonicalize", "constant-fold-interp", "cse", "dce", "lift-arith-to-linalg")
+"""xDSL's passes that rewrite each function by itself."""
 _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 
 
@@ -64,13 +68,16 @@ def steps(text: str) -> list[PipelineStep]:
 
 
 def nested_steps(text: str) -> list[PipelineStep]:
-    """Parse `builtin.module(a,func.func(b{x=1}))`, mlir-opt's syntax, to passes; all run on the module. Raises
-    InputError."""
+    """Parse `builtin.module(a,func.func(b{x=1}))`, mlir-opt's syntax, to passes; all run on the module.
+
+    Raises InputError, also for a pass under func.func that does not rewrite each function by itself, as its attribute
+    `anchor` states.
+    """
     stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))
-    if anchor is None or anchor[1] not in ("builtin.module", "any"):
+    if anchor is None or anchor[1] not in (MODULE, ANY):
         raise stripped.refusal(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
-    return list(_nested(stripped.group(anchor, 2)))
+    return list(_nested(stripped.group(anchor, 2), anchor[1]))
 
 
 def example_fault(primitive: Primitive) -> str:
@@ -89,17 +96,30 @@ def example_fault(primitive: Primitive) -> str:
     return ""
 
 
-def _nested(nested: Substring) -> Iterator[PipelineStep]:
+def _nested(nested: Substring, scope: str) -> Iterator[PipelineStep]:
+    """Yield the passes of the elements inside an anchor. Raises InputError."""
     for element in elements(nested):
         anchor = _ANCHOR.fullmatch(str(element))
         if anchor is None:
-            yield from _steps(element)
-        elif anchor[1] in ("func.func", "builtin.module", "any"):
-            yield from _nested(element.group(anchor, 2))
+            for step in _steps(element):
+                if scope == FUNCTION and _anchor(step.module_pass) != FUNCTION:
+                    sentence = f"the pass '{step.module_pass.name}' runs on a module, and stands under func.func here"
+                    raise element.refusal(sentence)
+                yield step
+        elif anchor[1] in (MODULE, FUNCTION, ANY):
+            if scope == FUNCTION and anchor[1] == MODULE:
+                raise element.group(anchor, 1).refusal("a function has no modules: builtin.module under func.func")
+            yield from _nested(element.group(anchor, 2), FUNCTION if scope == FUNCTION else anchor[1])
         else:
             raise element.group(anchor, 1).refusal(
                 f"'{element}' is not a pass; passes nest in builtin.module and func.func only"
             )
+
+
+def _anchor(module_pass: ModulePass) -> str:
+    """The op that a pass rewrites by itself: builtin.module, unless the pass states another."""
+    foreign = FUNCTION if module_pass.name in FOREIGN_ON_FUNCTIONS else MODULE
+    return str(getattr(module_pass, "anchor", foreign))
 
 
 def _steps(element: Substring) -> list[PipelineStep]:

@@ -19,6 +19,7 @@ from compiler.program.limits import bad_sizes
 from compiler.program.names import fresh
 from compiler.program.tree import Loop, Program
 from compiler.schedule.plan import Plan
+from compiler.support.actions import is_watched, perform
 from compiler.support.errors import ScheduleError, refused_by
 
 ROOT = -1
@@ -86,6 +87,10 @@ class State:
             restored = [self._restore(unit) for unit in omitted]
             try:
                 plan = self._judged(call(self, op), judged)
+                if is_watched():
+                    names = ", ".join(self.names[value] for value in op.operands if value in self.names)
+                    settings = " ".join(f"{name}={value}" for name, value in op.properties.items())
+                    perform("step", op.primitive, f"{names} {settings}".strip())
             except ScheduleError:
                 self.program, self.units = before, units
                 for number in restored:
@@ -98,6 +103,7 @@ class State:
         after = plan.program
         if after is not self.program:
             fault = bad_sizes(after, self.program) or (judged and legal(after, self.program, plan))
+            perform("legality", "judged" if judged else "unjudged", fault or "legal")
             if fault:
                 raise ScheduleError(fault)
         return plan

@@ -3,6 +3,7 @@
 errors.py       the exceptions a user can cause
 spans.py        source locations, and error messages with the source line and a caret
 cli_errors.py   error messages with the wrong argument of a command line underlined
+actions.py      passes, laws and steps that are logged, counted and omitted; remarks of passes
 text.py         escapes of untrusted text; counts, durations, similar names
 display.py      objects as one line of text and as HTML of a notebook
 files.py        reading text files, replacing them atomically

@@ -27,25 +27,29 @@ def is_stream(path: Path) -> bool:
 def read(name: str | os.PathLike[str]) -> str:
     """Read the text of a file, or of standard input for `-`, with LF for CR LF and without a byte order mark. Raises
     InputError, also for text that is not UTF-8 or has zeros."""
+    return text_of(read_bytes(name), name)
+
+
+def read_bytes(name: str | os.PathLike[str]) -> bytes:
+    """Read the bytes of a file, or of standard input for `-`. Raises InputError."""
     path = to_path(name)
+    with read_errors(path):
+        if str(path) != "-":
+            return path.read_bytes()
+        if sys.stdin is None:
+            raise InputError("standard input is closed")
+        return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+
+
+def text_of(content: bytes, name: str | os.PathLike[str]) -> str:
+    """Decode the bytes of the file `name` as `read` does. Raises InputError."""
     try:
-        with read_errors(path):
-            content = _bytes(path)
-        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text (byte {error.start} is not UTF-8)") from error
+        raise InputError(f"{to_path(name)} is not text (byte {error.start} is not UTF-8)") from error
     if "\0" in text:
-        raise InputError(f"{path} is not text (character {text.index(chr(0))} is a zero)")
+        raise InputError(f"{to_path(name)} is not text (character {text.index(chr(0))} is a zero)")
     return text.replace("\r\n", "\n")
-
-
-def _bytes(path: Path) -> bytes | str:
-    if str(path) != "-":
-        with open(path, "rb") as file:
-            return file.read()
-    if sys.stdin is None:
-        raise InputError("standard input is closed")
-    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read()
 
 
 def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -72,6 +73,10 @@ class _Comparison(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.predicate_name}, ")
         printer.print_list([self.lhs, self.rhs], printer.print_ssa_value)
+        flags = self.properties.get("fastmath")
+        if isinstance(flags, arith.FastMathFlagsAttr) and flags.data:
+            printer.print_string(" fastmath")
+            flags.print_parameter(printer)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.lhs.type)
@@ -86,11 +91,14 @@ class _Comparison(IRDLOperation):
         lhs = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         rhs = parser.parse_unresolved_operand()
+        flags = parser.parse_optional_keyword("fastmath") and arith.FastMathFlagsAttr.parse_parameter(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         type = parser.parse_type()
         op = cls(parser.resolve_operand(lhs, type), parser.resolve_operand(rhs, type), predicate)
         op.attributes |= attributes
+        if flags:
+            op.properties["fastmath"] = arith.FastMathFlagsAttr(flags)
         return op
 
 
@@ -108,6 +116,7 @@ class CmpfOp(_Comparison):
 
     name = "arith.cmpf"
     PREDICATES: ClassVar = CMPF
+    fastmath = opt_prop_def(arith.FastMathFlagsAttr)
 
 
 @irdl_op_definition

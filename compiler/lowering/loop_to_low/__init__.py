@@ -29,6 +29,7 @@ warp.py        tensorized nests that a warp runs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -49,6 +50,7 @@ class LoopToLowPass(ModulePass):
     flags of floating-point operations."""
 
     name = "loop-to-low"
+    anchor: ClassVar = "func.func"
 
     policy: str = "contract"
 

@@ -19,6 +19,8 @@ from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.lanes import BlockLanes, Element
 from compiler.lowering.loop_to_low.literals import Number, constant_element
 from compiler.program.tree import Access
+from compiler.support import spans
+from compiler.support.actions import is_watched, remark
 
 
 class Reader(BlockLanes):
@@ -88,6 +90,11 @@ class Reader(BlockLanes):
     def _load_strided(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
         """Load lanes that are not contiguous: by a gather if their stride is constant, else lane by lane."""
         fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
+        if is_watched():
+            how = "one by one: their stride varies" if strided is None else "by a gather: their stride is not 1"
+            lanes = f"the {self.context.lanes} lanes of block '{self.block.label}'"
+            sentence = f"{lanes} load '%{element.buffer.name_hint}' {how}"
+            remark("missed", "loop-to-low", sentence, spans.of_location(self.block.location))
         if strided is None:
             return self._load_lanes(element, tests, fallback)
         default = self.scopes.constant(self._literal(fallback, True))

@@ -8,6 +8,7 @@ bodies.py    scalar bodies, with reads under conditions and at data-dependent in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,6 +33,7 @@ class ConvertTeToLinalgPass(ModulePass):
     """
 
     name = "convert-te-to-linalg"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from compiler.lowering.te_to_linalg.function import convert_function

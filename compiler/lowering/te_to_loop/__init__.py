@@ -6,6 +6,7 @@ nests.py   the loop program of a function without calls
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,6 +33,7 @@ class TeToLoopPass(ModulePass):
     """
 
     name = "te-to-loop"
+    anchor: ClassVar = "func.func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "te", self.name)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import math
@@ -81,6 +82,7 @@ class ExpandMathPass(ModulePass):
     """
 
     name = "expand-math"
+    anchor: ClassVar = "func.func"
 
     policy: str = "contract"
 

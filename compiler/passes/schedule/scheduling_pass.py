@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -25,6 +26,7 @@ class SchedulingPass(ModulePass, ABC):
     Raises ScheduleError for a refusal; its op is the block of the option `block`, or else the function.
     """
 
+    anchor: ClassVar = "func.func"
     function: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

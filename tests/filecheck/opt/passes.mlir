@@ -5,6 +5,8 @@
 // RUN: strata-opt %s --print-ir-before-all --print-ir-after-all -p canonicalize,cse -o %t 2>&1 | filecheck %s --check-prefix=DUMP
 // RUN: strata-opt %s --timing -p canonicalize -o %t 2>&1 | filecheck %s --check-prefix=TIMING
 // RUN: strata-opt --list-passes | filecheck %s --check-prefix=LIST
+// RUN: strata-opt --list-foreign-passes | filecheck %s --check-prefix=FOREIGN
+// RUN: strata-opt %s -canonicalize --cse | filecheck %s
 
 // CHECK-LABEL: func.func @f
 // CHECK-NEXT:    %[[S:.*]] = arith.addi %x, %x : i32
@@ -38,5 +40,7 @@ func.func @f(%x : i32) -> i32 {
 // LIST:      te-to-loop {{.*}}tensor expressions
 // LIST:      pipelines:
 // LIST:      cpu {{.*}}= check-combiners,te-to-loop,
-// LIST:      xDSL's passes:
-// LIST:      canonicalize
+// LIST:      --list-foreign-passes lists {{[0-9]+}} passes of xDSL
+
+// FOREIGN:      xDSL's passes:
+// FOREIGN:      canonicalize

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from xdsl.context import Context
@@ -247,6 +248,7 @@ def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True)
     class Options(ModulePass):
         name = "options"
+        anchor: ClassVar = "func.func"
         flag: bool = False
         sizes: tuple[int, ...] = ()
         text: str | None = None
