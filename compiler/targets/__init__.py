@@ -2,6 +2,7 @@
 
 arguments.py   the arguments of a kernel, and the checks of arrays against them
 foreign.py     arrays of other packages as numpy's, and back
+torch_gpus.py  devices of torch: the target of each, its streams and memory
 arena.py       memory for workspaces and arrays; address.py the address of an array
 target.py      `Target`: the interface of all targets
 registry.py    the targets by name, and those of plugins

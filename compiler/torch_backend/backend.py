@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,18 +19,23 @@ from torch._guards import TracingContext
 from compiler.frontends.torch.report import GraphReport
 from compiler.frontends.torch.tracing import captured_decompositions, keep_undecomposed
 from compiler.support.errors import StrataError
+from compiler.targets.torch_gpus import TARGETS, TorchGpu, gpu_of
 from compiler.torch_backend.comparison import EagerComparison, is_repeatable
 from compiler.torch_backend.costs import Cost
-from compiler.torch_backend.options import Options, options_of
+from compiler.torch_backend.device_part import Capturing, DevicePart
+from compiler.torch_backend.options import OPTIONS_OF_CPU, Options, options_of
 from compiler.torch_backend.part import Part
-from compiler.torch_backend.partition import computes, split
+from compiler.torch_backend.partition import CPU, computes, split
 from compiler.torch_backend.timing import TimedGraph
 
 Compiled = Callable[..., Any]
 DEVICE = (
-    "strata compiles for the CPU, and an input is on the device {device}: its graph stays with torch, none of its"
-    " operators is compiled"
+    "strata compiles for the CPU and for CUDA, and an input is on the device {device}: its graph stays with torch, none"
+    " of its operators is compiled"
 )
+NO_LAUNCH = "strata compiles nothing on the device {device}, whose graph stays with torch: {reason}"
+OF_CPU = "strata: the options {names} are of the CPU: the graph on {device} is compiled without them"
+PARTLY = "strata compiles {compiled} of {count} operators of a graph on {device}; the others stay with torch: {reasons}"
 NOTHING = "strata compiles none of the {count} operators of a graph, which stays with torch: {reason}"
 GRADIENTS = (
     "strata compiles the forward pass; gradients stay with torch, and what they need is kept: for inference alone, call"
@@ -48,9 +54,10 @@ def strata(
     """Compile a graph that torch has captured, for inference: `torch.compile(model, backend="strata")`.
 
     Parameters and buffers are constants, prepared in the first call of the graph, and again after a write or a
-    replacement. Operators without a te form stay with torch, as do backward passes, and graphs with an input marked
-    dynamic or on another device than the CPU. A graph is compiled for the shapes of its capture; torch captures other
-    shapes again, up to its own limit.
+    replacement. On a GPU they are inputs, read by address, and kernels are launched on torch's current stream.
+    Operators without a te form stay with torch, as do backward passes, graphs with an input marked dynamic, and those
+    on other devices than the CPU and GPUs of NVIDIA. A graph is compiled for the shapes of its capture; torch captures
+    other shapes again, up to its own limit.
     `options`: a dictionary of the fields of `compiler.torch_backend.options.Options`. `mode`: None or "default".
     Raises InputError for other options and modes.
     """
@@ -58,9 +65,9 @@ def strata(
     if any(getattr(x, "_dynamo_dynamic_indices", None) for x in examples):
         warnings.warn(DYNAMIC, stacklevel=2)
         return graph.forward  # type: ignore[no-any-return]
-    device = next((x.device.type for x in examples if isinstance(x, torch.Tensor) and x.device.type != "cpu"), None)
-    if device is not None:
-        warnings.warn(DEVICE.format(device=device), stacklevel=2)
+    device = device_of(examples)
+    if reason := device_refusal(device, chosen):
+        warnings.warn(reason, stacklevel=2)
         return graph.forward  # type: ignore[no-any-return]
     _fix_shapes(graph)
     gradients = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in examples)
@@ -70,7 +77,7 @@ def strata(
     compared: list[CompiledGraph] = []
 
     def forward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        compiled = compile_graph(captured, chosen)
+        compiled = compile_graph(captured, chosen, device)
         if chosen.compare and chosen.report is None and not gradients and is_repeatable(captured):
             compared.append(compiled)
         return make_boxed_func(compiled.run)  # type: ignore[no-any-return]
@@ -86,7 +93,36 @@ def strata(
     )
     with nullcontext() if gradients else keep_undecomposed():
         run = compiler(graph, examples)
-    return EagerComparison(run, graph.forward, compared[0].report, compared[0].costs) if compared else run
+    if not compared:
+        return run  # type: ignore[no-any-return]
+    return EagerComparison(run, graph.forward, compared[0].report, compared[0].costs, gpu_at(device))
+
+
+def device_of(examples: Sequence[Any]) -> torch.device:
+    """Return the device on which most of a graph's inputs are, which is not the CPU if one is elsewhere."""
+    devices = Counter(x.device for x in examples if isinstance(x, torch.Tensor))
+    elsewhere = Counter({device: count for device, count in devices.items() if device.type != "cpu"})
+    return elsewhere.most_common(1)[0][0] if elsewhere else CPU
+
+
+def gpu_at(device: torch.device) -> TorchGpu | None:
+    """Return the GPU of a device; None for the CPU."""
+    return None if device.type == "cpu" else gpu_of(device)
+
+
+def device_refusal(device: torch.device, options: Options) -> str | None:
+    """Return why graphs on a device stay with torch; None if they are compiled. Warns of options that are the CPU's."""
+    gpu = gpu_at(device)
+    if gpu is None:
+        return None
+    if device.type not in TARGETS:
+        return DEVICE.format(device=device)
+    if reason := gpu.refusal():
+        return NO_LAUNCH.format(device=device, reason=reason)
+    names = [name for name in OPTIONS_OF_CPU if getattr(options, name)]
+    if names:
+        warnings.warn(OF_CPU.format(names=", ".join(names), device=device), stacklevel=3)
+    return None
 
 
 def _fix_shapes(graph: fx.GraphModule) -> None:
@@ -112,12 +148,12 @@ class CompiledGraph:
         return chain.from_iterable(part.costs() for part in self.parts)
 
 
-def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
-    """Compile the parts of a core ATen graph that have a te form, each in its first call.
+def compile_graph(graph: fx.GraphModule, options: Options, device: torch.device = CPU) -> CompiledGraph:
+    """Compile the parts of a core ATen graph that have a te form, for the device, each in its first call.
 
     With `options.report`, add the graph's report to it, and record the seconds of the parts in each run.
     """
-    partition, fixed = split(graph), _parameters()
+    partition, fixed, gpu = split(graph, device), _parameters(), gpu_at(device)
     module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     constant = {node for n, node in enumerate(places) if n in fixed}
@@ -126,10 +162,19 @@ def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
     if partition.computing and not partition.computing_compiled:
         reason = partition.reasons.most_common(1)[0][0]
         warnings.warn(NOTHING.format(count=partition.computing, reason=reason), stacklevel=2)
+    elif gpu is not None and partition.reasons:  # on the CPU the comparison with eager mode tells
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in partition.reasons.most_common())
+        counts = {"compiled": partition.computing_compiled, "count": partition.computing}
+        warnings.warn(PARTLY.format(**counts, device=device, reasons=reasons), stacklevel=2)
     for node in module.graph.nodes:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
-            part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options, report)
+            submodule, name = module.get_submodule(node.target), f"graph_{node.target}"
+            if gpu is None:
+                compiled: Part | DevicePart = Part(submodule, name, fixed_places, options)
+            else:
+                compiled = DevicePart(submodule, name, gpu, options)
+            part = _OrTorch(submodule, compiled, report)
             delattr(module, node.target)  # a module cannot be replaced by a function, whose call is cheaper
             setattr(module, node.target, part)
             parts[node.target] = part
@@ -137,7 +182,7 @@ def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
     if options.report is None:
         return CompiledGraph(module.forward, [*parts.values()], report)
     options.report.graphs.append(report)
-    return CompiledGraph(TimedGraph(module, set(parts), report).run, [*parts.values()], report)
+    return CompiledGraph(TimedGraph(module, set(parts), report, gpu).run, [*parts.values()], report)
 
 
 def _parameters() -> set[int]:
@@ -154,8 +199,8 @@ def _parameters() -> set[int]:
 class _OrTorch:
     """A compiled part, with torch as a fallback if no kernel can be built; `refused` is then the reason, else None."""
 
-    def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport) -> None:
-        self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report
+    def __init__(self, module: Any, compiled: Part | DevicePart, report: GraphReport) -> None:
+        self._plain, self._run, self._report = module, compiled, report
         self.refused: str | None = None
 
     def costs(self) -> Iterator[Cost]:
@@ -168,6 +213,9 @@ class _OrTorch:
             return self._plain(*arguments)
         try:
             return self._run(*arguments)
+        except Capturing as error:
+            warnings.warn(f"{error}: torch runs a part in this call; call the model once before", stacklevel=2)
+            return self._plain(*arguments)
         except StrataError as error:
             self.refused = str(error)
             nodes = sum(computes(node) for node in self._plain.graph.nodes)

@@ -17,6 +17,7 @@ from torch._guards import TracingContext
 
 from compiler.frontends.torch.report import GraphReport
 from compiler.support.text import counted, duration
+from compiler.targets.torch_gpus import TorchGpu
 from compiler.torch_backend.costs import Cost
 
 ROUNDS = 5
@@ -31,21 +32,26 @@ SLOWER, LOSS = 1.1, 1e-4
 class EagerComparison:
     """A compiled graph, `run`, that is timed beside `eager` in its first call, with a warning if it is slower.
 
-    report: counts the operators that stay with torch. costs: measures the groups; the warning names the worst.
+    report: counts the operators that stay with torch. costs: measures the groups; the warning names the worst. gpu: on
+    which the graph runs, None for the CPU: calls are timed to the end of their kernels there, and none while a CUDA
+    graph is captured.
     """
 
     run: Callable[..., Any]
     eager: Callable[..., Any]
     report: GraphReport
     costs: Callable[[], Iterable[Cost]]
+    gpu: TorchGpu | None = None
     _once: Lock = field(default_factory=Lock)
     """Acquired by the first call."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the compiled graph and return its results; the first call compares it with eager mode afterwards."""
         results = self.run(*inputs)
-        if self._once.acquire(blocking=False):
-            seconds = slower(lambda: self.run(*inputs), lambda: self.eager(*inputs))
+        if not (self.gpu is not None and self.gpu.is_capturing()) and self._once.acquire(blocking=False):
+            wait = _wait if self.gpu is None else self.gpu.synchronize
+            wait()
+            seconds = slower(lambda: (self.run(*inputs), wait()), lambda: (self.eager(*inputs), wait()))
             if seconds is not None:
                 warnings.warn(self._sentence(*seconds), stacklevel=2)
         return results
@@ -77,6 +83,10 @@ def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[fl
         if perf_counter() - began > LONGEST:
             break
     return first, second
+
+
+def _wait() -> None:
+    """Return at once: calls on the CPU end when they return."""
 
 
 def _is_slower(ours: float, theirs: float) -> bool:

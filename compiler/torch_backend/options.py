@@ -39,6 +39,8 @@ class Options:
     compare: bool = True
 
 
+OPTIONS_OF_CPU = ("database", "trials", "threads", "error")
+"""The options without an effect on GPUs."""
 _NAMES = tuple(Options.__dataclass_fields__)
 
 

@@ -7,7 +7,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,74 +17,17 @@ from torch import fx
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.display.facts import INTERRUPTED
 from compiler.driver.building import build
-from compiler.frontends.torch.conversion import Values, convert, placeholder_of, te_name
-from compiler.frontends.torch.dtypes import DTYPES
-from compiler.program.names import Names
 from compiler.targets.cpu import Kernel
-from compiler.te import nn
-from compiler.te.function import Function, function
-from compiler.te.tensor import Tensor
+from compiler.te.function import Function
 from compiler.torch_backend.costs import Cost, costs
 from compiler.torch_backend.options import Options
+from compiler.torch_backend.programs import TORCH_DTYPES, program_of
 
-_OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
 State: TypeAlias = tuple[list[int], list[int]]
 """The addresses of tensors, and their version counters in torch, which count writes."""
 _version = attrgetter("_version")
 MAX_CHANGES = 3
 """A parameter that has changed so many times becomes an input of the kernel; fewer changes each rebuild it."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A part as a te function.
-
-    positions: the position of each of the function's inputs among the part's arguments.
-    views: for each result the permutation from the function's output, row-major, to torch's dimensions; None if equal.
-    single: True if the part returns a tensor, not a tuple.
-    """
-
-    function: Function
-    positions: tuple[int, ...]
-    views: tuple[tuple[int, ...] | None, ...]
-    single: bool
-
-
-def program_of(module: fx.GraphModule, name: str) -> Program:
-    """Convert a part whose nodes all have a te form to a te function, with results in torch's memory layout."""
-    names, values = Names(separator="_"), Values()
-    inputs: dict[int, Tensor] = {}
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    for position, node in enumerate(placeholders):
-        if isinstance(node.meta.get("val"), torch.Tensor):
-            values[node] = inputs[position] = placeholder_of(node, names.fresh(te_name(node.name)))
-    returned: Any = ()
-    for node in module.graph.nodes:
-        if node.op == "output":
-            returned = node.args[0]
-        elif node.op != "placeholder":
-            values[node] = convert(node, values)
-    single = isinstance(returned, fx.Node)
-    nodes = [returned] if single else list(returned)
-    orders = [_order(node) for node in nodes]
-    outputs = [_permuted(values[node], order) for node, order in zip(nodes, orders, strict=True)]
-    views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
-    return Program(function(names.fresh(te_name(name)), list(inputs.values()), outputs), tuple(inputs), views, single)
-
-
-def _order(node: fx.Node) -> tuple[int, ...] | None:
-    """Return a result's dimensions by decreasing stride in torch's memory; None for a row-major result, and for one
-    with gaps or with elements that share memory."""
-    value = node.meta["val"]
-    if value.is_contiguous() or 0 in value.stride():
-        return None
-    order = tuple(sorted(range(value.dim()), key=lambda d: (-value.stride(d), d)))
-    return order if value.permute(order).is_contiguous() else None
-
-
-def _permuted(tensor: object, order: Sequence[int] | None) -> Tensor:
-    assert isinstance(tensor, Tensor)
-    return tensor if order is None else nn.transpose(tensor, order, f"{tensor.name}.laid")
 
 
 class Part:
@@ -114,15 +56,12 @@ class Part:
         assert self._kernel is not None
         given = [a if not (a := arguments[n]).requires_grad else a.detach() for n in self._given]
         returned = self._kernel(*given) if given else self._without_inputs(self._kernel)
-        if self.program.single:
-            return returned if (view := self.program.views[0]) is None else returned.permute(view)
-        outputs = returned if isinstance(returned, tuple) else (returned,)
-        return tuple(r if v is None else r.permute(v) for r, v in zip(outputs, self.program.views, strict=True))
+        return self.program.returned(returned if isinstance(returned, tuple) else (returned,))
 
     def _without_inputs(self, kernel: Kernel) -> Any:
         """Call a kernel without inputs on new torch tensors as outputs: without inputs it would return numpy arrays."""
         outputs = self.program.function.outputs
-        tensors = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
+        tensors = tuple(torch.empty(t.shape, dtype=TORCH_DTYPES[t.dtype]) for t in outputs)
         return kernel(out=tensors if len(tensors) > 1 else tensors[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:

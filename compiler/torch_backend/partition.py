@@ -6,13 +6,16 @@ import operator
 from collections import Counter
 from dataclasses import dataclass
 
+import torch
 from torch import fx
 from torch.fx.passes.split_module import split_module
 
 from compiler.frontends.torch.conversion import is_trivial, refusal_of, remove_assertions
+from compiler.frontends.torch.devices import other_device
 from compiler.torch_backend.aliases import views_of_results
 from compiler.torch_backend.empties import is_empty, without_empty_operands
 
+CPU = torch.device("cpu")
 IDLE = "it stands in a part that only moves elements"
 """The reason of nodes that have a te form and yet stay with torch: a kernel would not pay."""
 
@@ -32,14 +35,15 @@ class Split:
     computing_compiled: int
 
 
-def split(graph: fx.GraphModule) -> Split:
+def split(graph: fx.GraphModule, device: torch.device = CPU) -> Split:
     """Partition a graph into as few parts as possible, compiled ones, `submod_{2n}`, and torch's, `submod_{2n+1}`; each
-    depends on earlier ones only. Changes the graph: removes assertions, replaces empty operands and returned views."""
+    depends on earlier ones only. Nodes with tensors on another device than `device` stay with torch. Changes the graph:
+    removes assertions, replaces empty operands and returned views."""
     remove_assertions(graph.graph)
     without_empty_operands(graph.graph)
     shown = views_of_results(graph.graph)
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
-    reasons = _reasons(nodes)
+    reasons = _reasons(nodes, device)
     supported = {node for node in nodes if reasons[node] is None and node not in shown and not is_empty(node)}
     turns = _turns(nodes, supported)
     while idle := _idle(turns, supported):
@@ -59,10 +63,10 @@ def computes(node: fx.Node) -> bool:
     return is_operator and not is_empty(node)
 
 
-def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
+def _reasons(nodes: list[fx.Node], device: torch.device) -> dict[fx.Node, str | None]:
     """Map each node to the reason for which it stays with torch, None for a te form. If a read (`getitem`) of one
     result of an operator is refused, the operator and all reads of its results have that reason."""
-    reasons = {node: refusal_of(node) for node in nodes}
+    reasons = {node: other_device(node, device) or refusal_of(node) for node in nodes}
     for node in nodes:
         if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:
             reasons[node.args[0]] = reasons[node]

@@ -86,9 +86,9 @@ def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def started(library: ctypes.CDLL, number: int, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Run a launch of a compiled text."""
-    _call(library, f"launch_{number}", arrays)
+def started(library: ctypes.CDLL, number: int, addresses: Sequence[int]) -> None:
+    """Run a launch of a compiled text on arrays at addresses."""
+    getattr(library, f"launch_{number}")((ctypes.c_void_p * len(addresses))(*addresses))
 
 
 def _call(library: ctypes.CDLL, name: str, arrays: Sequence[np.ndarray[Any, Any]]) -> None:

@@ -3,6 +3,7 @@
 table.py        the table of operators
 operators/      their te forms, by family
 dtypes.py       the dtypes common to torch and te
+devices.py      the devices of a graph's nodes
 tracing.py      decompositions of operators during tracing
 conversion.py   conversion of a graph's nodes to te tensors
 export.py       `from_torch`: import a module by torch.export

@@ -137,7 +137,7 @@ def _call(node: fx.Node) -> Call:
 
 
 def _shape(value: torch.Tensor) -> tuple[int, ...]:
-    if value.device.type != "cpu":
+    if value.device.type == "meta":
         raise Unsupported(f"a tensor on the device {value.device.type}")
     if value.layout is not torch.strided:
         raise Unsupported(f"a tensor of the layout {value.layout}".replace("torch.", ""))
@@ -171,15 +171,15 @@ def _python_value(arguments: Any) -> Any:
 
 def constant_of(node: fx.Node) -> Tensor:
     """Return the te constant of the attribute of a graph's module that a node reads. Raises Unsupported unless the
-    attribute is a tensor on the CPU of a dtype of te."""
+    attribute is a tensor of a dtype of te, with elements."""
     value = node.graph.owning_module
     for part in str(node.target).split("."):
         value = getattr(value, part)
-    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
-        raise Unsupported("an attribute that is no tensor on the CPU")
+    if not isinstance(value, torch.Tensor) or value.device.type == "meta":
+        raise Unsupported("an attribute that is no tensor with elements")
     dtype = dtype_of(value.dtype)
     with unset_fake_temporarily():  # fake tensors have no elements
-        array = (value.detach().float() if dtype == "bf16" else value.detach()).contiguous().numpy()
+        array = (value.detach().float() if dtype == "bf16" else value.detach()).cpu().contiguous().numpy()
     return constant(array, dtype, te_name(node.name))
 
 
@@ -189,14 +189,15 @@ def te_name(name: str) -> str:
     return spelled(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
 
 
-def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
-    """Return a placeholder of the shape and dtype of a node's value, by default named after the node. Raises
-    Unsupported unless the value is a tensor on the CPU that te can express."""
+def placeholder_of(node: fx.Node, name: str | None = None, order: Sequence[int] | None = None) -> Tensor:
+    """Return a placeholder of the shape and dtype of a node's value, by default named after the node, with its
+    dimensions in an `order`. Raises Unsupported unless the value is a tensor that te can express."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         raise Unsupported(f"the input '{node.name}' is no tensor")
     try:
-        return placeholder(_shape(value), dtype_of(value.dtype), te_name(name or node.name))
+        shape = _shape(value if order is None else value.permute(tuple(order)))
+        return placeholder(shape, dtype_of(value.dtype), te_name(name or node.name))
     except StrataError as error:
         raise Unsupported(str(error)) from error
 

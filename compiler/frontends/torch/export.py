@@ -98,7 +98,7 @@ def _convert(name: str, program: torch.export.ExportedProgram) -> Imported:
         values[node] = tensor
         (weights if spec.kind in _CONSTANT_KINDS else inputs).append(tensor)
         if spec.kind in _CONSTANT_KINDS:
-            constants[tensor.name] = state[spec.target].detach()
+            constants[tensor.name] = state[spec.target].detach().cpu()
     outputs: list[Tensor] = []
     for node in program.graph.nodes:
         if node.op == "call_function":

@@ -145,6 +145,12 @@ class CudaKernel:
         loaded = LoadedKernels(self.source, POLICIES[self.policy].fused, len(arguments), {})
         return OnDevice(loaded, arguments, self.outputs)
 
+    def loaded(self) -> LoadedKernels:
+        """Return the kernels, prepared on the current device, for launches by addresses. Raises TargetError without a
+        GPU."""
+        self.prepare()
+        return self._loaded
+
     def prepare(self) -> None:
         """Load the kernels on the current device, and copy the constants there, as the first call does. A call that a
         CUDA graph captures requires it. Raises TargetError without a GPU."""

@@ -13,7 +13,7 @@ from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
-from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource, DeviceTemporary, Launch
+from compiler.targets.cuda.emit import SLOT, WORKSPACE, CudaSource, Launch
 from compiler.targets.cuda.machines import described
 from compiler.targets.cuda.nvrtc import fmad
 from compiler.types.machines import Gpu
@@ -93,14 +93,20 @@ class LoadedKernels(Unpicklable):
         for position, buffer in enumerate(self.source.prepared, self._arguments):
             arrays[position] = library.empty(buffer.shape, device_dtype(dtype_of(buffer.element)))
         if self.source.preparation:
-            self._run(self.source.preparation, arrays, _Workspace(self.source, self._first_temporary))
+            memory = _Workspace(self.source)
+            self._run(self.source.preparation, {**_addresses(arrays), WORKSPACE: memory.address})
             library.cuda.get_current_stream().synchronize()  # other streams read the results
         read = {number for launch in self.source.launches for number in launch.arguments}
         return {position: array for position, array in arrays.items() if position in read}
 
-    @property
-    def _first_temporary(self) -> int:
-        return self._arguments + len(self.source.prepared)
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, int]]:
+        """The memory of each temporary by position: the position of an argument, or WORKSPACE, and an offset in it."""
+        places: dict[int, tuple[int, int]] = {}
+        for position, buffer in enumerate(self.source.temporaries, self._arguments + len(self.source.prepared)):
+            base, offset = places.get(buffer.base, (buffer.base, 0))
+            places[position] = base, offset + buffer.offset
+        return places
 
     def prepare(self) -> None:
         """Load the kernels, and copy and prepare the constants. Raises TargetError as `launch`."""
@@ -112,9 +118,15 @@ class LoadedKernels(Unpicklable):
         workspace: bytes on the device for the buffers between kernels; None for the stream's. Raises TargetError for
         kernels that cannot be loaded or launched, and a workspace that is too small or misaligned."""
         self.prepare()
-        memory = self._workspace() if workspace is None else _Workspace(self.source, self._first_temporary, workspace)
+        memory = self._workspace() if workspace is None else _Workspace(self.source, workspace)
         with memory.lock:  # launches of two calls on one stream do not interleave
-            self._run(self.source.launches, {**self._fixed, **arrays}, memory)
+            self.launch_at(_addresses(arrays), memory.address)
+
+    def launch_at(self, addresses: Mapping[int, int], workspace: int) -> None:
+        """Launch the kernels, which have been prepared, in order on the current stream. addresses: of the arguments
+        that are no constants, by position. workspace: the address of the buffers between kernels, a multiple of SLOT.
+        Raises TargetError for a launch that fails."""
+        self._run(self.source.launches, {**_addresses(self._fixed), **addresses, WORKSPACE: workspace})
 
     def _workspace(self) -> _Workspace:
         """Return the current stream's workspace, allocated at the first use; a per-thread stream has one a thread."""
@@ -122,13 +134,14 @@ class LoadedKernels(Unpicklable):
         key = (stream, get_ident() if stream == PER_THREAD else 0)
         with self._lock:
             if key not in self._workspaces:
-                self._workspaces[key] = _Workspace(self.source, self._first_temporary)
+                self._workspaces[key] = _Workspace(self.source)
             return self._workspaces[key]
 
-    def _run(self, launches: Sequence[Launch], arrays: Mapping[int, Cupy], workspace: _Workspace) -> None:
-        buffers = {**arrays, **workspace.temporaries, **workspace.views(arrays)}
+    def _run(self, launches: Sequence[Launch], addresses: Mapping[int, int]) -> None:
+        """Launch kernels. addresses: of arguments and prepared buffers by position, and of WORKSPACE."""
         for launch in launches:
-            arguments = tuple(buffers[number] for number in launch.arguments)
+            places = (self._places.get(number, (number, 0)) for number in launch.arguments)
+            arguments = tuple(np.uint64(addresses[base] + offset) for base, offset in places)
             kernel = self._functions[launch.name]
             try:
                 kernel(launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
@@ -136,33 +149,21 @@ class LoadedKernels(Unpicklable):
                 raise TargetError(f"kernel {launch.name} cannot be started: {error}") from error
 
 
+def _addresses(arrays: Mapping[int, Cupy]) -> dict[int, int]:
+    return {position: array.data.ptr for position, array in arrays.items()}
+
+
 class _Workspace:
-    """Device memory for the buffers between the kernels of one call at a time."""
+    """Device memory for the buffers between the kernels of one call at a time, at `address`."""
 
-    def __init__(self, source: CudaSource, first: int, memory: Cupy = None) -> None:
-        """first: the position of the first temporary. memory: an array of bytes on the device; None allocates one.
-        Raises TargetError if it is too small or misaligned."""
-        self.lock, self._source, self._first = Lock(), source, first
+    def __init__(self, source: CudaSource, memory: Cupy = None) -> None:
+        """memory: an array of bytes on the device; None allocates one. Raises TargetError if it is too small or
+        misaligned."""
         size = source.workspace_bytes
-        self._memory = cupy().empty((size,), np.dtype(np.uint8)) if memory is None else memory
-        if size and (self._memory.nbytes < size or self._memory.data.ptr % SLOT):
+        self.lock, self._memory = Lock(), cupy().empty((size,), np.dtype(np.uint8)) if memory is None else memory
+        self.address: int = self._memory.data.ptr
+        if size and (self._memory.nbytes < size or self.address % SLOT):
             raise TargetError(f"the workspace has to have {size} bytes, at an address that is a multiple of {SLOT}")
-        owners = enumerate(source.temporaries, first)
-        self.temporaries = {n: _part(self._memory, t) for n, t in owners if t.base == WORKSPACE}
-        """The arrays of temporaries by position, without views of other buffers."""
-
-    def views(self, arrays: Mapping[int, Cupy]) -> dict[int, Cupy]:
-        """Return by position the temporaries that are views of temporaries or of the arguments `arrays`; a view whose
-        base is in neither is left out."""
-        views = {n: t for n, t in enumerate(self._source.temporaries, self._first) if t.base != WORKSPACE}
-        bases = {**arrays, **self.temporaries}
-        return {n: _part(bases[t.base].reshape(-1).view(np.uint8), t) for n, t in views.items() if t.base in bases}
-
-
-def _part(memory: Cupy, temporary: DeviceTemporary) -> Cupy:
-    """Return the view of a temporary in an array of bytes, at its offset, with its shape and dtype."""
-    array = memory[temporary.offset : temporary.offset + temporary.size]
-    return array.view(device_dtype(dtype_of(temporary.element))).reshape(temporary.shape)
 
 
 class OnDevice(Unpicklable):

@@ -100,11 +100,12 @@ ONE = threading.Lock()
 
 class Function:
     def __init__(self, code, name):
-        self.code, self.name = code, name
+        self.code, self.name, self.device = code, name, get_device()
 
     def __call__(self, grid, block, arguments, shared_mem):
         from tests.host_cuda import compiled_once, started
 
+        assert get_device() == self.device, "a kernel of another device"
         stream = get_current_stream()
         if stream.recorded is not None:
             stream.recorded.append(partial(self, grid, block, arguments, shared_mem))
@@ -118,7 +119,7 @@ class Function:
             raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         with ONE:
             library = compiled_once(self.code, (self.name, grid, block))
-            started(library, 0, [array.array for array in arguments])
+            started(library, 0, [int(address) for address in arguments])
 
 
 class Stream:
@@ -160,16 +161,25 @@ class Graph:
 
 
 class Device:
-    """The device by its number, the only one."""
+    """A device by its number, of two."""
+
+    current = threading.local()
 
     def __init__(self, number):
-        assert number == 0
+        assert number in (0, 1)
+        self.number = number
 
     def __enter__(self):
+        self.outer = get_device()
+        Device.current.number = self.number
         return self
 
     def __exit__(self, *raised):
-        pass
+        Device.current.number = self.outer
+
+
+def get_device():
+    return getattr(Device.current, "number", 0)
 
 
 def get_current_stream():
@@ -202,8 +212,8 @@ cuda = SimpleNamespace(
     driver=SimpleNamespace(CUDADriverError=CUDADriverError),
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
-        getDevice=lambda: 0,
-        getDeviceCount=lambda: 1,
+        getDevice=get_device,
+        getDeviceCount=lambda: 2,
         getDeviceProperties=lambda number: {"name": b"pretended GPU", "major": 8, "minor": 0},
         deviceSynchronize=lambda: None,
     ),
