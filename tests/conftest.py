@@ -1,6 +1,7 @@
 """What all tests share: property tests repeat exactly, no deadline, for machines that others use as well,
 interruptions that are heard, bytecode that is kept, an empty cache of machine code for each test: some plant
-faults in the compiler; and the processors that they may use, which each test leaves as they were."""
+faults in the compiler; passes that are verified in a share of them; and the processors that
+they may use, which each test leaves as they were."""
 
 import gc
 import os
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import settings
 
 from tests.said import Strata, refusal
+from tests.sample import is_drawn
 
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fuzz", settings.get_profile("strata"), derandomize=False, max_examples=1000)  # make fuzz
@@ -27,7 +29,10 @@ gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of th
 # Tests start hundreds of processes: without bytecode each compiles all sources of the package, for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-os.environ["STRATA_VERIFY_EACH"] = "1"
+VERIFY_EACH = "STRATA_VERIFY_EACH"
+os.environ[VERIFY_EACH] = "1"
+VERIFIED = ("tests/unit/lowering/", "tests/unit/passes/")
+"""The folders in whose tests modules are verified after each pass; in others it is a share of the tests."""
 
 
 DOORS = ("torch", "onnx")
@@ -102,6 +107,15 @@ def _empty_cache(_caches: str) -> Iterator[None]:
     yield
     os.environ[CACHE] = before
     shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _verified(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Modules are verified after each pass in tests of passes, and in one of five others: it takes half of a build."""
+    name = request.node.nodeid
+    os.environ[VERIFY_EACH] = str(int(name.startswith(VERIFIED) or is_drawn(name, 5)))
+    yield
+    os.environ[VERIFY_EACH] = "1"
 
 
 @pytest.fixture(autouse=True)
