@@ -44,6 +44,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"doors: needs {' and '.join(DOORS)}")
 
 
+SHARE = "STRATA_TEST_SHARE"
+"""The environment variable that, set to N, keeps one test in N, always the same ones."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the share of the tests that the environment asks for."""
+    step = int(os.environ.get(SHARE, 1))
+    dropped = [item for item in items if not is_drawn(item.nodeid, step)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if is_drawn(item.nodeid, step)]
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a package that is not installed."""
     if item.get_closest_marker("doors"):

@@ -120,16 +120,18 @@ class Slow:
         return lambda job: job
 
 
-@dataclass(frozen=True)
+@dataclass
 class Faulty:
-    """An executor that plants faults in candidates, by position."""
+    """An executor that plants faults in candidates, by number; how many are built together depends on the machine."""
 
     inner: LocalExecutor
     faults: Mapping[int, Fault]
+    begun: int = 0
 
     def build(self, texts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        first, self.begun = self.begun, self.begun + len(texts)
         for position, actual in self.inner.build(texts):
-            fault = self.faults.get(position)
+            fault = self.faults.get(first + position)
             if fault is not None and isinstance(actual, Built):
                 actual = replace(actual, artefact=fault(actual.artefact))
             yield position, actual
