@@ -131,6 +131,17 @@ def _verified(request: pytest.FixtureRequest) -> Iterator[None]:
     os.environ[VERIFY_EACH] = "1"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _short_samples() -> Iterator[None]:
+    """Candidates that this process has measured are timed in few short samples, unless the test says otherwise."""
+    from compiler.autotune.measure.limits import Limits, Sampling
+
+    short = Sampling(min_seconds=1e-4, min_samples=2, max_samples=3, seconds=0.05)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Limits.__init__, "__defaults__", (*Limits.__init__.__defaults__[:-1], short))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _same_processors() -> Iterator[None]:
     """A test that keeps its process to fewer processors would have later ones run there, or be skipped."""

@@ -36,16 +36,16 @@ OPERATORS: dict[str, tuple[Callable[[te.Tensor], te.Tensor], Callable[[Array], A
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("mean", [0, 1e3, 1e4])
 @pytest.mark.parametrize("name", some(OPERATORS, 2))
-def test_a_large_mean_costs_no_digits(name: str, mean: float, threads: int) -> None:
+def test_a_large_mean_costs_no_digits(name: str, threads: int) -> None:
     """Errors of sums of the elements themselves are 1e-4 at a mean of 1e3."""
     build, reference = OPERATORS[name]
-    x = (np.random.default_rng(0).standard_normal(SHAPE) + mean).astype(np.float32)
-    source = te.placeholder(SHAPE, name="X")
+    noise, source = np.random.default_rng(0).standard_normal(SHAPE), te.placeholder(SHAPE, name="X")
     for schedule in ("written", "auto"):
         kernel = compiler.build(te.function("f", [source], build(source)), threads=threads, schedule=schedule)
-        np.testing.assert_allclose(kernel(x), reference(x.astype(np.float64)), rtol=1e-5, atol=5e-6)
+        for mean in (0, 1e3, 1e4):
+            x = (noise + mean).astype(np.float32)
+            np.testing.assert_allclose(kernel(x), reference(x.astype(np.float64)), rtol=1e-5, atol=5e-6)
 
 
 @pytest.mark.parametrize("row", [[np.inf, 1, 2, 3], [1, np.nan, 2, 3], [3e38, 1, 2, 3], [-3e38, 3e38, 1, 0]])
