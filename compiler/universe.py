@@ -79,7 +79,7 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 def load(path: str) -> Loaded:
-    """Import the module of a path `module:name`, and return the object of that name."""
+    """Import the module of a path `module:name`, and return its object of that name."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
@@ -94,18 +94,19 @@ class _OpenContext(Context):
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """Return the class of an op, also `sched.NAME` of a plugin's primitive; its dialect is registered first. The
-        name may omit a dialect of `dialect_stack`. None if unknown and unregistered ops are not allowed."""
+        name may omit a dialect of `dialect_stack`. None for an unknown op, unless the context allows unregistered
+        ops."""
         self._meet(name)
         op = super().get_optional_op(name, dialect_stack=dialect_stack)
         return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """Return the class of a type; its dialect is registered first. None if unknown and not allowed."""
+        """Return the class of a type, whose dialect is registered first; None for an unknown, disallowed type."""
         self._meet(name)
         return super().get_optional_type(name)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """Return the class of an attribute; its dialect is registered first. None if unknown and not allowed."""
+        """Return the class of an attribute, whose dialect is registered first; None for an unknown, disallowed one."""
         self._meet(name)
         return super().get_optional_attr(name)
 
@@ -127,8 +128,8 @@ def _op_of_plugin(name: str) -> type[Operation] | None:
 
 
 def context() -> Context:
-    """Make a context of all dialects. Each is loaded when one of its names is first looked up, builtin at once. Also
-    replaces the pattern by which xDSL's lexer reads strings."""
+    """Return a context of all dialects, each loaded when one of its names is first looked up, builtin at once. Also
+    replaces the pattern by which xDSL's lexer reads strings, in the whole process."""
     from xdsl.dialects import get_all_dialects
     from xdsl.utils.mlir_lexer import MLIRLexer
 

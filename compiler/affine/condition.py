@@ -13,7 +13,7 @@ from compiler.affine.linear import Linear
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """form >= 0 or, with `equal`, form == 0."""
+    """A constraint over variables: form >= 0 or, with `equal`, form == 0."""
 
     form: Linear
     equal: bool = False
@@ -45,7 +45,7 @@ class Condition:
 
 
 def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
-    """Translate each constraint of a set to a condition, dimension i replaced by dims[i], of variables in `ranges`."""
+    """Translate each constraint of a set to a condition; dimension i becomes dims[i], of variables in `ranges`."""
     forms = []
     for constraint in guard.constraints:
         form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
@@ -55,7 +55,7 @@ def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def to_set(forms: Sequence[Condition], dims: Mapping[int, AffineExpr], count: int) -> AffineSet:
-    """Translate a conjunction to a set over `count` dimensions, variables replaced by dims[variable]."""
+    """Translate a conjunction of conditions to a set over `count` dimensions; variable v becomes dims[v]."""
     zero = AffineExpr.constant(0)
     kinds = {True: AffineConstraintKind.eq, False: AffineConstraintKind.ge}
     exprs = [AffineConstraintExpr(kinds[c.equal], lin.to_affine(c.form, dims), zero) for c in forms]

@@ -102,7 +102,7 @@ class Linear:
 
 
 def variables_of(atom: Atom) -> set[int]:
-    """The variables of an atom: itself, or those of the form that is divided."""
+    """The variables of an atom: the variable that it is, or those of a quotient's form."""
     return {atom} if isinstance(atom, int) else atom.form.variables()
 
 
@@ -229,7 +229,7 @@ def to_isl(form: Linear, names: Mapping[int, str]) -> str:
 
 
 def evaluate(form: Linear, values: Mapping[int, int]) -> int:
-    """Evaluate a form at a point."""
+    """Return the number that a form has for the values of its variables, by number."""
     total = form.constant
     for atom, factor in form.terms:
         if isinstance(atom, int):
@@ -325,7 +325,7 @@ def _common(a: int, b: int) -> int:
 
 
 def joined(form: Linear) -> Linear:
-    """Rewrite each `a*d*(f floordiv d) + a*(f mod d)` to `a*f`, as in the offset of fused dimensions."""
+    """Rewrite each `a*d*(f floordiv d) + a*(f mod d)` of a form to `a*f`, as in the offset of fused dimensions."""
     for atom, factor in form.terms:
         if not isinstance(atom, Quotient) or atom.is_mod:
             continue

@@ -33,7 +33,7 @@ Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender of a measurement: `what` is its method in a few words, `version` returns the package's version."""
+    """A contender: `what` is its method in words, `version()` its package's version, `bind` prepares its runs."""
 
     name: str
     what: str

@@ -84,7 +84,7 @@ class VersionCertificate:
 
     @property
     def target(self) -> Machine:
-        """Its machine. Raises InputError for a text that describes none."""
+        """The machine that the certificate describes. Raises InputError for a text that describes no machine."""
         try:
             return Machine(**json.loads(self.machine))
         except (ValueError, TypeError) as error:
@@ -117,7 +117,8 @@ class Certificate:
 
 
 def parse(text: str, source: str) -> Certificate:
-    """Parse a certificate. Raises InputError for a text that is none, of another format, or changed by hand."""
+    """Parse the text of a certificate, called `source` in messages. Raises InputError if the text is no certificate, is
+    of another format, or does not match its digest."""
     try:
         facts = json.loads(text)
         if facts.pop("strata_certificate") != FORMAT:

@@ -33,7 +33,7 @@ _STEPS = "  // STEPS\n"
 
 
 class FileCheckError(AssertionError):
-    """The failure of a RUN line, with its output, or a file that checks nothing."""
+    """A RUN line that failed, with its output, or a file without checks."""
 
 
 def expanded(path: Path) -> str:

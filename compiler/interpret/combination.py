@@ -132,7 +132,7 @@ def _along(values: Values, axis: int) -> list[Value]:
 
 
 def _differ(expected: Values, actual: Values) -> tuple[int, ...] | None:
-    """The position of the first unequal values, with a tolerance for the rounding of floats; None if all are equal."""
+    """The index of the first element at which arrays differ, up to the rounding of floats; None if all are equal."""
     wrong = np.zeros(np.broadcast_shapes(np.shape(expected[0]), np.shape(actual[0])), bool)
     for a, b in zip(expected, actual, strict=True):
         if np.asarray(a).dtype.kind in "iub":

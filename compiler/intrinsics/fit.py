@@ -40,7 +40,7 @@ class Reference:
 
     @property
     def scalar(self) -> Attribute:
-        """The signless element type."""
+        """The buffer's element type without signedness."""
         return scalar_type(self.element)
 
     @property
@@ -51,7 +51,8 @@ class Reference:
 
 @dataclass(frozen=True)
 class PerfectNest:
-    """A perfect nest, outermost loop first, around one block; `accumulates` if the block adds to its target."""
+    """A perfect nest of loops, outermost first, around one block, by the block's reads, targets, yielded values and
+    combiners. `accumulates`: whether the block adds to its target."""
 
     loops: tuple[Loop, ...]
     label: str
@@ -103,7 +104,8 @@ def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
 
 
 def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
-    """Return each map of axis labels to loops of the same extents, the nest's order first. Raises Misfit for none."""
+    """Return each map of the intrinsic's axis labels to loops of equal extents, that in the nest's order first. Raises
+    Misfit if there is none."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
     orders = [
@@ -138,7 +140,8 @@ def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int
 
 
 def _factor(node: body.Scalar) -> tuple[int | None, str]:
-    """Return the number of the read in a factor of a product, and the op that widens it or ""; else None and "?"."""
+    """Return the number of the read that is a factor of a product, and the name of the op that widens it, "" without
+    one; (None, "?") for any other factor."""
     if isinstance(node, body.Read):
         return node.position, ""
     if isinstance(node, body.Apply) and len(node.operands) == 1 and isinstance(node.operands[0], body.Read):

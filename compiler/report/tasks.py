@@ -69,10 +69,10 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task: its name, the key of its records, and its scripts in the order of trials.
+    """A task of a report: its name, the key of its records, and its scripts in the order of trials.
 
-    calls: the number of calls in a run of its whole program; None without one. layers: the layers of a network that
-    call it. chosen: the record of the script inside the program, if one was chosen.
+    calls: the number of calls in a run of its whole program; None without a program. layers: the layers of a network
+    that call the task. chosen: the record of the script inside the program, if one was chosen.
     """
 
     name: str
@@ -84,7 +84,7 @@ class TaskFacts:
 
     @classmethod
     def of(cls, name: str, key: Key, records: Sequence[Record]) -> TaskFacts:
-        """Make the facts of a task from its records, grouped by script."""
+        """Return the facts of a task; its records are grouped by script."""
         return cls(name, key, tuple(by_script(records)))
 
     @cached_property

@@ -67,7 +67,7 @@ _UNRECOGNIZED = re.compile(r"^unrecognized arguments: (--[^\s=]+)")
 
 
 class Version(argparse.Action):
-    """`--version`: print the version of the package, and end."""
+    """The option `--version`: prints the version of the package and exits with status 0."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version, and end")

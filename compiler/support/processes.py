@@ -170,7 +170,7 @@ def import_path() -> list[str]:
 
 
 def _memory_file() -> BinaryIO:
-    """Open a file without a name, in memory if possible, since the temporary folder may be full."""
+    """Open an unnamed file in memory or, on systems without memfd, in the temporary folder, which may be full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("said"), "w+b")
     return unnamed_file()

@@ -30,8 +30,8 @@ def compute(
 ) -> Tensor | tuple[Tensor, ...]:
     """Define a tensor element by element: `fn` maps one axis a dimension to a scalar expression.
 
-    A tuple of expressions defines a tuple of tensors of the same shape. Axes are named after fn's parameters or
-    `axes`. Raises TeError, naming the tensor and the axis, for an invalid shape, expression or read.
+    A tuple of expressions defines a tuple of tensors of the same shape. `axes` are the names of the axes, by default
+    those of fn's parameters. Raises TeError, naming the tensor and the axis, for an invalid shape, expression or read.
 
     >>> A, B, k = te.placeholder((4, 8), name="A"), te.placeholder((8, 2), name="B"), te.reduce_axis(8, "k")
     >>> te.compute((4, 2), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
@@ -102,7 +102,8 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
 
 
 def _joint(reduces: Sequence[Reduce]) -> Joint | None:
-    """Return a compute's joint combiner, None without one. Raises TeError unless `reduces` are its results in order."""
+    """Return the joint combiner of a compute's results, None without one. Raises TeError unless `reduces` are all
+    results of one combiner, in order."""
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None

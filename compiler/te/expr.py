@@ -118,7 +118,7 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Operand(Expr):
-    """An operand of a joint combiner: number `position` of the accumulators, or of the `added` values."""
+    """An operand of a joint combiner: accumulator number `position` or, if `added`, the added value of that number."""
 
     position: int
     added: bool
@@ -307,7 +307,7 @@ def shifted(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def unary(name: str, value: object) -> Expr:
-    """Build operation `name` on one operand. Raises TeError for an integer, except for abs and neg."""
+    """Build operation `name` on one operand. Raises TeError for dtypes that are no floats, except for abs and neg."""
     operand = as_expr(value)
     if name not in ("abs", "neg") and not is_float(operand.dtype):
         raise TeError(f"{name} takes floats, got {operand.dtype}: te.cast it first")

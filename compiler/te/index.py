@@ -119,7 +119,7 @@ class Axis(Index):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Index):
-    """An integer constant."""
+    """An integer constant as an index expression."""
 
     value: int
 

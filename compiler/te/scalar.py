@@ -221,8 +221,8 @@ def all_of(*conditions: Condition) -> Condition: ...
 @overload
 def all_of(*conditions: Truth) -> Expr | Condition: ...
 def all_of(*conditions: Truth) -> Truth:
-    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError without
-    conditions.
+    """The conjunction of conditions: a condition over axes, which can guard a read, if all of them are, else an i1.
+    Raises TeError without conditions.
 
     >>> X = te.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> B = te.compute((2, 2), lambda i, j: te.select(te.all_of(i >= 1, j >= 1), X[i - 1, j - 1], 0.0))

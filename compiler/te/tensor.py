@@ -159,7 +159,7 @@ def _bounds(index: Index) -> lin.Range:
 
 @dataclass(frozen=True, eq=False)
 class Read(Expr):
-    """A read of a tensor's element, or `otherwise` where the condition is false; an unconditional read has neither."""
+    """A read of a tensor's element, or of `otherwise` if the condition is false; without one both are None."""
 
     tensor: Tensor
     indices: tuple[Index, ...]
@@ -210,7 +210,8 @@ def _index(tensor: Tensor, position: object) -> Index | Read:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """A te.compute with a result for each body; combiners: a name for each, empty without reduction or with `joint`."""
+    """An op te.compute with one result for each body. combiners: the name of each result's combiner; empty without a
+    reduction, and with `joint`."""
 
     name: str
     spatial: tuple[Axis, ...]
@@ -243,7 +244,7 @@ class Compute:
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """A te.gather: its axes, the read of the table, and the value of reads out of bounds."""
+    """An op te.gather: its axes, the read of the table, and the value (`otherwise`) of reads out of bounds."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -252,7 +253,7 @@ class Gather:
     location: LocationAttr = field(default_factory=spans.of_caller)
 
     def sources(self) -> list[Tensor]:
-        """Return the tensors that it reads: those of the indices, then the table."""
+        """Return the tensors that the gather reads: those of the indices, then the table."""
         return [*(index.tensor for index in self.reads), self.read.tensor]
 
     @property
@@ -263,13 +264,13 @@ class Gather:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A te.constant: its name and elements."""
+    """An op te.constant: its name and elements."""
 
     name: str
     value: Dense
 
     def sources(self) -> list[Tensor]:
-        """Return the tensors that it reads: none."""
+        """Return the tensors that the constant reads: none."""
         return []
 
 

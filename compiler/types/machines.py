@@ -63,12 +63,13 @@ class Machine:
 
     @property
     def multiplies_by_lane(self) -> bool:
-        """Whether an fma takes one lane of a register for all of its lanes: then scalars are loaded as vectors."""
+        """Whether an fma multiplies by one lane of a register (AArch64 without SVE): then scalars are loaded as
+        vectors."""
         return self.architecture == "aarch64" and not self.vector_scale
 
     @property
     def has_minimum_of_nan(self) -> bool:
-        """Whether one instruction is the minimum that is NaN if an operand is, another one the maximum."""
+        """Whether one instruction is a minimum, or a maximum, that is NaN if an operand is; true for AArch64."""
         return self.architecture == "aarch64"
 
     @property
@@ -132,11 +133,11 @@ class Gpu:
     """A thread computes one element at a time."""
 
     def place(self, threads: int) -> str:
-        """The GPU's name and architecture as text; `threads` is not used."""
+        """The GPU's name and architecture as text, such as "L4, sm_89"; `threads` is not used."""
         return f"{self.name}, {self.arch}"
 
     def described(self, threads: int) -> str:
-        """The GPU's name and architecture as text, as `place` returns them."""
+        """The GPU's name and architecture as text, such as "L4, sm_89"; `threads` is not used."""
         return self.place(threads)
 
 

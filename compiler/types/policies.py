@@ -37,8 +37,7 @@ class Policy:
 
     @property
     def of_literals(self) -> Policy:
-        """The policy of sums whose terms have constant factors: their initial 0 may be dropped; the same policy if
-        `zeros` is false."""
+        """The policy of sums with constant factors: this one, but their initial 0 may be dropped if `zeros`."""
         return replace(self, sums=("contract", "nsz")) if self.zeros else self
 
 

@@ -50,8 +50,8 @@ selu = unary_op(
 def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
     """Y[i...] = x * (1 + erf(x / sqrt 2)) / 2 for x = X[i...] of a float dtype.
 
-    With `approximate="tanh"`, x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2. Raises TeError.
-    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.
+    With `approximate="tanh"`, x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2. Raises TeError for other
+    arguments. Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.
     """
     if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
         raise TeError(f"gelu: unknown approximation {approximate!r} (there are none, tanh)")
@@ -60,34 +60,36 @@ def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
 
 
 def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tensor:
-    """Y[i...] = X[i...] if X[i...] >= 0 else slope * X[i...], of a float dtype. Raises TeError."""
+    """Y[i...] = X[i...] if X[i...] >= 0 else slope * X[i...], of a float dtype. Raises TeError for other arguments."""
     return unary_op("leaky_relu", "", lambda v: e.select(v < 0.0, v * slope, v), narrow=False)(
         check_float("leaky_relu", x), name
     )
 
 
 def elu(x: Tensor, alpha: float = 1.0, name: str = "elu") -> Tensor:
-    """Y[i...] = X[i...] if X[i...] > 0 else alpha * (exp(X[i...]) - 1), of a float dtype. Raises TeError."""
+    """Y[i...] = X[i...] if X[i...] > 0 else alpha * (exp(X[i...]) - 1), of a float dtype. Raises TeError for other
+    arguments."""
     factor = check_number("elu", "alpha", alpha)
     return unary_op("elu", "", lambda v: formulas.elu(v, factor), narrow=False)(check_float("elu", x), name)
 
 
 def celu(x: Tensor, alpha: float = 1.0, name: str = "celu") -> Tensor:
-    """Y[i...] = X[i...] if X[i...] > 0 else alpha * (exp(X[i...] / alpha) - 1), of a float dtype. Raises TeError."""
+    """Y[i...] = X[i...] if X[i...] > 0 else alpha * (exp(X[i...] / alpha) - 1), of a float dtype. Raises TeError for
+    other arguments."""
     if check_number("celu", "alpha", alpha) == 0:
         raise TeError("celu: alpha is 0")
     return unary_op("celu", "", lambda v: formulas.celu(v, alpha), narrow=False)(check_float("celu", x), name)
 
 
 def hardsigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5, name: str = "hardsigmoid") -> Tensor:
-    """Y[i...] = min(max(alpha * X[i...] + beta, 0), 1), of a float dtype. Raises TeError."""
+    """Y[i...] = min(max(alpha * X[i...] + beta, 0), 1), of a float dtype. Raises TeError for other arguments."""
     slope, offset = check_number("hardsigmoid", "alpha", alpha), check_number("hardsigmoid", "beta", beta)
     operator = unary_op("hardsigmoid", "", lambda v: e.minimum(e.maximum(v * slope + offset, 0.0), 1.0), narrow=False)
     return operator(check_float("hardsigmoid", x), name)
 
 
 def threshold(x: Tensor, least: float = 1.0, otherwise: float = 0.0, name: str = "threshold") -> Tensor:
-    """Y[i...] = X[i...] if X[i...] > least else otherwise, of any dtype of numbers. Raises TeError.
+    """Y[i...] = X[i...] if X[i...] > least else otherwise, of any dtype of numbers. Raises TeError for other arguments.
 
     Elsewhere: torch threshold; ONNX ThresholdedRelu.
     """
@@ -95,7 +97,8 @@ def threshold(x: Tensor, least: float = 1.0, otherwise: float = 0.0, name: str =
 
 
 def prelu(x: Tensor, slope: Tensor, name: str = "prelu") -> Tensor:
-    """Y[i...] = X[i...] if X[i...] >= 0 else slope[i...] * X[i...], with broadcasting; float dtypes. Raises TeError."""
+    """Y[i...] = X[i...] if X[i...] >= 0 else slope[i...] * X[i...], with broadcasting; float dtypes. Raises TeError for
+    other arguments."""
     acc_dtype = accumulator(check_float("prelu", x).dtype)
     if check_float("prelu", slope).dtype != x.dtype:
         raise TeError(f"prelu: '{x.name}' is of {x.dtype}, '{slope.name}' of {slope.dtype}")

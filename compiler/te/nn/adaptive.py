@@ -19,8 +19,8 @@ from compiler.te.tensor import Tensor, reduce_axis
 def adaptive_avg_pool(x: Tensor, size: Sizes, name: str = "adaptive_avg_pool") -> Tensor:
     """Y[n, c, i] = the mean of X[n, c, floor(i*H / OH) : ceil((i + 1)*H / OH)] in each dimension.
 
-    x is [N, C, H...] of a float dtype with one to three image dimensions H; `size` is the result's OH.
-    Raises TeError. Elsewhere: torch adaptive_avg_pool2d.
+    x is [N, C, H...] of a float dtype with one to three image dimensions H; `size` is the result's OH. Raises TeError
+    for other arguments. Elsewhere: torch adaptive_avg_pool2d.
     """
     acc_dtype = accumulator(check_float("adaptive_avg_pool", x).dtype)
     sizes = _sizes("adaptive_avg_pool", x, size)
@@ -43,8 +43,8 @@ def adaptive_avg_pool(x: Tensor, size: Sizes, name: str = "adaptive_avg_pool") -
 def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> Tensor:
     """Y[n, c, i] = the maximum of X[n, c, floor(i*H / OH) : ceil((i + 1)*H / OH)] in each dimension.
 
-    x is [N, C, H...] of any dtype of numbers with one to three image dimensions H; `size` is the result's OH.
-    Raises TeError. Elsewhere: torch adaptive_max_pool2d.
+    x is [N, C, H...] of any dtype of numbers with one to three image dimensions H; `size` is the result's OH. Raises
+    TeError for other arguments. Elsewhere: torch adaptive_max_pool2d.
     """
     sizes = _sizes("adaptive_max_pool", x, size)
     return _pooled(x, sizes, e.max, extremum_identity(x.dtype, lowest=True), x.dtype, name)
@@ -53,7 +53,7 @@ def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -
 def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> tuple[Tensor, Tensor]:
     """Y, P = the maximum of each window of adaptive_max_pool, and its row-major index in the image, an i64.
 
-    Ties go to the first element; NaN counts as greatest. Raises TeError.
+    Ties go to the first element; NaN counts as greatest. Raises TeError for other arguments.
     """
     sizes, image = _sizes("adaptive_max_pool_with_places", x, size), x.shape[2:]
     windows = _Windows(x, sizes)

@@ -76,12 +76,14 @@ def batch_matmul(
     dtype: str | None = None,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; the rest as matmul. Raises TeError."""
+    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; the rest as matmul. Raises TeError for
+    other arguments."""
     return _product("batch_matmul", ("i", "m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
 
 def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = None, name: str = "dense") -> Tensor:
-    """Y[m, n] = sum over k of X[m, k] * W[n, k] + bias[n]; w is [N, K]; dtypes as matmul. Raises TeError."""
+    """Y[m, n] = sum over k of X[m, k] * W[n, k] + bias[n]; x is [M, K], w [N, K], bias [N]; dtypes as for matmul.
+    Raises TeError for extents or dtypes that do not match."""
     if bias is None:
         return matmul(x, w, transpose_b=True, dtype=dtype, name=name)
     check_rank("dense", x, 2, "rows, columns")

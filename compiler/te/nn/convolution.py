@@ -61,9 +61,9 @@ def _conv(
     """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, {h}*stride + {r}*dilation - before, ...] * W[o, c, {rs}].
 
     x is [N, C, {HW}], w is [O, C / groups, {RS}], bias is [O]; padding with zeros is an integer, one for each
-    dimension, or all before and then all after. Output channel o reads the channels from g, its group's first. Sums
-    are in f32 for narrower floats and in i32 for narrower integers (u32 for u16). The default `dtype` of the result is
-    x's for floats, that of the sums for integers. Raises TeError.
+    dimension, or all before and then all after. Output channel o reads the channels from g, its group's first. Sums are
+    in f32 for narrower floats and in i32 for narrower integers (u32 for u16). The default `dtype` of the result is x's
+    for floats, that of the sums for integers. Raises TeError for other arguments.
     """
     return _convolved(rank, x, w, stride, padding, dilation, groups, _Result(f"conv{rank}d", bias, dtype, name))
 
@@ -84,7 +84,7 @@ def depthwise_conv2d(
     """Y[n, o, h, w] = sum over r, s of X[n, o // M, h*stride + r*dilation - top, ...] * W[o, 0, r, s].
 
     x is [N, C, H, W], w [C * M, 1, R, S] for M filters a channel, bias [C * M]; the rest as conv2d with C groups.
-    Raises TeError.
+    Raises TeError for other arguments.
     """
     channels = check_rank("depthwise_conv2d", x, 4, "N, C, H, W").shape[1]
     return _convolved(2, x, w, stride, padding, dilation, channels, _Result("depthwise_conv2d", bias, dtype, name))
@@ -137,10 +137,9 @@ def _transpose(
 ) -> Tensor:
     """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, ({h} + before - {r}*dilation) / stride, ...] * W[g + c, o, {rs}].
 
-    The sum is over the taps for which the quotients are integers. x is [N, C, {HW}], w [C, O / groups, {RS}], bias
-    [O]; each extent of the result is (image - 1) * stride - before - after + dilation * (window - 1) + output_padding
-    + 1; the rest as conv{rank}d. Raises TeError.
-    Elsewhere: torch conv_transpose{rank}d.
+    The sum is over the taps for which the quotients are integers. x is [N, C, {HW}], w [C, O / groups, {RS}], bias [O];
+    each extent of the result is (image - 1) * stride - before - after + dilation * (window - 1) + output_padding + 1;
+    the rest as conv{rank}d. Raises TeError for other arguments. Elsewhere: torch conv_transpose{rank}d.
     """
     operator, image = f"conv{rank}d_transpose", SPATIAL[rank]
     check_rank(operator, x, rank + 2, f"N, C, {layout(image)}")
@@ -260,7 +259,8 @@ def conv2d_grad_data(
     """dX[n, c, h, w] = sum over o, r, s of dY[n, g + o, (h + top - r*dilation) / stride, ...] * W[g + o, c, r, s].
 
     The gradient of conv2d for its input of `shape` [N, C, H, W]; dy [N, O, OH, OW] is that of its result, w [O, C /
-    groups, R, S]. The sum is over the taps for which the quotients are integers; the rest as conv2d. Raises TeError.
+    groups, R, S]. The sum is over the taps for which the quotients are integers; the rest as conv2d. Raises TeError for
+    other arguments.
     """
     operator = "conv2d_grad_data"
     check_rank(operator, dy, 4, "N, O, OH, OW")
@@ -285,7 +285,7 @@ def conv2d_grad_weight(
     """dW[o, c, r, s] = sum over n, h, w of X[n, g + c, h*stride + r*dilation - top, ...] * dY[n, o, h, w].
 
     The gradient of conv2d for its weight of `shape` [O, C / groups, R, S]; x is its input, dy [N, O, OH, OW] the
-    gradient of its result; the rest as conv2d. Raises TeError.
+    gradient of its result; the rest as conv2d. Raises TeError for other arguments.
     """
     operator = "conv2d_grad_weight"
     check_rank(operator, x, 4, "N, C, H, W")

@@ -19,7 +19,8 @@ MAX_EXTENT = 1 << 16
 
 
 class Cumulative(Protocol):
-    """A scan operator: the reduction of all elements up to each index along an axis."""
+    """A scan operator: it reduces all elements up to each index along an axis, in `reverse` all from it on; without the
+    element itself if `exclusive`."""
 
     def __call__(
         self, x: Tensor, axis: int = -1, exclusive: bool = False, reverse: bool = False, name: str = ...
@@ -31,7 +32,7 @@ def _cumulative(operator: str, noun: str, combine: e.Reduction, neutral: int) ->
         operator,
         f"Y[..., i, ...] = the {noun} of X[..., k, ...] over k <= i along one axis; in reverse over k >= i.\n\n"
         "If exclusive, over k < i, or k > i. dtypes as for te.nn.sum. The work is quadratic up to extent 256, and\n"
-        "extent * 2 * sqrt(extent) up to 65536; longer axes are refused. Raises TeError.",
+        "extent * 2 * sqrt(extent) up to 65536; longer axes are refused. Raises TeError for other arguments.",
     )
     def build(
         x: Tensor, axis: int = -1, exclusive: bool = False, reverse: bool = False, name: str = operator
@@ -71,7 +72,7 @@ class _Scan:
         return (*i[: self.dim], index, *i[self.dim + 1 :])
 
     def triangle(self, name: str) -> Tensor:
-        """Compute the scan as a single masked reduction: result i reduces over all k, masked by `counts`."""
+        """Compute the scan as one reduction of quadratic work: result i reduces over all k, masked by `counts`."""
         k = reduce_axis(self.x.shape[self.dim], "k")
 
         def element(*i: Index) -> Reduce:

@@ -84,13 +84,13 @@ MAX_POWER = 64
 
 
 class UnaryOperator(Protocol):
-    """An elementwise operator of one tensor."""
+    """An elementwise operator of one tensor: it returns a new tensor of x's shape, called `name`."""
 
     def __call__(self, x: Tensor, name: str = ...) -> Tensor: ...
 
 
 class BinaryOperator(Protocol):
-    """An elementwise operator of two tensors, or of a tensor and a number, with numpy's broadcasting."""
+    """The signature of an elementwise operator of two tensors, or of a tensor and a number; they broadcast."""
 
     def __call__(self, a: Tensor | float, b: Tensor | float, name: str = ...) -> Tensor: ...
 
@@ -99,7 +99,7 @@ def unary_op(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow
     """Return an elementwise operator of one tensor for a scalar function; `formula` is for its docstring. Unless
     `narrow`, floats below f32 are computed in f32 and rounded once."""
 
-    @named(operator, f"Y[i...] = {formula} for x = X[i...], a tensor of any rank. Raises TeError.")
+    @named(operator, f"Y[i...] = {formula} for x = X[i...], a tensor of any rank. Raises TeError for other arguments.")
     def build(x: Tensor, name: str = operator) -> Tensor:
         dtype = check_tensor(operator, x).dtype
         calc_dtype = dtype if narrow or not is_float(dtype) else accumulator(dtype)
@@ -155,7 +155,8 @@ sigmoid = unary_op("sigmoid", "1 / (1 + exp(-x))", e.sigmoid, narrow=False)
 def clamp(
     x: Tensor, low: Tensor | float | None = None, high: Tensor | float | None = None, name: str = "clamp"
 ) -> Tensor:
-    """Y[i...] = min(max(X[i...], low), high) with broadcasting; a bound may be a number or None. Raises TeError."""
+    """Y[i...] = min(max(X[i...], low), high) with broadcasting; a bound is a tensor, a number or None (no bound).
+    Raises TeError for two dtypes."""
     bounds = [bound for bound in (low, high) if isinstance(bound, Tensor)]
     shape = check_tensor("clamp", x).shape
     for bound in bounds:
@@ -174,13 +175,14 @@ def clamp(
 def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> Tensor:
     """Y[i...] = X[i...] converted to a dtype: rounded to nearest even; float to integer truncates and saturates.
 
-    Integer to integer wraps, or with `saturate` saturates. Raises TeError.
+    Integer to integer wraps, or with `saturate` saturates. Raises TeError for other arguments.
     """
     return unary_op("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
 
 
 def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tensor:
-    """C[i...] = A[i...] if condition[i...], an i1, else B[i...], with broadcasting; one dtype. Raises TeError."""
+    """C[i...] = A[i...] if condition[i...] else B[i...], with broadcasting; the condition is an i1. Raises TeError if
+    the dtypes of A and B differ."""
     for tensor in (condition, a, b):
         check_tensor("where", tensor)
     if condition.dtype != "i1":

@@ -45,7 +45,8 @@ def gather(
 ) -> Tensor:
     """Y[i..., j..., k...] = X[i..., I[j...], k...]: the axes of I replace one axis of X.
 
-    Elsewhere: numpy.take and ONNX Gather, except that an index out of bounds yields `otherwise`. Raises TeError.
+    Elsewhere: numpy.take and ONNX Gather, except that an index out of bounds yields `otherwise`. Raises TeError for
+    other arguments.
     """
     dim = check_axis("gather", check_tensor("gather", x), axis)
     rank = _check_indices("gather", indices).rank
@@ -70,7 +71,7 @@ def take_along_axis(
     """Y[i..., j, k...] = X[i..., I[i..., j, k...], k...]: each element has its own index along one axis.
 
     X and I have equal ranks and, except along the axis, shapes that broadcast. Elsewhere: numpy.take_along_axis and
-    ONNX GatherElements, except that an index out of bounds yields `otherwise`. Raises TeError.
+    ONNX GatherElements, except that an index out of bounds yields `otherwise`. Raises TeError for other arguments.
     """
     dim = check_axis("take_along_axis", check_tensor("take_along_axis", x), axis)
     check_rank("take_along_axis", _check_indices("take_along_axis", indices), x.rank, "as many as the table")
@@ -95,7 +96,7 @@ def gather_nd(
     """Y[b..., j..., k...] = X[b..., I[b..., j..., :], k...]: the last axis of I holds an index for each dimension.
 
     The first `batch` dimensions of X and I are equal. Elsewhere: ONNX GatherND, except that an index out of bounds
-    yields `otherwise`. Raises TeError.
+    yields `otherwise`. Raises TeError for other arguments.
     """
     rank = _check_indices("gather_nd", indices).rank
     count = indices.shape[-1] if rank else 0
@@ -131,7 +132,8 @@ def _broadcast_index(tensor: Tensor, i: Indices) -> list[IndexLike]:
 def embedding(indices: Tensor, weight: Tensor, otherwise: float = 0, name: str = "embedding") -> Tensor:
     """Y[i..., d] = W[I[i...], d]: a row of the weight [V, D] for each index; the result is [..., D].
 
-    Elsewhere: torch embedding, except that an index out of bounds yields a row of `otherwise`. Raises TeError.
+    Elsewhere: torch embedding, except that an index out of bounds yields a row of `otherwise`. Raises TeError for other
+    arguments.
     """
     _check_indices("embedding", indices)
     check_rank("embedding", weight, 2, "a row for each index")

@@ -128,7 +128,7 @@ def _cubic(a: float) -> Callable[[float], float]:
 
 @dataclass(frozen=True)
 class AffineWindows:
-    """Windows [start, start + length) with start(i) = (slope * i + offset) // divisor."""
+    """Windows of `length` elements of one dimension; window i begins at element (slope * i + offset) // divisor."""
 
     slope: int
     offset: int

@@ -63,7 +63,8 @@ def _reduced(loss: Tensor, count: Tensor | float, reduction: str, dtype: str, na
 
 
 def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "mse_loss") -> Tensor:
-    """L[i...] = (X[i...] - T[i...])^2, of one float dtype and shape; `reduction` mean, sum or none. Raises TeError."""
+    """L[i...] = (X[i...] - T[i...])^2, of one float dtype and shape; `reduction` mean, sum or none. Raises TeError for
+    other arguments."""
 
     def loss(value: Expr, target_value: Expr) -> Expr:
         gap = value - target_value
@@ -90,7 +91,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """L[i...] = g^2 / (2 * beta) if g = |X - T| < beta else g - beta / 2; `reduction` mean, sum or none.
 
-    Raises TeError.
+    Raises TeError for other arguments.
     """
     width = check_number("smooth_l1_loss", "beta", beta)
     if width < 0:
@@ -108,8 +109,8 @@ def bce_loss(
 ) -> Tensor:
     """L[i...] = -(T * log X + (1 - T) * log(1 - X)), logarithms clamped to -100; `reduction` mean, sum or none.
 
-    With `logits`, X is replaced by 1 / (1 + exp(-X)). Raises TeError.
-    Elsewhere: torch binary_cross_entropy, binary_cross_entropy_with_logits.
+    With `logits`, X is replaced by 1 / (1 + exp(-X)). Raises TeError for other arguments. Elsewhere: torch
+    binary_cross_entropy, binary_cross_entropy_with_logits.
     """
     check_flag("bce_loss", "logits", logits)
 
@@ -127,7 +128,7 @@ def kl_div(
 ) -> Tensor:
     """L[i...] = T * (log T - X), 0 for T = 0; X is a log-probability, T a probability; `reduction` mean, sum or none.
 
-    With `log_target`, T is a log-probability too. Raises TeError. Elsewhere: torch kl_div.
+    With `log_target`, T is a log-probability too. Raises TeError for other arguments. Elsewhere: torch kl_div.
     """
     check_flag("kl_div", "log_target", log_target)
 
@@ -152,7 +153,8 @@ def cross_entropy(
     logits is [N, C, d...], or [C], of a float dtype; target is [N, d...] of integer classes, or a probability for each
     logit. Targets equal to `ignore_index`, or out of range (torch refuses these), have loss 0 and are excluded from the
     mean. weight [C] multiplies the losses of a class; the mean over classes is then divided by the sum of the targets'
-    weights, that over probabilities by their number. As torch's cross_entropy without smoothing. Raises TeError.
+    weights, that over probabilities by their number. As torch's cross_entropy without smoothing. Raises TeError for
+    other arguments.
     """
     _check("cross_entropy", logits, reduction)
     if logits.rank < 1:
@@ -182,7 +184,7 @@ def nll_loss(
 ) -> Tensor:
     """L[n, d...] = -X[n, T[n, d...], d...] for log-probabilities X; the rest as cross_entropy with classes.
 
-    Raises TeError. Elsewhere: torch nll_loss; ONNX NegativeLogLikelihoodLoss.
+    Raises TeError for other arguments. Elsewhere: torch nll_loss; ONNX NegativeLogLikelihoodLoss.
     """
     _check("nll_loss", x, reduction)
     if x.rank < 1:

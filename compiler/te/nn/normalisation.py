@@ -49,17 +49,17 @@ def _reduced_index(i: Indices, dims: Sequence[int]) -> Indices:
 
 
 def _map(x: Tensor, value: Value, name: str) -> Tensor:
-    """Compute a tensor of x's shape with elements value(index)."""
+    """Compute a tensor of x's shape whose element at each index is value(index)."""
     return compute(x.shape, lambda *i: value(i), name)
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis, for a float dtype. Raises TeError."""
+    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float."""
     return softmax_over(x, check_axis("softmax", check_float("softmax", x), axis), name)
 
 
 def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tensor:
-    """softmax along a non-negative axis; if `guarded`, a row of -inf yields 0 instead of NaN."""
+    """Compute softmax along a non-negative axis; a row of -inf yields NaN, or 0 if `guarded`."""
     dims, value = [axis], _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
 
@@ -79,7 +79,7 @@ def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tens
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
-    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis, for a float dtype. Raises TeError."""
+    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float."""
     dims = [check_axis("log_softmax", check_float("log_softmax", x), axis)]
     value = _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
@@ -93,10 +93,8 @@ def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
 
 
 def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "logsumexp") -> Tensor:
-    """Y = max X + log sum exp(X - max X) over axes (None: all), which are dropped, or kept with extent 1.
-
-    An infinite maximum is the result. Raises TeError.
-    """
+    """Y = max X + log sum exp(X - max X) over axes (None: all), which are dropped, or with `keepdims` kept with extent
+    1. An infinite maximum is itself the result. Raises TeError for a dtype that is no float."""
     dims = check_axes("logsumexp", check_float("logsumexp", x), axis)
     check_flag("logsumexp", "keepdims", keepdims)
     return logsumexp_as(x.dtype, x, dims, keepdims, name)
@@ -132,7 +130,8 @@ def layer_norm(
 ) -> Tensor:
     """Y = (X - mean) / sqrt(variance + eps) * gamma + beta, mean and variance over one axis or several.
 
-    x is of a float dtype; gamma and beta (default 1, 0) have the extents of these axes, in x's order. Raises TeError.
+    x is of a float dtype; gamma and beta (default 1, 0) have the extents of these axes, in x's order. Raises TeError
+    for other arguments.
     """
     dims = check_axes("layer_norm", check_float("layer_norm", x), axis)
     scales = _scales("layer_norm", x, dims, gamma, beta)
@@ -219,7 +218,8 @@ def instance_norm(
 ) -> Tensor:
     """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], mean and variance for each n and c.
 
-    x is [N, C, ...] of rank 3 or more and a float dtype; gamma and beta (default 1 and 0) are [C]. Raises TeError.
+    x is [N, C, ...] of rank 3 or more and a float dtype; gamma and beta (default 1 and 0) are [C]. Raises TeError for
+    other arguments.
     """
     check_float("instance_norm", x)
     if x.rank < 3:
@@ -240,7 +240,7 @@ def group_norm(
     """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], for each n and group of channels.
 
     x is [N, C, ...] of a float dtype; gamma and beta (default 1 and 0) are [C]; a group is C / groups consecutive
-    channels. Raises TeError. Source: Wu and He, Group Normalization, 2018.
+    channels. Raises TeError for other arguments. Source: Wu and He, Group Normalization, 2018.
     """
     check_float("group_norm", x)
     if x.rank < 2:
@@ -263,7 +263,7 @@ def rms_norm(
 ) -> Tensor:
     """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several, gamma as layer_norm.
 
-    Raises TeError. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+    Raises TeError for other arguments. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
     """
     dims = check_axes("rms_norm", check_float("rms_norm", x), axis)
     scales = _scales("rms_norm", x, dims, gamma, None)
@@ -292,8 +292,8 @@ def batch_norm(
 
     Inference only: mean, variance, gamma (default 1) and beta (0) are vectors with an element a channel, of x's float
     dtype. Computed as X * scale[c] + shift[c] with scale = gamma / sqrt(variance + eps), shift = beta - mean * scale;
-    scale and shift of constants are computed once. Raises TeError. Source: Ioffe and Szegedy, Batch Normalization,
-    2015; in this form as in torch on CPUs.
+    scale and shift of constants are computed once. Raises TeError for other arguments. Source: Ioffe and Szegedy, Batch
+    Normalization, 2015; in this form as in torch on CPUs.
     """
     channel_dim = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, [channel_dim], mean, variance, gamma, beta)
@@ -338,7 +338,8 @@ def batch_norm_training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Y, M, V = batch_norm of X with its own mean M[c] and variance V[c], where c is the index along one axis.
 
-    V is the biased variance (divided by the number of elements); gamma and beta as batch_norm. Raises TeError.
+    V is the biased variance (divided by the number of elements); gamma and beta as batch_norm. Raises TeError for other
+    arguments.
     """
     operator = "batch_norm_training"
     dim = check_axis(operator, check_float(operator, x), axis)
@@ -364,7 +365,8 @@ def batch_norm_training(
 def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, name: str = "lp_normalize") -> Tensor:
     """Y = X / max((sum |X|^p)^(1/p), eps), the sum over one axis or several; 0 for a divisor of 0.
 
-    x is of a float dtype, p above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
+    x is of a float dtype, p above 0. Raises TeError for other arguments. Elsewhere: ONNX LpNormalization; torch
+    normalize, with an eps.
     """
     dims = check_axes("lp_normalize", check_float("lp_normalize", x), axis)
     power, smallest = check_number("lp_normalize", "p", p), check_number("lp_normalize", "eps", eps)
@@ -393,8 +395,8 @@ def local_response_norm(
 ) -> Tensor:
     """Y[n, c, ...] = X / (bias + alpha / size * sum over k < size of X[n, c - before + k, ...]^2)^beta.
 
-    x is [N, C, ...] of a float dtype, zero out of bounds; `before` is size // 2 by default. Raises TeError.
-    Elsewhere: torch local_response_norm; ONNX LRN, with (size - 1) // 2 before.
+    x is [N, C, ...] of a float dtype, zero out of bounds; `before` is size // 2 by default. Raises TeError for other
+    arguments. Elsewhere: torch local_response_norm; ONNX LRN, with (size - 1) // 2 before.
     """
     operator = "local_response_norm"
     check_float(operator, x)

@@ -21,7 +21,7 @@ def pad(
     """Pad X with a value; widths has (before, after) for each dimension, negative to crop.
 
     Other modes: `edge` repeats the outermost elements, `reflect` mirrors X without repeating them, `wrap` repeats X
-    periodically; any widths. Raises TeError. Elsewhere: numpy pad.
+    periodically; any widths. Raises TeError for other arguments. Elsewhere: numpy pad.
     """
     check_tensor("pad", x)
     if not isinstance(mode, str) or mode not in MODES:

@@ -81,7 +81,7 @@ def _max_pool(
 
     x is [N, C, {HW}] of any dtype of numbers; kernel, stride (the kernel by default), dilation and padding are integers
     or one for each dimension, padding also all before and then all after. With ceil_mode a last window may exceed the
-    padding, unless it begins beyond X and its padding before. Raises TeError.
+    padding, unless it begins beyond X and its padding before. Raises TeError for other arguments.
     """
     operator = f"max_pool{rank}d"
     check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
@@ -104,7 +104,7 @@ def _avg_pool(
     """Y[n, c, i] = mean over the window of X[n, c, i*stride + tap*dilation - before]; padding is 0, or not counted.
 
     x is [N, C, {HW}] of a float dtype; the rest as max_pool{rank}d. Elements of a last window beyond the padding are
-    not counted; `divisor` replaces the count. Sums are in f32 for narrower floats. Raises TeError.
+    not counted; `divisor` replaces the count. Sums are in f32 for narrower floats. Raises TeError for other arguments.
     """
     operator = f"avg_pool{rank}d"
     check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
@@ -138,9 +138,9 @@ def max_pool_with_places(
 ) -> tuple[Tensor, Tensor]:
     """Y, P = the maximum of each window, and its row-major index in the image of X[n, c], an i64.
 
-    Ties go to the first element; NaN counts as greatest; a window without elements of X has index 2^63 - 1.
-    The rest as max_pool2d, for images of one to three dimensions. Raises TeError.
-    Elsewhere: torch max_pool2d with return_indices.
+    Ties go to the first element; NaN counts as greatest; a window without elements of X has index 2^63 - 1. The rest as
+    max_pool2d, for images of one to three dimensions. Raises TeError for other arguments. Elsewhere: torch max_pool2d
+    with return_indices.
     """
     windows = _window("max_pool_with_places", x, kernel, stride, padding, dilation, ceil_mode)
     image, lowest = x.shape[2:], extremum_identity(x.dtype, lowest=True)
@@ -172,8 +172,8 @@ def lp_pool(
 ) -> Tensor:
     """Y[n, c, i] = (sum over the window of |X[n, c, i*stride + tap*dilation - before]|^p)^(1/p); padding is 0.
 
-    p is above 0; x is of a float dtype; the rest as max_pool2d, for images of one to three dimensions. Raises TeError.
-    Elsewhere: ONNX LpPool; torch lp_pool2d, for non-negative elements.
+    p is above 0; x is of a float dtype; the rest as max_pool2d, for images of one to three dimensions. Raises TeError
+    for other arguments. Elsewhere: ONNX LpPool; torch lp_pool2d, for non-negative elements.
     """
     power = check_number("lp_pool", "p", p)
     if power <= 0:
@@ -189,7 +189,7 @@ def lp_pool(
 
 
 def global_avg_pool(x: Tensor, name: str = "global_avg_pool") -> Tensor:
-    """Y[n, c, 0...] = mean of X[n, c, ...] over the image dimensions, kept with extent 1. Raises TeError."""
+    """Y[n, c, 0...] = mean of X[n, c, ...] over the image, kept with extent 1. Raises TeError for a rank below 3."""
     if check_tensor("global_avg_pool", x).rank < 3:
         raise TeError(f"global_avg_pool: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
     return mean(x, tuple(range(2, x.rank)), keepdims=True, name=name)

@@ -18,7 +18,8 @@ from compiler.types.dtypes import INDICES, has_sign
 
 
 def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:
-    """Y[..., i, ...] = X[..., (i - shift) mod extent, ...], along one axis or several. Raises TeError."""
+    """Y[..., i, ...] = X[..., (i - shift) mod extent, ...], along one axis or several, each with a shift of its own.
+    Raises TeError for other arguments."""
     check_tensor("roll", x)
     axes = [check_axis("roll", x, a) for a in (axis if isinstance(axis, tuple | list) else [axis])]
     shifts: list[object] = list(shift) if isinstance(shift, tuple | list) else [shift]
@@ -35,7 +36,7 @@ def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
-    """Y[..., i, ...] = X[..., i // repeats, ...] along one axis. Raises TeError."""
+    """Y[..., i, ...] = X[..., i // repeats, ...] along one axis. Raises TeError for other arguments."""
     dim = check_axis("repeat", check_tensor("repeat", x), axis)
     if not is_count(repeats) or not repeats:
         raise TeError(f"repeat: {repeats!r} is not an integer of at least 1")
@@ -62,8 +63,8 @@ def _check_blocks(operator: str, x: Tensor, block: int, order: str) -> None:
 def depth_to_space(x: Tensor, block: int, order: str = "DCR", name: str = "depth_to_space") -> Tensor:
     """Y[n, c, h*b + i, w*b + j] = X[n, (i*b + j)*C + c, h, w] (DCR), or X[n, (c*b + i)*b + j, h, w] (CRD).
 
-    x is [N, b*b*C, H, W], the result [N, C, H*b, W*b], for b = `block`. Raises TeError.
-    Elsewhere: ONNX DepthToSpace; torch pixel_shuffle, which is CRD.
+    x is [N, b*b*C, H, W], the result [N, C, H*b, W*b], for b = `block`. Raises TeError for other arguments. Elsewhere:
+    ONNX DepthToSpace; torch pixel_shuffle, which is CRD.
     """
     _check_blocks("depth_to_space", x, block, order)
     batch, depth, height, width = x.shape
@@ -82,8 +83,8 @@ def depth_to_space(x: Tensor, block: int, order: str = "DCR", name: str = "depth
 def space_to_depth(x: Tensor, block: int, order: str = "DCR", name: str = "space_to_depth") -> Tensor:
     """Y[n, (i*b + j)*C + c, h, w] (DCR), or Y[n, (c*b + i)*b + j, h, w] (CRD) = X[n, c, h*b + i, w*b + j].
 
-    x is [N, C, H*b, W*b], the result [N, b*b*C, H, W], for b = `block`. Raises TeError.
-    Elsewhere: ONNX SpaceToDepth; torch pixel_unshuffle, which is CRD.
+    x is [N, C, H*b, W*b], the result [N, b*b*C, H, W], for b = `block`. Raises TeError for other arguments. Elsewhere:
+    ONNX SpaceToDepth; torch pixel_unshuffle, which is CRD.
     """
     _check_blocks("space_to_depth", x, block, order)
     batch, channels, height, width = x.shape
@@ -98,12 +99,12 @@ def space_to_depth(x: Tensor, block: int, order: str = "DCR", name: str = "space
 
 
 def tril(x: Tensor, diagonal: int = 0, name: str = "tril") -> Tensor:
-    """Y[..., i, j] = X[..., i, j] where j - i <= diagonal, else 0. Raises TeError."""
+    """Y[..., i, j] = X[..., i, j] where j - i <= diagonal, else 0. Raises TeError for other arguments."""
     return _triangle("tril", x, diagonal, name)
 
 
 def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Tensor:
-    """Y[..., i, j] = X[..., i, j] where j - i >= diagonal, else 0. Raises TeError."""
+    """Y[..., i, j] = X[..., i, j] where j - i >= diagonal, else 0. Raises TeError for other arguments."""
     return _triangle("triu", x, diagonal, name)
 
 
@@ -127,7 +128,7 @@ def one_hot(
 ) -> Tensor:
     """Y[i..., k, j...] = on if I[i..., j...] is k or k - depth, else off; k < depth is dimension `axis` of the result.
 
-    indices are integers; on, off and the result are of `dtype`. Raises TeError.
+    indices are integers; on, off and the result are of `dtype`. Raises TeError for other arguments.
     """
     rank = check_tensor("one_hot", indices).rank + 1
     if indices.dtype not in INDICES:
@@ -152,7 +153,7 @@ def reverse_sequence(
 ) -> Tensor:
     """Y = X with the first lengths[b] elements along the time axis reversed, for each b along the batch axis.
 
-    lengths are integers, one for each b. Raises TeError. Elsewhere: ONNX ReverseSequence.
+    lengths are integers, one for each b. Raises TeError for other arguments. Elsewhere: ONNX ReverseSequence.
     """
     operator = "reverse_sequence"
     time, batch = (check_axis(operator, check_tensor(operator, x), a) for a in (time_axis, batch_axis))
@@ -194,8 +195,8 @@ def unfold(
 ) -> Tensor:
     """Y[n, (c, tap), i] = X[n, c, i*stride + tap*dilation - before], zero in the padding: windows as columns.
 
-    x is [N, C, and an image of one to three dimensions]; (c, tap) and i are row-major indices. Raises TeError.
-    Elsewhere: torch unfold, im2col.
+    x is [N, C, and an image of one to three dimensions]; (c, tap) and i are row-major indices. Raises TeError for other
+    arguments. Elsewhere: torch unfold, im2col.
     """
     windows = _image_window("unfold", kernel, stride, padding, dilation, check_tensor("unfold", x).rank - 2)
     counts, padded, taps = windows.output_extents(x.shape[2:]), windows.padded_input(x, 0), math.prod(windows.sizes)
@@ -227,7 +228,7 @@ def fold(
     """Y[n, c, i] = sum over taps of X[n, (c, tap), (i + before - tap*dilation) / stride], for integer quotients.
 
     The transpose of unfold of an image of that size: x has the shape of unfold's result. Sums are in f32 for narrower
-    floats. Raises TeError. Elsewhere: torch fold; ONNX Col2Im.
+    floats. Raises TeError for other arguments. Elsewhere: torch fold; ONNX Col2Im.
     """
     check_rank("fold", x, 3, "N, C and taps, positions")
     rank = len(size) if isinstance(size, tuple | list) else len(kernel) if isinstance(kernel, tuple | list) else 2

@@ -27,7 +27,7 @@ Element: TypeAlias = Callable[[Index, Index], Expr]
 
 
 class _Layer:
-    """The tensors of a recurrent layer with a number of gates, and sums common to rnn, lstm and gru. Raises TeError
+    """The tensors of a recurrent layer with a number of gates, and the sums common to rnn, lstm and gru. Raises TeError
     for shapes, dtypes and lengths that do not fit."""
 
     def __init__(
@@ -175,7 +175,7 @@ def rnn(
     x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (default 0), all of one float dtype; Y is
     [T, B, H], H [B, H]. The activation is tanh, relu or sigmoid; `reverse` runs from the last step to the first.
     `lengths`, B integers, are those of the sequences: after the end of a sequence Y is 0, and its final state is that
-    at its end, 0 for length 0. Raises TeError.
+    at its end, 0 for length 0. Raises TeError for other arguments.
     """
     check_flag("rnn", "reverse", reverse)
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
@@ -206,10 +206,10 @@ def lstm(
 ) -> tuple[Tensor, ...]:
     """Y, H, C = all states H[t] = o * tanh(C[t]) with C[t] = f * C[t - 1] + i * tanh(c), and the last ones of both.
 
-    i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the stated order;
-    w is [4 H, I], r [4 H, H], biases [4 H], the initial cell [B, H] (default 0); peepholes [3 H] are the weights of the
-    cell in i, o and f, in this order; the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError.
-    Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
+    i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the stated order; w
+    is [4 H, I], r [4 H, H], biases [4 H], the initial cell [B, H] (default 0); peepholes [3 H] are the weights of the
+    cell in i, o and f, in this order; the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError for other
+    arguments. Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
     """
     check_flag("lstm", "reverse", reverse)
     if not isinstance(order, str) or sorted(order) != sorted("iofc"):
@@ -282,10 +282,10 @@ def gru(
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = (1 - z) * tanh(h) + z * H[t - 1], and the last one.
 
-    z and r are sigmoids of their rows of X[t] W^T + H[t - 1] R^T + biases in the stated order; h is that of
-    X[t] W^T + (r * H[t - 1]) R^T + biases, or with linear_before_reset of X[t] W^T + bias + r * (H[t - 1] R^T +
-    recurrent bias). w is [3 H, I], r [3 H, H], biases [3 H]; the rest as rnn. ONNX has the order zrh, torch rzh and
-    linear_before_reset. Raises TeError. Source: Cho et al., Learning Phrase Representations, 2014.
+    z and r are sigmoids of their rows of X[t] W^T + H[t - 1] R^T + biases in the stated order; h is that of X[t] W^T +
+    (r * H[t - 1]) R^T + biases, or with linear_before_reset of X[t] W^T + bias + r * (H[t - 1] R^T + recurrent bias). w
+    is [3 H, I], r [3 H, H], biases [3 H]; the rest as rnn. ONNX has the order zrh, torch rzh and linear_before_reset.
+    Raises TeError for other arguments. Source: Cho et al., Learning Phrase Representations, 2014.
     """
     check_flag("gru", "reverse", reverse)
     check_flag("gru", "linear_before_reset", linear_before_reset)

@@ -28,7 +28,7 @@ Axes: TypeAlias = int | Sequence[int] | None
 
 
 class ReductionOperator(Protocol):
-    """An operator that reduces a tensor over axes, which are dropped, or with `keepdims` kept with extent 1."""
+    """An operator that reduces a tensor over axes (None: all); they are dropped, or with `keepdims` have extent 1."""
 
     def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
 
@@ -84,8 +84,8 @@ min = _reduce("min", e.min, sums=False)
 
 
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "mean") -> Tensor:
-    """The mean of a float tensor over axes (all by default), dropped, or kept with extent 1. Raises TeError. In f32 for
-    narrower floats, rounded once."""
+    """The mean of a float tensor over axes (all by default), dropped, or kept with extent 1. Raises TeError for other
+    arguments. In f32 for narrower floats, rounded once."""
     dims, acc_dtype = check_axes("mean", check_float("mean", x), axis), accumulator(x.dtype)
     check_flag("mean", "keepdims", keepdims)
     total = reduce_dims(x.shape, dims, keepdims, lambda i, axes: e.sum(e.cast(x[i], acc_dtype), axes), f"{name}.sum")

@@ -34,10 +34,10 @@ def resize(
 ) -> Tensor:
     """Resize X along some axes (all by default) by nearest, linear or cubic interpolation.
 
-    sizes and scales have an entry for each of the axes, in order; either may be None and follows from the other.
-    The other options are those of ONNX's Resize: `coordinates`, `rounding` and `cubic` are
-    coordinate_transformation_mode, nearest_mode and cubic_coeff_a; roi has all starts and then all ends of the axes.
-    Linear and cubic modes take float dtypes, one axis after another, in f32 for narrower ones. Raises TeError.
+    sizes and scales have an entry for each of the axes, in order; either may be None and follows from the other. The
+    other options are those of ONNX's Resize: `coordinates`, `rounding` and `cubic` are coordinate_transformation_mode,
+    nearest_mode and cubic_coeff_a; roi has all starts and then all ends of the axes. Linear and cubic modes take float
+    dtypes, one axis after another, in f32 for narrower ones. Raises TeError for other arguments.
     """
     dims = check_axes("resize", check_tensor("resize", x), list(axes) if isinstance(axes, range) else axes)
     options = (("mode", mode, MODES), ("coordinates", coordinates, COORDINATES), ("rounding", rounding, ROUNDINGS))

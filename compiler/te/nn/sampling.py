@@ -32,7 +32,7 @@ def grid_sample(
 
     x is [N, C, and an image of two or three dimensions], the grid [N, the image of the result, coordinates], the last
     dimension first; -1 and 1 are the ends of the image, or with align_corners the centres of its outermost elements.
-    The padding is zeros, border or reflection. Computed in f32 for narrower floats. Raises TeError.
+    The padding is zeros, border or reflection. Computed in f32 for narrower floats. Raises TeError for other arguments.
     Source: Jaderberg et al., Spatial Transformer Networks, 2015; as torch's grid_sample.
     """
     acc_dtype, rank = _check(x, grid, mode, padding), x.rank - 2

@@ -21,7 +21,8 @@ LAST_INDEX = 2**63 - 1
 def argmax(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmax") -> Tensor:
     """Y[i...] = the index k, an i64, of the greatest X[i..., k, ...] along one axis; NaN counts as greatest.
 
-    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError.
+    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError for
+    other arguments.
     """
     return _arg_extremum("argmax", lambda a, b: a > b, x, axis, keepdims, last, name)
 
@@ -29,7 +30,8 @@ def argmax(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False
 def argmin(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmin") -> Tensor:
     """Y[i...] = the index k, an i64, of the least X[i..., k, ...] along one axis; NaN counts as least.
 
-    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError.
+    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError for
+    other arguments.
     """
     return _arg_extremum("argmin", lambda a, b: a < b, x, axis, keepdims, last, name)
 

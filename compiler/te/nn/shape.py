@@ -18,7 +18,8 @@ from compiler.te.tensor import Tensor
 
 
 def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpose") -> Tensor:
-    """Y[i...] = X permuted: dimension d of Y is dimension perm[d] of X (reversed by default). Raises TeError."""
+    """Y = X with permuted dimensions: dimension d of Y is dimension perm[d] of X (reversed by default). Raises TeError
+    for a `perm` that is no permutation."""
     check_tensor("transpose", x)
     order = list(range(x.rank))[::-1] if perm is None else list(perm) if isinstance(perm, tuple | list) else [-1]
     if not all(is_count(d) for d in order) or sorted(order) != list(range(x.rank)):
@@ -31,7 +32,8 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
 
 
 def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
-    """Y = X in row-major order with another shape; one extent may be -1 and is inferred. Raises TeError."""
+    """Y = X in row-major order with another shape, of which one extent may be -1 and is inferred. Raises TeError for a
+    shape with another number of elements."""
     check_tensor("reshape", x)
     out_shape = _inferred(x, shape)
 
@@ -62,13 +64,14 @@ def _inferred(x: Tensor, shape: object) -> tuple[int, ...]:
 
 
 def flatten(x: Tensor, start: int = 0, name: str = "flatten") -> Tensor:
-    """Y = X with its dimensions from `start` on fused into one, in row-major order. Raises TeError."""
+    """Y = X with the dimensions from `start` on fused in row-major order. Raises TeError for a start out of range."""
     first = check_axis("flatten", check_tensor("flatten", x), start)
     return reshape(x, (*x.shape[:first], -1), name)
 
 
 def expand_dims(x: Tensor, axis: int, name: str = "expand_dims") -> Tensor:
-    """Y = X with a dimension of extent 1 inserted before `axis` (-1: at the end). Raises TeError."""
+    """Y = X with a dimension of extent 1 inserted before `axis` (-1: at the end). Raises TeError for an invalid
+    axis."""
     rank = check_tensor("expand_dims", x).rank + 1
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise TeError(f"expand_dims: {axis!r} is no place among {rank} dimensions")
@@ -87,7 +90,7 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "squ
 
 
 def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") -> Tensor:
-    """Y[i...] = X[i...] with X broadcast to a shape as numpy does. Raises TeError."""
+    """Y[i...] = X[i...] with X broadcast to a shape as numpy does. Raises TeError for other arguments."""
     check_tensor("broadcast_to", x)
     out_shape = tuple(shape) if isinstance(shape, tuple | list) else ()
     last_extents = out_shape[len(out_shape) - x.rank :]
@@ -98,7 +101,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Tensor:
-    """Y = the tensors concatenated along one axis; their other extents and dtypes are equal. Raises TeError."""
+    """Y = the tensors concatenated along one axis. Raises TeError if dtypes or extents of other axes differ."""
     tensor_list: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
     if not tensor_list:
         raise TeError("concat: it takes a sequence of at least one tensor")
@@ -133,7 +136,7 @@ def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Te
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0, name: str = "stack") -> Tensor:
-    """Y = tensors of one shape and dtype stacked along a new axis. Raises TeError."""
+    """Y = tensors of one shape and dtype stacked along a new axis. Raises TeError for other arguments."""
     tensor_list: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
     if not tensor_list:
         raise TeError("stack: it takes a sequence of at least one tensor")
@@ -176,7 +179,7 @@ def slice(
 
 
 def flip(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "flip") -> Tensor:
-    """Y = X with the order of elements reversed along the axes `axis` (None: all). Raises TeError."""
+    """Y = X with its elements reversed along the axes `axis` (None: all). Raises TeError for an axis out of range."""
     flipped_dims = check_axes("flip", check_tensor("flip", x), axis)
 
     def element(*i: Index) -> Expr:
@@ -186,7 +189,8 @@ def flip(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "flip")
 
 
 def tile(x: Tensor, repeats: Sequence[int], name: str = "tile") -> Tensor:
-    """Y[i...] = X[i mod X's extents...]: X repeated `repeats` times in each dimension. Raises TeError."""
+    """Y[i...] = X[i mod X's extents...]: X repeated `repeats` times in each dimension. Raises TeError for a count below
+    1, or another number of them."""
     check_tensor("tile", x)
     counts = repeats if isinstance(repeats, tuple | list) else ()
     are_counts = all(is_count(n) and n for n in counts)

@@ -19,8 +19,7 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
     """Y = (sum of |X|^p)^(1/p) over axes (all by default); for p = inf or -inf the maximum or minimum of |X|.
 
     For p = 0, the number of non-zero elements. Axes are dropped, or with keepdims kept with extent 1. x is of a float
-    dtype. Raises TeError.
-    Elsewhere: ONNX ReduceL1, ReduceL2; torch linalg.vector_norm.
+    dtype. Raises TeError for other arguments. Elsewhere: ONNX ReduceL1, ReduceL2; torch linalg.vector_norm.
     """
     dims, acc_dtype = check_axes("norm", check_float("norm", x), axis), accumulator(x.dtype)
     check_flag("norm", "keepdims", keepdims)
@@ -46,13 +45,14 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
 def var(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "var") -> Tensor:
     """Y = sum of (X - mean)^2 over axes (all by default), divided by max(0, number of elements - correction).
 
-    Axes are dropped, or with keepdims kept with extent 1. x is of a float dtype. Raises TeError. Elsewhere: torch var.
+    Axes are dropped, or with keepdims kept with extent 1. x is of a float dtype. Raises TeError for other arguments.
+    Elsewhere: torch var.
     """
     return _variance("var", x, axis, correction, keepdims, False, name)
 
 
 def std(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "std") -> Tensor:
-    """Y = the square root of var, with the same arguments. Raises TeError."""
+    """Y = the square root of var, with the same arguments. Raises TeError for other arguments."""
     return _variance("std", x, axis, correction, keepdims, True, name)
 
 
@@ -76,7 +76,7 @@ def _variance(operator: str, x: Tensor, axis: Axes, correction: float, keepdims:
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "any") -> Tensor:
     """Y = an i1, true if any element over the axes (all by default) is not 0.
 
-    Axes are dropped, or with keepdims kept with extent 1. Raises TeError.
+    Axes are dropped, or with keepdims kept with extent 1. Raises TeError for other arguments.
     """
     return _truth_reduction("any", e.max, x, axis, keepdims, name)
 
@@ -84,7 +84,7 @@ def any(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "any")
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "all") -> Tensor:
     """Y = an i1, true if all elements over the axes (all by default) are not 0.
 
-    Axes are dropped, or with keepdims kept with extent 1. Raises TeError.
+    Axes are dropped, or with keepdims kept with extent 1. Raises TeError for other arguments.
     """
     return _truth_reduction("all", e.min, x, axis, keepdims, name)
 
