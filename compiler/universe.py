@@ -22,7 +22,6 @@ DIALECTS = {
     "te": "compiler.dialects.te:TE",
     "loop": "compiler.dialects.loop:LOOP",
     "sched": "compiler.schedule.dialect:SCHED",
-    "intr": "compiler.dialects.intr:INTR",
     "unit": "compiler.dialects.tile_intrinsics:UNIT",
 }
 """Map each of our dialects to its path, `module:name`."""
@@ -37,13 +36,15 @@ UPSTREAM = {
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
     "linalg": "compiler.dialects.upstream.linalg:LINALG",
+    "llvm": "compiler.dialects.upstream.llvm:LLVM",
     "tensor": "compiler.dialects.upstream.tensor:TENSOR",
     "stablehlo": "compiler.dialects.upstream.stablehlo:STABLEHLO",
     "chlo": "compiler.dialects.upstream.stablehlo:CHLO",
     "sdy": "compiler.dialects.upstream.stablehlo.shardings:SDY",
 }
 """Map the upstream dialects that we extend to their paths: arith on vectors, erfc, gathers, prefetches, shuffles,
-asynchronous copies, MMA tiles, the syntax of parallel loops, padding. The other upstream dialects are xDSL's."""
+asynchronous copies, MMA tiles, intrinsics, the syntax of parallel loops, padding. The other upstream dialects are
+xDSL's."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",

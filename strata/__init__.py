@@ -8,7 +8,7 @@ database      records on disk
 targets       targets, kernels, facts of machines
 intrinsics    instructions that nests are matched with
 passes        text to IR, and pipelines of passes
-dialects      te, loop, sched and intr
+dialects      te, loop and sched
 program       the tree of a loop function
 graph         te functions as graphs: canonical form, groups
 alternatives  laws that are choices

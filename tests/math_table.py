@@ -50,7 +50,7 @@ The remainder `arith.remf` (`te.fmod`; `%` and `//` are made of it) is exact und
 of the truncated quotient, and the C library's function for lanes whose quotient has more digits than the dtype.
 
 The coefficients come from `tools/minimax.sollya`. Where LLVM can scale by a power of two in one instruction (AVX-512),
-`intr.ldexp` is that; elsewhere it is made of two multiplications, of one where the result is never subnormal.
+`llvm.ldexp` is that; elsewhere it is made of two multiplications, of one where the result is never subnormal.
 
 ## Operators
 

@@ -7,6 +7,9 @@ from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.traits import Pure, SameOperandsAndResultType
 
+LIBRARY = "library"
+"""The attribute of a math op that is lowered to a call of the C library, even where others become a polynomial."""
+
 
 @irdl_op_definition
 class ErfcOp(math.FloatingPointLikeUnaryMathOperation):

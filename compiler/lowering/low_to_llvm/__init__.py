@@ -11,7 +11,7 @@ control.py     func, scf            arithmetic.py  arith
 parallel.py    scf.parallel       team.py        the threads of a region and their processors
 memrefs.py     memref               mathematics.py math
 vectors.py     vector           conversions.py conversions to and from floats
-intrinsics.py  intr             lane_loads.py  scalars side by side, as lanes of one vector
+intrinsics.py  llvm.ldexp       lane_loads.py  scalars side by side, as lanes of one vector
 marks.py       for `strata explain`: the loop of each instruction, the time of each loop
 tensor.py      unit: intrinsics of tensorized nests
 

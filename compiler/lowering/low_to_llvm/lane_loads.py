@@ -26,7 +26,7 @@ from compiler.lowering.low_to_llvm.types import byte_size, is_truth, lanes, llvm
 from compiler.types.machines import Machine
 
 _EXTENSIONS: dict[type[Operation], str] = {casts.ExtFOp: "fpext", casts.ExtSIOp: "sext", casts.ExtUIOp: "zext"}
-_READERS = ("arith.", "intr.", "math.", "vector.", "memref.load", "unit.dot", "unit.load")
+_READERS = ("arith.", "llvm.call_intrinsic", "math.", "vector.", "memref.load", "unit.dot", "unit.load")
 _GROUP = 1
 """The position of a dot product's group among its operands."""
 _WRITERS = (memref.StoreOp, vector.StoreOp, vector.MaskedStoreOp, ScatterOp)

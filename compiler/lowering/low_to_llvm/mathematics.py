@@ -8,9 +8,9 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
-from compiler.dialects.intr import LIBRARY
 from compiler.dialects.mathematics import ELEMENTARY, Elementary
 from compiler.dialects.upstream.casts import element_of
+from compiler.dialects.upstream.math import LIBRARY
 from compiler.lowering.low_to_llvm.arithmetic import intrinsic
 from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number

@@ -26,11 +26,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler.dialects.functions import functions
-from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import RemFOp
 from compiler.dialects.upstream.casts import element_of
-from compiler.dialects.upstream.math import ErfcOp
+from compiler.dialects.upstream.math import LIBRARY, ErfcOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf, erfc
@@ -73,7 +72,7 @@ class ExpandMathPass(ModulePass):
       ->
         %t = math.fma %x, %log2e, %shift : vector<16xf32>       // n = x / log 2, rounded, in the lowest bits
         ...                                                      // r = x - n log 2, p = its polynomial
-        %y = intr.ldexp %p, %n : vector<16xf32>, vector<16xi32>
+        %y = llvm.call_intrinsic "llvm.ldexp.v16f32.v16i32"(%p, %n) : ...
 
     Scalars and lanes have results of the same bits. `policy` is strict, contract or fast; under strict only remainders
     are expanded, which are exact. Large arguments of sin and cos, and large quotients of remainders, are calls of the C

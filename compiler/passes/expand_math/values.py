@@ -29,10 +29,11 @@ from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFl
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from compiler.dialects.intr import LIBRARY, LdexpOp
+from compiler.dialects.upstream import llvm
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp
 from compiler.dialects.upstream.builders import elementwise, vector_type
 from compiler.dialects.upstream.casts import ExtUIOp, SIToFPOp, TruncFOp, TruncIOp
+from compiler.dialects.upstream.math import LIBRARY
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ def with_sign_of(magnitude: Real, sign: Real) -> Real:
 
 def ldexp(x: Real, n: Bits, normal: bool = False) -> Real:
     """x * 2^n for a normal x; `normal` asserts that 2^n and the result are normal, too."""
-    return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa, normal)))
+    return Real(x.site, x.site.add(llvm.ldexp(x.ssa, n.ssa, normal)))
 
 
 def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:

@@ -11,8 +11,8 @@ from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Float32Type, Float64Type, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from compiler.dialects.intr import LdexpOp
 from compiler.dialects.upstream.casts import element_of
+from compiler.dialects.upstream.llvm import is_ldexp
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.targets.c.language import C, lanes
 from compiler.targets.c.names import LANE
@@ -270,8 +270,8 @@ class VectorStatements(SourceWriter):
             self._infix(op)
             return
         texts = [self._lane(value) for value in op.operands]
-        if isinstance(op, LdexpOp):
-            function = self.language.function("ldexp", element_of(op.result.type))
+        if is_ldexp(op):
+            function = self.language.function("ldexp", element_of(op.results[0].type))
             self._by_lane(op, function_call(function, texts[:2]))
         elif op.name == "arith.select":
             self._by_lane(op, ternary(*texts))

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from compiler.analysis.index_forms import Ranges
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.dialects.intr import LdexpOp
 from compiler.dialects.upstream.casts import element_of
+from compiler.dialects.upstream.llvm import is_ldexp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.targets.c.language import C
@@ -141,9 +141,9 @@ class CWriter(VectorStatements):
                 self.line(f"__builtin_prefetch(&{self.element(op.memref, op.indices)}, {write}, {locality});")
             case arith.ConstantOp() if not isinstance(op.result.type, VectorType):
                 self.texts[op.result] = self.literal(self.language.literal(op.value))
-            case LdexpOp() if not isinstance(op.result.type, VectorType):
-                function = self.language.function("ldexp", op.result.type)
-                self.value(op, function_call(function, [self.text(op.x), self.text(op.n)]))
+            case _ if is_ldexp(op) and not isinstance(op.results[0].type, VectorType):
+                function = self.language.function("ldexp", op.results[0].type)
+                self.value(op, function_call(function, list(map(self.text, op.operands))))
             case arith.BitcastOp() if not isinstance(op.result.type, VectorType):
                 self._bits(op)
             case _ if not self.vector_op(op):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,6 @@ from compiler import universe
 from compiler.dialects.parser import Parser
 from compiler.opt import main
 from compiler.support import spans
-from compiler.support.errors import StrataError
 
 MLIR_OPT = "mlir-opt-22"
 TEXT = """func.func @f(%a: f32 loc("x"), %b: memref<4xf32>) -> f32 {
@@ -69,11 +69,7 @@ def test_a_wrong_location_is_refused(
     file = tmp_path / "in.mlir"
     file.write_text(text)
     assert main([str(file)]) == 1
-    pytest.raises(StrataError, _raise, capsys.readouterr().err).match(sentence)
-
-
-def _raise(text: str) -> None:
-    raise StrataError(text)
+    assert re.search(sentence, capsys.readouterr().err)
 
 
 @pytest.mark.skipif(shutil.which(MLIR_OPT) is None, reason=f"{MLIR_OPT} is not installed")

@@ -254,7 +254,8 @@ VECTORS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     ),
     "scaled": (
         "%two = arith.constant dense<2> : vector<{n}xi32>\n"
-        "  %r = intr.ldexp %a, %two : vector<{n}xf32>, vector<{n}xi32>",
+        '  %r = llvm.call_intrinsic "llvm.ldexp.v{n}f32.v{n}i32"(%a, %two) : '
+        "(vector<{n}xf32>, vector<{n}xi32>) -> vector<{n}xf32>",
         lambda a: a * 4,
     ),
 }
