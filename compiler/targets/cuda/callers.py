@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,28 +15,35 @@ from compiler.targets.foreign import Torch, as_numpy, check_plain, imported_torc
 from compiler.targets.launches import ALIGNMENT
 
 
-@contextmanager
-def queue_of(inputs: Sequence[object], stream: Cupy) -> Iterator[None]:
-    """Make a stream CuPy's current one within the context: `stream` if it is not None; else torch's current stream if
-    an input is a torch tensor on a GPU; else CuPy's current stream stays."""
-    tensor = next((x for x in inputs if _is_torch(x) and x.is_cuda), None)  # type: ignore[attr-defined]
+def queue_of(inputs: Sequence[object], stream: Cupy) -> AbstractContextManager[object]:
+    """Return a context that makes a stream CuPy's current one: `stream` if it is not None; else torch's current stream
+    if an input is a torch tensor on a GPU; else CuPy's current stream stays."""
     if stream is not None:
-        with stream:
-            yield
-    elif tensor is None:
+        return stream  # type: ignore[no-any-return]
+    if imported_torch() is None:
+        return _AS_IT_IS
+    tensor = next((x for x in inputs if _is_torch(x) and x.is_cuda), None)  # type: ignore[attr-defined]
+    return _AS_IT_IS if tensor is None else _queue_of_torch(tensor.device)  # type: ignore[attr-defined]
+
+
+_AS_IT_IS = nullcontext()
+
+
+@contextmanager
+def _queue_of_torch(device: Any) -> Iterator[None]:
+    library: Torch = imported_torch()
+    handle = library.cuda.current_stream(device).cuda_stream
+    with cupy().cuda.Device(device.index), cupy().cuda.ExternalStream(handle):
         yield
-    else:
-        device = tensor.device  # type: ignore[attr-defined]
-        library: Torch = imported_torch()
-        handle = library.cuda.current_stream(device).cuda_stream
-        with cupy().cuda.Device(device.index), cupy().cuda.ExternalStream(handle):
-            yield
 
 
 def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
     """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; it is copied only if needed. Raises
     TargetError, with the name `kernel`, for an object that is no array, and for another shape or dtype."""
-    library, label = cupy(), f"{kernel}: argument '{expected.name}'"
+    library = cupy()
+    if type(array) is library.ndarray and _fits(array, expected):
+        return array
+    label = f"{kernel}: argument '{expected.name}'"
     if _is_torch(array):
         array = _from_torch(label, array)
     elif hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
@@ -49,6 +56,16 @@ def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
     return contiguous.copy() if contiguous.data.ptr % ALIGNMENT else contiguous
 
 
+def _fits(array: Cupy, expected: Argument) -> bool:
+    """Return whether a device array is an argument as it is."""
+    return bool(
+        array.shape == expected.shape
+        and array.dtype == device_dtype(expected.dtype)
+        and array.flags.c_contiguous
+        and array.data.ptr % ALIGNMENT == 0
+    )
+
+
 def check(kernel: str, array: Cupy, expected: Argument) -> None:
     """Raise TargetError for an array of another shape or dtype than the argument's."""
     if array.shape != expected.shape or array.dtype != device_dtype(expected.dtype):
@@ -58,11 +75,11 @@ def check(kernel: str, array: Cupy, expected: Argument) -> None:
         )
 
 
-def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object]:
-    """Return a function that converts an output on the device: to a torch tensor, without a copy, if an input is one;
-    else it returns CuPy's array."""
+def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object] | None:
+    """Return a function that converts an output on the device to a torch tensor, without a copy, if an input is one;
+    None for CuPy's arrays."""
     if not any(map(_is_torch, inputs)):
-        return lambda array, expected: array
+        return None
     library: Torch = imported_torch()
 
     def tensor(array: Cupy, expected: Argument) -> object:
@@ -76,6 +93,8 @@ def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object]:
 def output_on_device(kernel: str, array: object, expected: Argument) -> Cupy:
     """Return a caller's array for an output as a device array on its memory. Raises TargetError for an array that is
     not on the device, contiguous and aligned, and for another shape or dtype."""
+    if type(array) is cupy().ndarray and _fits(array, expected):
+        return array
     if _is_torch(array):
         array = _from_torch(f"{kernel}: '{expected.name}'", array)
         array = cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else array
@@ -96,8 +115,7 @@ def _is_torch(value: object) -> bool:
 
 
 def _from_torch(label: str, tensor: Torch) -> Any:
-    """Return an object that CuPy converts: the tensor itself on a GPU, a CuPy array of uint16 for bf16, a numpy array
-    for a tensor on the host. Raises TargetError for a tensor that requires a gradient."""
+    """Return what CuPy takes for a tensor: itself on a GPU, the bits of bf16 as int16, else a numpy array."""
     if not tensor.is_cuda:
         return as_numpy(label, tensor)
     if tensor.requires_grad:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -180,10 +180,10 @@ class CudaKernel:
         by_position = dict(zip(self._free_positions, [*arrays, *outputs], strict=True))
         return captured(self._loaded, by_position, arrays, outputs)
 
-    @property
-    def _free_positions(self) -> Iterator[int]:
+    @cached_property
+    def _free_positions(self) -> tuple[int, ...]:
         """The positions, among all arguments, of those that are no constants."""
-        return (n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
+        return tuple(n for n in range(len(self.arguments) + len(self.constants)) if n not in self.constants)
 
     def _called(self, inputs: Sequence[object], out: object, workspace: Cupy) -> object:
         count = len(self.arguments) - self.outputs
@@ -191,7 +191,7 @@ class CudaKernel:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
         arrays = [to_device(self.name, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
         expected = self.arguments[count:]
-        given = tuple(out) if isinstance(out, tuple | list) else () if out is None else (out,)
+        given: tuple[object, ...] = tuple(out) if isinstance(out, tuple | list) else () if out is None else (out,)
         if given and len(given) != self.outputs:
             raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(given)} for them")
         if given:
@@ -200,7 +200,8 @@ class CudaKernel:
             outputs = [cupy().empty(a.shape, device_dtype(a.dtype)) for a in expected]
         self._loaded.launch(dict(zip(self._free_positions, [*arrays, *outputs], strict=True)), workspace)
         if not given:
-            given = tuple(map(result_of(inputs), outputs, expected))
+            convert = result_of(inputs)
+            given = tuple(outputs) if convert is None else tuple(map(convert, outputs, expected))
         return given[0] if self.outputs == 1 else given
 
 

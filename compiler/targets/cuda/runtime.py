@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from threading import Lock, get_ident
 from typing import Any, TypeAlias
 
@@ -23,8 +25,20 @@ PER_THREAD = 2
 Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions
 
 
+LISTS = 16
+"""The most workspaces whose launches stay prepared."""
+_usable: list[Cupy] = []
+"""CuPy, once a GPU has been found."""
+
+
 def cupy() -> Cupy:
-    """Return CuPy. Raises TargetError if it is not installed or there is no GPU."""
+    """Return CuPy; GPUs are counted at the first call. Raises TargetError if it is not installed or there is no GPU."""
+    if not _usable or _usable[0] is not sys.modules.get("cupy"):
+        _usable[:] = [_usable_cupy()]
+    return _usable[0]
+
+
+def _usable_cupy() -> Cupy:
     try:
         import cupy as library
     except ImportError as error:
@@ -37,6 +51,7 @@ def cupy() -> Cupy:
     return library
 
 
+@cache
 def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return CuPy's dtype for elements of a dtype: uint16 for bfloat16, whose bits it has, else the same."""
     return np.dtype(np.uint16) if dtype.name == "bfloat16" else dtype
@@ -64,7 +79,9 @@ class LoadedKernels(Unpicklable):
         """arguments: the number of the program's arguments. constants: arrays on the host, by position."""
         self.source, self._contract, self._arguments, self._constants = source, contract, arguments, constants
         self._workspaces: dict[tuple[int, int], _Workspace] = {}
-        self._lock = Lock()
+        self._lock, self._is_ready = Lock(), False
+        self._prepared: dict[int, list[_PreparedLaunch]] = {}
+        """The launches of a call, by the address of the workspace."""
 
     @cached_property
     def _functions(self) -> dict[str, Cupy]:
@@ -94,7 +111,7 @@ class LoadedKernels(Unpicklable):
             arrays[position] = library.empty(buffer.shape, device_dtype(dtype_of(buffer.element)))
         if self.source.preparation:
             memory = _Workspace(self.source)
-            self._run(self.source.preparation, {**_addresses(arrays), WORKSPACE: memory.address})
+            _start(self._list(self.source.preparation, {**_addresses(arrays), WORKSPACE: memory.address}), {})
             library.cuda.get_current_stream().synchronize()  # other streams read the results
         read = {number for launch in self.source.launches for number in launch.arguments}
         return {position: array for position, array in arrays.items() if position in read}
@@ -110,8 +127,10 @@ class LoadedKernels(Unpicklable):
 
     def prepare(self) -> None:
         """Load the kernels, and copy and prepare the constants. Raises TargetError as `launch`."""
-        with self._lock:
-            _ = self._functions, self._fixed
+        if not self._is_ready:
+            with self._lock:
+                _ = self._functions, self._fixed
+            self._is_ready = True
 
     def launch(self, arrays: Mapping[int, Cupy], workspace: Cupy = None) -> None:
         """Launch the kernels in order on the current stream. arrays: of all arguments but constants, by position.
@@ -126,27 +145,61 @@ class LoadedKernels(Unpicklable):
         """Launch the kernels, which have been prepared, in order on the current stream. addresses: of the arguments
         that are no constants, by position. workspace: the address of the buffers between kernels, a multiple of SLOT.
         Raises TargetError for a launch that fails."""
-        self._run(self.source.launches, {**_addresses(self._fixed), **addresses, WORKSPACE: workspace})
+        prepared = self._prepared.get(workspace)
+        if prepared is None:
+            if len(self._prepared) >= LISTS:
+                self._prepared.clear()
+            known = {**_addresses(self._fixed), WORKSPACE: workspace}
+            prepared = self._prepared[workspace] = self._list(self.source.launches, known)
+        _start(prepared, addresses)
 
     def _workspace(self) -> _Workspace:
         """Return the current stream's workspace, allocated at the first use; a per-thread stream has one a thread."""
         stream = cupy().cuda.get_current_stream().ptr
         key = (stream, get_ident() if stream == PER_THREAD else 0)
+        found = self._workspaces.get(key)
+        if found is not None:
+            return found
         with self._lock:
             if key not in self._workspaces:
                 self._workspaces[key] = _Workspace(self.source)
             return self._workspaces[key]
 
-    def _run(self, launches: Sequence[Launch], addresses: Mapping[int, int]) -> None:
-        """Launch kernels. addresses: of arguments and prepared buffers by position, and of WORKSPACE."""
+    def _list(self, launches: Sequence[Launch], addresses: Mapping[int, int]) -> list[_PreparedLaunch]:
+        """Prepare launches with the addresses, by position, that are the same in each call."""
+        prepared = []
         for launch in launches:
-            places = (self._places.get(number, (number, 0)) for number in launch.arguments)
-            arguments = tuple(np.uint64(addresses[base] + offset) for base, offset in places)
-            kernel = self._functions[launch.name]
-            try:
-                kernel(launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
-            except cupy().cuda.driver.CUDADriverError as error:
-                raise TargetError(f"kernel {launch.name} cannot be started: {error}") from error
+            places = [self._places.get(number, (number, 0)) for number in launch.arguments]
+            known = tuple(np.uint64(addresses.get(base, 0) + offset) for base, offset in places)
+            varying = tuple((n, base, offset) for n, (base, offset) in enumerate(places) if base not in addresses)
+            prepared.append(_PreparedLaunch(launch, self._functions[launch.name], known, varying))
+        return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedLaunch:
+    """A launch with its loaded function and addresses. varying: of the arguments that differ from call to call, their
+    number, the position of their buffer, and the offset in it."""
+
+    launch: Launch
+    function: Cupy
+    arguments: tuple[np.uint64, ...]
+    varying: tuple[tuple[int, int, int], ...]
+
+
+def _start(launches: Sequence[_PreparedLaunch], addresses: Mapping[int, int]) -> None:
+    """Start kernels. addresses: of the buffers that differ from call to call, by position."""
+    for prepared in launches:
+        launch, arguments = prepared.launch, prepared.arguments
+        if prepared.varying:
+            complete = list(arguments)
+            for n, base, offset in prepared.varying:
+                complete[n] = np.uint64(addresses[base] + offset)
+            arguments = tuple(complete)
+        try:
+            prepared.function(launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
+        except cupy().cuda.driver.CUDADriverError as error:
+            raise TargetError(f"kernel {launch.name} cannot be started: {error}") from error
 
 
 def _addresses(arrays: Mapping[int, Cupy]) -> dict[int, int]:
