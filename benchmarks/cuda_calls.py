@@ -1,8 +1,8 @@
 """What a call of CUDA kernels costs in Python, without a GPU: microseconds of a call, and of each of its launches.
 
-Run as `python -m benchmarks.cuda_calls [--rounds N]`. CuPy is the pretended one of the tests, and a launch does nothing,
-so that what is timed is Strata's own work for a call: arguments checked, results allocated, launches begun. The pretended
-arrays cost Python, too: a row says what an empty array and a launch of it cost alone. Times are medians of rounds.
+Run as `python -m benchmarks.cuda_calls [--rounds N]`. CuPy is the pretended one of the tests, a launch does nothing:
+what is timed is Strata's own work for a call, arguments checked, results allocated, launches begun. Pretended arrays
+cost Python, too: the first row says what an empty one costs. Times are medians over rounds, of the processor.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -71,10 +72,9 @@ def main() -> None:
     print(f"an empty array of the pretended CuPy: {empty * 1e6:.2f} us")
     for kernel in (single(), network()):
         out = cupy.empty((32, 32), np.dtype(np.float32))
-        launches = len(kernel.launches)
-        for words, call in (("", lambda: kernel(array)), (", out=", lambda: kernel(array, out=out))):
-            taken = seconds(call, rounds)
-            print(f"{kernel.name}{words}: {launches} launches, {taken * 1e6:.1f} us, {taken / launches * 1e6:.2f} a launch")
+        for words, call in (("", partial(kernel, array)), (", out=", partial(kernel, array, out=out))):
+            taken, launches = seconds(call, rounds) * 1e6, len(kernel.launches)
+            print(f"{kernel.name}{words}: {launches} launches, {taken:.1f} us, {taken / launches:.2f} a launch")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,27 @@ def test_a_kernel_is_data_after_a_call_too(gpu: None) -> None:
         copy.copy(kernel.on_device())
 
 
+def test_further_calls_launch_from_a_prepared_list(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs are counted once, launches prepared once a stream; other arrays still take part in the next call."""
+    import cupy
+
+    from compiler.targets.cuda.runtime import LoadedKernels
+
+    a, b, c = (np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32) for _ in range(3))
+    kernel = compiler.build(_tiled(8, 8, 8), "cuda")
+    kernel(a, b)
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("this was done for the first call")
+
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", never)
+    monkeypatch.setattr(LoadedKernels, "_prepared", never)
+    np.testing.assert_allclose(kernel(a, c).array, a @ c, rtol=1e-4, atol=1e-4)
+    monkeypatch.undo()
+    with cupy.cuda.Stream():
+        np.testing.assert_allclose(kernel(c, b).array, c @ b, rtol=1e-4, atol=1e-4)
+
+
 def _measurer(tmp_path: Path) -> tuple[Measurer, str]:
     s = _tiled(16, 16, 8)
     limits = Limits(sampling=Sampling(min_seconds=0.001, min_samples=2, max_samples=3))
