@@ -82,7 +82,7 @@ def test_further_calls_launch_from_a_prepared_list(gpu: None, monkeypatch: pytes
         raise AssertionError("this was done for the first call")
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", never)
-    monkeypatch.setattr(LoadedKernels, "_prepared", never)
+    monkeypatch.setattr(LoadedKernels, "_list", never)
     np.testing.assert_allclose(kernel(a, c).array, a @ c, rtol=1e-4, atol=1e-4)
     monkeypatch.undo()
     with cupy.cuda.Stream():
