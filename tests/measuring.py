@@ -27,11 +27,22 @@ from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Unit
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.schedule import Schedule
+from compiler.targets.cpu import presence
 from compiler.targets.cpu.compile import ObjectCode, object_code
 from compiler.types.machines import host
 
 Fault = Callable[[Unit], Unit]
 QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, min_samples=1, max_samples=2, seconds=0.05))
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that disturbs no call, however busy it is: no system says what would tell."""
+    monkeypatch.setattr(presence, "_has_fine_clock", lambda: False)
+    monkeypatch.setattr(presence, "_switches", lambda threads: 0)
+    for name in ("_run_queue_waits", "_stolen_ticks"):
+        monkeypatch.setattr(presence, name, dict)
+    monkeypatch.setattr(presence, "_STEAL", presence._Steal())
 
 
 def matmul(m: int = 9, k: int = 1000, n: int = 7, dtype: str = "f32", terms: int | None = None) -> te.Function:

@@ -51,13 +51,14 @@ from compiler.targets.cpu import presence
 from compiler.targets.cpu.ceilings import ProbeReading
 from compiler.targets.cpu.presence import QUIET, Disturbance, Sample
 from compiler.types.machines import host
-from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject, with_code
+from tests.measuring import NOTHING, matmul, none, quiet, scripts, short_of_a_term, split, subject, with_code  # noqa: F401
 from tests.operators import OPERATORS
 from tests.operators.catalogue import random_inputs
 from tests.programs import applied
 from tests.sample import some
 from tests.schedules import mm_exp_mm
 
+pytestmark = pytest.mark.usefixtures("quiet")
 Array = np.ndarray[Any, Any]
 
 
@@ -341,12 +342,6 @@ class Steady:
         return ProbeReading(1.0, QUIET)
 
 
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that disturbs no call, however busy it is."""
-    monkeypatch.setattr(Sample, "is_clean", True)
-
-
 FEW = Sampling(min_seconds=0.0, min_samples=2, max_samples=4, spread=1e9, seconds=1e9)
 
 
@@ -355,7 +350,6 @@ def cases() -> ReferenceCases:
     return reference(subject(matmul()))
 
 
-@pytest.mark.usefixtures("quiet")
 def test_a_runner_checks_and_measures(cases: ReferenceCases) -> None:
     ceiling = Steady()
     runner = Runner(replace(cases, work=None), Clock(ceiling, FEW), random.Random(0))
@@ -388,7 +382,6 @@ def test_no_sample_begins_after_the_seconds() -> None:
     assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0).selected) == 1
 
 
-@pytest.mark.usefixtures("quiet")
 def test_a_sample_is_as_many_calls_as_last() -> None:
     calls: list[int] = []
     clock = Clock(Steady(), replace(FEW, min_seconds=1e-3))
@@ -562,7 +555,7 @@ def test_clean_samples_count_where_there_are_enough() -> None:
     assert [sample.seconds for sample in busy.selected] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
 
 
-def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, quiet: None) -> None:
+def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases) -> None:
     """A probe that reads too little is no ceiling."""
     rates = iter([1e-3] * 2 + [1e12] * 9)
 

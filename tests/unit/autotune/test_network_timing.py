@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import lower, recipes
 from compiler.autotune.measure import network, runner
-from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.network import COPIES, NetworkCall
 from compiler.autotune.measure.runner import MeasureJob, Runner, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.timing import Call, Clock, YardstickProbe, taken
@@ -29,12 +29,12 @@ from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import presence
 from compiler.types.machines import Machine, host
-from tests.measuring import started
+from tests.measuring import quiet, started  # noqa: F401
 from tests.programs import matmul
-from tests.unit.autotune.test_measure import Steady
+from tests.unit.autotune.test_measure import FEW, Steady
 
+pytestmark = pytest.mark.usefixtures("quiet")
 M, N, K = 48, 64, 80
-FEW = Sampling(min_seconds=0.0, min_samples=2, max_samples=4, spread=1e9, seconds=1e9)
 SMALL = replace(host(), l3_bytes=1 << 20)
 
 
