@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from tests.said import Strata, refusal
-from tests.sample import is_drawn
+from tests.sample import all_asked, is_drawn
 
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fuzz", settings.get_profile("strata"), derandomize=False, max_examples=1000)  # make fuzz
@@ -30,7 +30,7 @@ gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of th
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 VERIFY_EACH = "STRATA_VERIFY_EACH"
-os.environ[VERIFY_EACH] = "1"
+os.environ[VERIFY_EACH] = str(int(all_asked()))
 VERIFIED = ("tests/unit/lowering/", "tests/unit/passes/")
 """The folders in whose tests modules are verified after each pass; in others it is a share of the tests."""
 
@@ -126,9 +126,9 @@ def _empty_cache(_caches: str) -> Iterator[None]:
 def _verified(request: pytest.FixtureRequest) -> Iterator[None]:
     """Modules are verified after each pass in tests of passes, and in one of five others: it takes half of a build."""
     name = request.node.nodeid
-    os.environ[VERIFY_EACH] = str(int(name.startswith(VERIFIED) or is_drawn(name, 5)))
+    before, os.environ[VERIFY_EACH] = os.environ[VERIFY_EACH], str(int(name.startswith(VERIFIED) or is_drawn(name, 5)))
     yield
-    os.environ[VERIFY_EACH] = "1"
+    os.environ[VERIFY_EACH] = before
 
 
 @pytest.fixture(autouse=True, scope="session")

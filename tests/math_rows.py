@@ -62,6 +62,8 @@ def _erf(x: Array) -> Array:
     for k in range(1, 240):
         term = term * (2 * wide * wide) / (2 * k + 1)
         total += term
+        if np.all(np.abs(term) <= np.abs(total) * np.longdouble(2) ** -80):
+            break
     return 2 / _ROOT_OF_PI * np.exp(-wide * wide) * total
 
 
@@ -81,7 +83,7 @@ def _erfc(x: Array) -> Array:
         fraction = wide + np.longdouble(k) / 2 / fraction
     high = wide.astype(np.float32).astype(np.longdouble)
     tail = np.exp(-high * high) * np.exp((high - wide) * (high + wide)) / (_ROOT_OF_PI * fraction)
-    return np.where(x > 1, tail, 1 - _erf(x))
+    return np.where(x > 1, tail, 1 - _erf(np.minimum(x, 1)))
 
 
 def _of_library(name: str, x: Array) -> Array:
