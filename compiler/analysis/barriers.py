@@ -24,6 +24,8 @@ UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
 """The kinds of uniform loops: around thread loops, all threads of a block are in the same iteration."""
 ASYNC = "async"
 """The attribute of a loop with asynchronous copies to shared memory, which are complete after the next barrier."""
+AHEAD = "ahead"
+"""The attribute of a loop over rounds whose operands are fetched ahead, into this number of buffers."""
 Point = Mapping[int, int]
 
 

@@ -4,6 +4,7 @@
     mma.zero.f32          c[16, 8] = 0
     mma.load.a.f16        a[16, 16] = rows in shared memory
     mma.load.b.f16        b[16, 8] = rows along k in shared memory; .t: rows along n, as where B is transposed
+    mma.load.b2.f16       two neighbouring tiles b at once, the same
     mma.store.f32         rows in memory = c[16, 8]
     warp.add.f32          s[] += p[32], also max and min
 
@@ -24,6 +25,9 @@ ROWS, COLUMNS, LANES = 16, 8, 32
 
 _SUMS = NestOperand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
 _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
+TILES = "t"
+"""The axis of an intrinsic over MMA tiles."""
+_TWO = NestAxis(TILES, 2)
 
 
 def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
@@ -58,6 +62,11 @@ def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterato
         yield _tile_transfer(
             f"mma.load.b.{kind}", (k, _J), NestOperand(element, (("k", None), ("j", 1))), fragment_b, "ldmatrix.trans"
         )
+        two = NestOperand(element, ((TILES, depth * COLUMNS), *b.steps), fragment="b")
+        along_n = NestOperand(element, ((TILES, None), ("j", None), ("k", 1)))
+        along_k = NestOperand(element, ((TILES, COLUMNS), ("k", None), ("j", 1)))
+        yield _tile_transfer(f"mma.load.b2.{kind}.t", (_TWO, _J, k), along_n, two, "ldmatrix")
+        yield _tile_transfer(f"mma.load.b2.{kind}", (_TWO, k, _J), along_k, two, "ldmatrix.trans")
 
 
 def _tile_transfer(
@@ -84,16 +93,22 @@ def _sum(combiner: str) -> Intrinsic:
 
 
 def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
-    """Return the rows and columns of an operand's MMA tile; its largest step is the number of columns."""
-    columns = max(step or 1 for _, step in operand.steps)
-    return intrinsic.length(operand) // columns, columns
+    """Return the rows and columns of an operand's MMA tile; the largest step in it is the number of columns."""
+    columns = max(step or 1 for axis, step in operand.steps if axis != TILES)
+    return intrinsic.length(operand) // tile_count(intrinsic) // columns, columns
+
+
+def tile_count(intrinsic: Intrinsic) -> int:
+    """Return the number of MMA tiles that an intrinsic loads."""
+    return next((axis.extent for axis in intrinsic.axes if axis.label == TILES), 1)
 
 
 def fragment_vector(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
-    """Return the type of one thread's fragment: [32-bit registers, elements of each]; for an accumulator of f32
-    [pairs of registers, 2]."""
+    """Return the type of one thread's fragment of a tile: [32-bit registers, elements of each]; for an accumulator of
+    f32 [pairs of registers, 2]."""
     register_elements = 1 if operand.fragment != "c" and operand.element == F32 else 2
-    return VectorType(operand.element, [intrinsic.length(operand) // LANES // register_elements, register_elements])
+    elements = intrinsic.length(operand) // tile_count(intrinsic) // LANES
+    return VectorType(operand.element, [elements // register_elements, register_elements])
 
 
 WARP: tuple[Intrinsic, ...] = (

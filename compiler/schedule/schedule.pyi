@@ -38,8 +38,8 @@ class Schedule(Recorder):
     def distribute(self, loop: Handle | str, block: Handle | str) -> list[Handle]:
         """Split the body of a loop after the node that contains a block, and run each part in a separate loop."""
 
-    def double_buffer(self, block: Handle | str) -> None:
-        """Give a block's buffer two halves, so that one is filled while the other is read."""
+    def double_buffer(self, block: Handle | str, copies: int = ...) -> None:
+        """Give a block's buffer two copies, or more, so that one is filled while the others are read."""
 
     def fuse(self, *loops: Handle | str) -> Handle:
         """Fuse perfectly nested loops into one, whose variable runs over their product."""

@@ -72,29 +72,38 @@ global ulong* words_of(global ulong* scratch, uint thread) {
   }
 SHUFFLE(float) SHUFFLE(double) SHUFFLE(int) SHUFFLE(uint) SHUFFLE(long)
 
-// Asynchronous copies: done at the wait, as late as a GPU may do them.
+// Asynchronous copies: done at the wait for their group, as late as a GPU may do them.
 typedef struct {
-  int count, bytes[256];
+  int count, group, bytes[256], groups[256];
   local void* to[256];
   global const void* from[256];
 } Copies;
 void add_copy(Copies* copies, int bytes, local void* to, global const void* from) {
   copies->bytes[copies->count] = bytes;
   copies->to[copies->count] = to;
+  copies->groups[copies->count] = copies->group;
   copies->from[copies->count++] = from;
 }
-void finish_copies(Copies* copies) {
+void finish_copies(Copies* copies, int before) { // those of the groups below a number; their order stays
+  int left = 0;
   for (int n = 0; n < copies->count; ++n) {
     local void* to = copies->to[n];
+    if (copies->groups[n] >= before) {
+      copies->bytes[left] = copies->bytes[n], copies->to[left] = to;
+      copies->groups[left] = copies->groups[n], copies->from[left++] = copies->from[n];
+      continue;
+    }
     global const void* from = copies->from[n];
     if (copies->bytes[n] == 4) *(local uint*)to = *(global const uint*)from;
     if (copies->bytes[n] == 8) *(local uint2*)to = *(global const uint2*)from;
     if (copies->bytes[n] == 16) *(local uint4*)to = *(global const uint4*)from;
   }
-  copies->count = 0;
+  copies->count = left;
 }
 #define copy_async(bytes, to, from) add_copy(&copies, bytes, to, from)
-#define wait_for_copies() finish_copies(&copies)
+#define commit_copies() ++copies.group
+#define wait_for_groups(in_flight) finish_copies(&copies, copies.group - in_flight)
+#define wait_for_copies() finish_copies(&copies, ++copies.group)
 
 // MMA tiles, in the layouts of NVIDIA's PTX ISA; each thread hands its part to the others of its warp.
 #define FRAGMENT(type, registers) typedef struct { type at[registers]; } Fragment_##type##_##registers;

@@ -142,7 +142,7 @@ def _kernel(text: str, launch: Launch) -> str:
     if exchanges(body):
         parameters = parameters.replace(") {", ", global ulong* scratch) {")
     if "wait_for_copies();" in body or "copy_async<" in body:
-        parameters += " Copies copies; copies.count = 0;"
+        parameters += " Copies copies; copies.count = copies.group = 0;"
     shape = ", ".join(map(str, launch.block))
     first = f"{first.removeprefix(_LINKAGE)} __attribute__((reqd_work_group_size({shape})))"
     return "\n".join([comment, first, f"{name}({parameters}", _body(body, launch, spaces)])
@@ -170,7 +170,9 @@ def _body(body: str, launch: Launch, spaces: dict[str, str]) -> str:
         for number, side in enumerate("xyz"):
             body = body.replace(f"{cuda}.{side}", f"{opencl}({number})")
     body = re.sub(r"\bFragment<([^<>]+)>\{\}", r"(Fragment<\1>){0}", body)
+    body = re.sub(r"\bFragment<([^<>]+)>\{([^{}]+)\}", r"(Fragment<\1>){{\2}}", body)
     body = re.sub(r"\bcopy_async<(\d+)>\(", r"copy_async(\1, ", body)
+    body = re.sub(r"\bwait_for_groups<(\d+)>\(", r"wait_for_groups(\1", body)
     for load, transposed in (("load_matrices", "false"), ("load_transposed", "true")):
         body = re.sub(rf"\b{load}<([\w, ]+)>\((.*?)\);", rf"loaded<\1>(scratch, \2, {transposed});", body)
     return together(re.sub(r"\b(Fragment|loaded)<([\w, ]+)>", lambda match: f"{match[1]}_{_joined(match[2])}", body))

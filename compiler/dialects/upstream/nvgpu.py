@@ -120,8 +120,13 @@ class WaitOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, token: SSAValue) -> None:
-        super().__init__(operands=[token])
+    def __init__(self, token: SSAValue, groups: int | None = None) -> None:
+        number = None if groups is None else IntegerAttr(groups, i32)
+        super().__init__(operands=[token], properties={"numGroups": number})
+
+    def verify_(self) -> None:
+        if self.groups is not None and self.groups.value.data < 0:
+            raise VerifyException("fewer than no groups cannot be left")
 
 
 @irdl_op_definition

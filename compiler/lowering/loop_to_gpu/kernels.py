@@ -16,6 +16,7 @@ from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
+from compiler.analysis.copy_groups import copy_groups
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocation, arguments_by_name, entry_block, low_type, prepare_program
@@ -185,7 +186,8 @@ class _KernelLowering:
         numbers = {number for number, loop in self.program.loops.items() if loop.kind in THREADS}
         waits = self._barriers(node) if isinstance(node, Loop) else ()
         copies_wait = any(ASYNC in dict(loop.attributes) for loop in loops)
-        return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
+        groups = copy_groups(self.program, node, waits) if copies_wait and isinstance(node, Loop) else None
+        return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait, groups=groups)
 
     def _barriers(self, kernel: Loop) -> Collection[object]:
         """Return the nodes before which the threads of a block synchronise. Raises LoweringError for dependent blocks

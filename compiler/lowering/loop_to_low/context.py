@@ -12,6 +12,7 @@ from xdsl.ir import Region, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.analysis.copy_groups import CopyGroups
 from compiler.dialects.dense import DenseAttr
 from compiler.lowering.loop_to_low.private import PrivatePart
 from compiler.lowering.loop_to_low.scopes import Scopes
@@ -33,7 +34,7 @@ class BlockThreads:
     ids, extents, variables: by loop kind (`thread_x`), the hardware index, its extent and its variable in conditions.
     parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
     the nodes with a barrier before them. in_stage: true while a stage is emitted. copies_wait: barriers wait for async
-    copies.
+    copies; one of them, by `groups`, for all groups of copies but the latest ones.
     """
 
     ids: dict[str, SSAValue]
@@ -44,6 +45,7 @@ class BlockThreads:
     barriers: Collection[object] = ()
     in_stage: bool = False
     copies_wait: bool = False
+    groups: CopyGroups | None = None
 
 
 @dataclass

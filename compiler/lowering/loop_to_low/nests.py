@@ -8,13 +8,13 @@ is cut at the first iteration whose guard fails in a lane: see cuts.py.
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.barriers import THREADS
+from compiler.analysis.barriers import AHEAD, THREADS
 from compiler.dialects.low_loops import number_loops
 from compiler.lowering.loop_to_low.blocks import deferred_conditions, emit_block
 from compiler.lowering.loop_to_low.bounds import Bounds
@@ -185,14 +185,31 @@ def _emit_serial(context: Context, loop: Loop) -> None:
     context.tested.append(narrowing)
     untested = [context.untested(block) for block in blocks_in(loop)]
     cut = find_cut(context, loop, untested) if context.threads is None else None
-    if cut is None:
+    buffers = dict(loop.attributes).get(AHEAD)
+    if context.threads is not None and isinstance(buffers, IntegerAttr):
+        _emit_rounds(context, loop, buffers.value.data)
+    elif cut is None:
         _emit_for(context, loop, bounds.lower(context.scopes), bounds.upper(context.scopes))
     else:
         _emit_cut(context, loop, bounds, cut)
     context.tested.pop()
 
 
-def _emit_for(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) -> None:
+def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:
+    """Emit a loop over rounds whose operands are fetched ahead as two: the first iterations, which only fetch, then the
+    others, unrolled by the number of buffers, so that the buffer of an iteration is a constant."""
+    scopes, (first, last) = context.scopes, context.scopes.ranges[loop.number]
+    start = min(buffers - 1, loop.extent - 1)
+    for lower, upper in ((0, start), (start, loop.extent)):
+        scopes.ranges[loop.number] = (lower, upper - 1)
+        by = IntegerAttr(buffers, i64) if lower else None
+        _emit_for(context, loop, scopes.index_constant(lower), scopes.index_constant(upper), by)
+    scopes.ranges[loop.number] = (first, last)
+
+
+def _emit_for(
+    context: Context, loop: Loop, lower: SSAValue, upper: SSAValue, unrolled_by: IntegerAttr | None = None
+) -> None:
     scopes = context.scopes
     step = scopes.index_constant(1)
     with context.scopes.region() as body:
@@ -201,6 +218,8 @@ def _emit_for(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) ->
     for_op = scf.ForOp(lower, upper, step, [], Region(_with_yield(body)))
     if loop.kind in ("unrolled", "vthread"):
         for_op.attributes["unroll"] = UnitAttr()
+    elif unrolled_by is not None:
+        for_op.attributes["unroll_by"] = unrolled_by
     number_loops(for_op, [loop.number])
     scopes.run(for_op)
     del scopes.bound[loop.number]

@@ -45,10 +45,13 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
 
 def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
     """Emit a node of a kernel after its barrier, if it has one; of the threads along a dimension that a stage does not
-    use, only index 0 runs the stage."""
-    if key_of(node) in threads.barriers:
+    use, only index 0 runs the stage. A barrier is after a wait for asynchronous copies, if there are any: the copies
+    since the last one are a group."""
+    key, groups = key_of(node), threads.groups
+    if key in threads.barriers:
         if threads.copies_wait:
-            context.scopes.run(WaitOp(context.scopes.add(GroupOp())))
+            in_flight = groups.in_flight if groups is not None and key == groups.barrier else None
+            context.scopes.run(WaitOp(context.scopes.add(GroupOp()), in_flight))
         context.scopes.run(BarrierOp())
     if threads.in_stage or not is_stage(node):
         emit()

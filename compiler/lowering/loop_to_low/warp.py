@@ -6,10 +6,10 @@ vector type: the buffer becomes a local one of such values. The threads of a war
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, VectorType, i32, i64
 from xdsl.ir import SSAValue
 
 from compiler.affine import linear as lin
@@ -18,7 +18,7 @@ from compiler.affine.linear import Linear
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
 from compiler.intrinsics import NestOperand, Reference, find
-from compiler.intrinsics.warp import LANES, ROWS, fragment_vector, matrix_shape
+from compiler.intrinsics.warp import LANES, ROWS, TILES, fragment_vector, matrix_shape, tile_count
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context, emit_under
 from compiler.lowering.loop_to_low.operands import Operands
@@ -63,7 +63,7 @@ def emit_matrix(nest: Operands) -> None:
     elif not reads:
         _store_fragment(nest, scopes.constant(scalars.zeros(fragment_vector(intrinsic, intrinsic.target))))
     elif intrinsic.target.fragment:
-        _store_fragment(nest, _load_matrices(nest, reads[0]))
+        _store_tiles(nest, _load_matrices(nest, reads[0]))
     else:
         _check_space(nest, target, ("shared", "global"))
         _store(nest, _fragment(nest, reads[0], intrinsic.reads[0]))
@@ -84,9 +84,24 @@ def _store_fragment(nest: Operands, fragment: SSAValue) -> None:
     nest.context.scopes.run(store)
 
 
-def _tile_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
+def _store_tiles(nest: Operands, loaded: SSAValue) -> None:
+    """Store the fragments of all tiles that were loaded at once, each of neighbouring registers."""
+    count = tile_count(nest.intrinsic)
+    if count == 1:
+        _store_fragment(nest, loaded)
+        return
+    type = fragment_vector(nest.intrinsic, nest.intrinsic.target)
+    registers, scopes = type.get_shape()[0], nest.context.scopes
+    for tile in range(count):
+        mask = DenseArrayBase.from_list(i64, range(tile * registers, (tile + 1) * registers))
+        part = scopes.add(vector.ShuffleOp(loaded, loaded, mask, result_type=type))
+        at = {nest.fit.loops[TILES]: lin.constant(tile)}
+        scopes.run(memref.StoreOp.get(part, nest.buffer(nest.target), _tile_indices(nest, nest.target, at)))
+
+
+def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear] | None = None) -> list[SSAValue]:
     """Return the indices of the MMA tile in a buffer of tiles; in the warp's part if the warp owns one."""
-    threads, forms = nest.context.threads, nest.at(reference)
+    threads, forms = nest.context.threads, nest.at(reference, at)
     assert threads is not None
     if reference.buffer in threads.parts:
         forms = threads.parts[reference.buffer].at(forms, threads.numbers)
@@ -94,9 +109,12 @@ def _tile_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
 
 
 def _load_matrices(nest: Operands, reference: Reference) -> SSAValue:
-    """Load a fragment from rows in shared memory: the first 8 threads have the addresses of the first 8x8 matrix's
-    rows, and so on. Matrices are ordered along i first, then along k; those that are transposed have rows along k."""
-    context, intrinsic, type = nest.context, nest.intrinsic, fragment_vector(nest.intrinsic, nest.intrinsic.target)
+    """Load the fragments of one tile or two from rows in shared memory: the first 8 threads have the addresses of the
+    first 8x8 matrix's rows, and so on. Matrices are ordered along i first, then along k, then by tiles; those that are
+    transposed have rows along k."""
+    context, intrinsic = nest.context, nest.intrinsic
+    registers, register_elements = fragment_vector(intrinsic, intrinsic.target).get_shape()
+    type = VectorType(intrinsic.target.element, [registers * tile_count(intrinsic), register_elements])
     buffer, ranges = nest.buffer(reference), context.scopes.ranges
     assert isinstance(buffer.type, MemRefType)
     _check_space(nest, reference, ("shared",))
@@ -104,11 +122,12 @@ def _load_matrices(nest: Operands, reference: Reference) -> SSAValue:
     lane, operand = _lane(context), intrinsic.reads[0]
     rows, next_axis = ("k", "j") if operand.step("j") == 1 else ("i" if operand.step("i") is None else "j", "k")
     extent = next(axis.extent for axis in intrinsic.axes if axis.label == rows)
-    axis_values = {rows: lin.mod(lane, extent, ranges)}
-    if type.get_shape()[0] * 8 > extent:
-        axis_values[next_axis] = lin.mod(
-            lin.floordiv(lane, extent, ranges), type.get_shape()[0] * 8 // extent, ranges
-        ).scaled(width)
+    axis_values, across = {rows: lin.mod(lane, extent, ranges)}, registers * 8 // extent
+    if across > 1:
+        axis_values[next_axis] = lin.mod(lin.floordiv(lane, extent, ranges), across, ranges).scaled(width)
+    if tile_count(intrinsic) > 1:
+        tile = lin.floordiv(lane, extent * across, ranges)
+        axis_values[TILES] = lin.mod(tile, tile_count(intrinsic), ranges)
     forms = nest.at(reference, {nest.fit.loops[axis]: form for axis, form in axis_values.items()})
     if not _is_multiple(forms, reference.shape, width):
         raise LoweringError(f"rows of '{reference.buffer}' do not begin at multiples of {ROW_BYTES} bytes")

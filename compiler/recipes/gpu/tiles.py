@@ -8,7 +8,7 @@ from functools import partial
 from math import prod
 
 from compiler.affine.linear import bounds
-from compiler.analysis.barriers import ASYNC
+from compiler.analysis.barriers import AHEAD, ASYNC
 from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, reuses, spread_on_threads, spread_sums
@@ -312,17 +312,22 @@ def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
-def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
-    """Fetch the operands of the next round during this one; the loop over rounds has one more iteration.
+def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle], stages: int = 2, unrolled: bool = False) -> None:
+    """Fetch the operands of later rounds during this one, into `stages` buffers or as many as there are rounds; the
+    loop over rounds has stages - 1 more iterations. unrolled: the first of these are a loop of their own in the text,
+    and the others are unrolled by `stages`.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """
+    stages = max(2, min(stages, s.extent(panel)))
     for fetch in fetches:
         innermost = s.get_loops(fetch)[-1]
         if s.label(innermost) != s.label(panel):
             s.annotate(innermost, ASYNC, 1)
-        s.double_buffer(fetch)
-    s.software_pipeline(panel, [*(0 for _ in fetches), 1])
+        s.double_buffer(fetch, stages)
+    rounds = s.software_pipeline(panel, [*(0 for _ in fetches), stages - 1])
+    if unrolled:
+        s.annotate(rounds, AHEAD, stages)
 
 
 def _finished(s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:

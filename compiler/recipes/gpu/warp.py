@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -27,6 +27,9 @@ FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
 """Map a dtype to the first architecture, sm_NN, whose tensor cores multiply it."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
 """The most warps of a block and MMA tiles of a warp along an axis, and the most MMA tiles of a panel along k."""
+FIRST_COPY, MOST_STAGES, PADDING = 80, 4, 8
+"""The first architecture, sm_NN, with asynchronous copies; the most buffers of an operand; and the elements that pad a
+row of a buffer."""
 
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -49,9 +52,12 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     after = draft.consumer(label)
     with_ = f", with '{after.label}'" if after is not None else ""
-    for twice in (True, False):
-        name = f"on tensor cores{', a round ahead' if twice else ''}{with_}"
-        yield Alternative(name, partial(_apply, label=label, after=after, twice=twice))
+    copies_run_ahead = int(draft.gpu.arch.removeprefix("sm_")) >= FIRST_COPY
+    for stages in (MOST_STAGES, 2, 1) if copies_run_ahead else (2, 1):
+        ahead = {1: "", 2: ", a round ahead"}.get(stages, ", rounds ahead")
+        yield Alternative(
+            f"on tensor cores{ahead}{with_}", partial(_apply, label=label, after=after, most_stages=stages)
+        )
 
 
 def _lies_along_k(block: Block) -> bool | None:
@@ -63,15 +69,32 @@ def _lies_along_k(block: Block) -> bool | None:
     return order[1] == [*many, n, k]
 
 
-def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequence[str]:
+def _apply(draft: Draft, label: str, after: Block | None, most_stages: int) -> Sequence[str]:
     s = draft.schedule
     block = s.get_block(label)
     *_, m, n, k = s.get_loops(block)
     (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
     panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
     epilogue = draft.handle(after)
-    tile_on_warps(s, block, epilogue, WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=twice))
+    tiles = WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=most_stages > 1)
+    stages = _stages(draft, tiles, most_stages) if tiles.twice else 2
+    tile_on_warps(s, block, epilogue, replace(tiles, stages=stages))
     return [label, *labels(after)]
+
+
+def _stages(draft: Draft, tiles: WarpTiles, most: int) -> int:
+    """Return how many buffers of both operands fit in half the shared memory of a multiprocessor: from 2 to `most`."""
+    s = draft.schedule
+    (m, n), depth = (
+        [
+            s.value(w) * s.value(t) * edge
+            for w, t, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)
+        ],
+        s.value(tiles.panel) * DEPTH,
+    )
+    one = 2 * max(m * (depth + PADDING) + depth * (n + PADDING), (m + n) * (depth + PADDING))
+    limit = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes)
+    return max(2, min(most, limit // one))
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, Size]:
@@ -100,7 +123,8 @@ class WarpTiles:
     """Tiles of a matmul on tensor cores. warps, matrices: the warps of a block and the MMA tiles of a warp, along m and
     n. panel: the MMA tiles of a panel along k. vector: the elements that a thread fetches at once.
 
-    twice: operands are double-buffered: the next panel is fetched while this one is computed.
+    twice: operands are double-buffered: the next panel is fetched while this one is computed. stages: the buffers of
+    each operand then, for stages - 1 panels ahead.
     """
 
     warps: tuple[Size, Size]
@@ -108,6 +132,7 @@ class WarpTiles:
     panel: Size
     vector: int = 8
     twice: bool = False
+    stages: int = 2
 
 
 def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
@@ -124,10 +149,10 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
           thread_y { thread_x { D = f(C.shared) } } }
 
     f16 and bf16 are summed up in f32; f32 is converted to tf32 under fast floating point, with B contiguous along k.
-    Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched a round ahead. Without
-    an epilogue the sums are stored directly. Requires loops m, n, k around the block in that order, inside those of a
-    batch; extents that the tiles divide; and an epilogue that reads only C, elementwise. Source: CUTLASS;
-    NVIDIA's PTX ISA, mma and ldmatrix.
+    Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched rounds ahead; barriers
+    wait for the groups of copies that their round reads. Without an epilogue the sums are stored directly. Requires
+    loops m, n, k around the block in that order, inside those of a batch; extents that the tiles divide; and an
+    epilogue that reads only C, elementwise. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
     *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
     kind, is_transposed = _kind(s, block)
@@ -153,7 +178,9 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     for fetch, name in zip(fetches, names, strict=True):
         pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
     _load(s, block, 0, k1, ROWS, f"mma.load.a.{kind}", along_k=False)
-    _load(s, block, 1, k1, COLUMNS, f"mma.load.b.{kind}{'.t' if is_transposed else ''}", along_k=not is_transposed)
+    at_once = 2 if kind != "tf32" and s.value(matrices_n) % 2 == 0 else 1
+    load_b = f"mma.load.b{'2' * (at_once - 1)}.{kind}{'.t' * is_transposed}"
+    _load(s, block, 1, k1, COLUMNS, load_b, along_k=not is_transposed, at_once=at_once)
     clear = s.decompose_reduction(block, k0)
     _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
     i, j = s.get_loops(store)[-2:]
@@ -162,10 +189,9 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     s.reorder(i1, j1, i2, j2, i3, j3)
     _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
     if epilogue is not None:
-        epilogue_loops = s.get_loops(epilogue)[-2:]
-        spread_on_threads(s, s.fuse(*epilogue_loops), threads, _at_once(s, epilogue))
+        spread_on_threads(s, s.fuse(*s.get_loops(epilogue)[-2:]), threads, _at_once(s, epilogue))
     if tiles.twice:
-        overlapped(s, k0, fetches)
+        overlapped(s, k0, fetches, tiles.stages, unrolled=True)
     s.unroll(k1)
     _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
     s.bind(s.fuse(*many, m0, n0), "block_x")
@@ -204,17 +230,26 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
             raise refusal(s, block, "tile_on_warps", reason)
 
 
-def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
+def _load(
+    s: Schedule,
+    block: Handle,
+    position: int,
+    at: Handle,
+    size: int,
+    intrinsic: str,
+    along_k: bool,
+    at_once: int = 1,
+) -> None:
     """Load the part of the operand at `position` that an iteration of the loop `at` reads to fragments, by MMA tiles of
-    `size` rows, with `intrinsic`. `along_k`: whether the rows of the tile's layout run along k."""
+    `size` rows, `at_once` of them with an `intrinsic`. `along_k`: whether the rows of the tile's layout run along k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
     s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
     matrix = s.get_loops(load)[-2:]
-    many, matrix[along_k] = s.split(matrix[along_k], [None, size])
-    s.reorder(many, *matrix)
+    many, *tiles, matrix[along_k] = s.split(matrix[along_k], [None, *([at_once] if at_once > 1 else []), size])
+    s.reorder(many, *tiles, *matrix)
     s.unroll(many)
-    s.tensorize(matrix[0], intrinsic)
+    s.tensorize([*tiles, *matrix][0], intrinsic)
 
 
 _LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {

@@ -72,6 +72,16 @@ COPIES: Mapping[str, str] = {
   for (int n = 0; n < bytes / 4; ++n) static_cast<unsigned*>(to)[n] = static_cast<const unsigned*>(from)[n];
 #endif
 }""",
+    "commit_copies": """__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}""",
+    "wait_for_groups": """template <int in_flight> __device__ __forceinline__ void wait_for_groups() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(in_flight) : "memory");
+#endif
+}""",
     "wait_for_copies": """__device__ __forceinline__ void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");

@@ -1,4 +1,4 @@
-"""`is_unrolled`: which loops of a kernel NVRTC is told to unroll."""
+"""`pragmas`: which loops of a kernel NVRTC is told to unroll, and by how many iterations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from xdsl.ir import Operation, SSAValue
 
 MOST = 1024
 """The most stores of an unrolled loop over register tiles."""
+
+
+def pragmas(loop: scf.ForOp) -> list[str]:
+    """Return the pragmas of a loop: to unroll all iterations if it `is_unrolled`, or as many as its mark says."""
+    by = loop.attributes.get("unroll_by")
+    if isinstance(by, IntegerAttr):
+        return [f"#pragma unroll {by.value.data}"]
+    return ["#pragma unroll"] if is_unrolled(loop) else []
 
 
 def is_unrolled(loop: scf.ForOp) -> bool:

@@ -20,7 +20,7 @@ from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.types import COMPONENTS, is_opaque_vector, lanes_of, spelled
-from compiler.targets.cuda.unrolling import is_unrolled
+from compiler.targets.cuda.unrolling import pragmas
 from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
@@ -29,17 +29,20 @@ STATIC = 48 << 10
 
 
 class CudaWriter(SourceWriter):
-    """A writer of a kernel's text; `helpers` collects the helpers that it calls. After `kernel`, `wide` has the indices
-    of 64 bits, and `dynamic` the bytes of dynamic shared memory."""
+    """A writer of a kernel's text; `helpers` collects the helpers that it calls, `has_groups` says whether a wait
+    leaves groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, and `dynamic` the bytes of
+    dynamic shared memory."""
 
     reserved = RESERVED
-    changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
+    changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp)
 
     def __init__(self, call: KernelLaunch, helpers: set[str]) -> None:
         super().__init__(Cuda(helpers))
         self.call, self.helpers = call, helpers
         self.wide = set[SSAValue]()
         self.dynamic = 0
+        waits = (op for op in call.kernel.walk() if isinstance(op, nvgpu.WaitOp))
+        self.has_groups = any(op.groups is not None for op in waits)
 
     def kernel(self) -> str:
         """Return the kernel's CUDA C++: a comment with its launch, its head and its body. Raises LoweringError for an
@@ -131,17 +134,21 @@ class CudaWriter(SourceWriter):
                 code = [self.text(value).code for value in (op.value, op.offset)]
                 self.declared(op.result, f"__shfl_xor_sync(0xffffffffu, {', '.join(code)})")
             case nvgpu.GroupOp():
-                pass
+                if self.has_groups:
+                    self.helpers.add("commit_copies")
+                    self.line("commit_copies();")
             case nvgpu.WaitOp():
-                self.helpers.add("wait_for_copies")
-                self.line("wait_for_copies();")
+                self._wait(op)
             case scf.ForOp():
-                self.loop(op, *(["#pragma unroll"] if is_unrolled(op) else []))
+                self.loop(op, *pragmas(op))
             case scf.IfOp():
                 self.branch(op)
             case vector.ExtractOp():
                 (lane,) = op.static_position.get_values()
                 self.texts[op.result] = self._lane(op.vector, lane)
+            case vector.ShuffleOp() if len(op.result.type.get_shape()) == 2:
+                registers = ", ".join(self._lane(op.v1, number).code for number in op.mask.get_values())
+                self.value(op, CExpr(f"{spelled(op.result.type)}{{{registers}}}"))
             case _ if op.results and isinstance(op.results[0].type, VectorType):
                 self._vector_op(op)
             case _:
@@ -166,6 +173,11 @@ class CudaWriter(SourceWriter):
         bytes_ = op.count.value.data * element_bytes(type_.element_type)
         target, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
         self.line(f"copy_async<{bytes_}>(&{target}, &{source});")
+
+    def _wait(self, op: nvgpu.WaitOp) -> None:
+        name, in_flight = ("wait_for_copies", "") if op.groups is None else ("wait_for_groups", op.groups.value.data)
+        self.helpers.add(name)
+        self.line(f"{name}{f'<{in_flight}>' if in_flight != '' else ''}();")
 
     def _load_matrix(self, op: nvgpu.LoadMatrixOp) -> None:
         type_ = op.result.type

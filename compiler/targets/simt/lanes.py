@@ -61,7 +61,8 @@ class ThreadLanes(Threads):
 
     on_chip: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
-    _copies_in_flight: list[tuple[CheckedBuffer, Ints, Bools]] = field(default_factory=list)
+    _copies_in_flight: list[tuple[CheckedBuffer, Ints, Bools, Ints]] = field(default_factory=list)
+    _groups: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _step_count: int = 0
     _code_of_block: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
     _operands_of: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class ThreadLanes(Threads):
                 return
             self.block_index = sides_of(block, self.call.grid)
             self.values, self.memories, self._copies_in_flight = {}, dict(buffers), []
+            self._groups = np.zeros(self.count, np.int64)
             self.moment += 1
             self.full_mask = np.ones(self.count, np.bool_)
             self._block(body, self.full_mask)
@@ -145,6 +147,14 @@ class ThreadLanes(Threads):
             self.values[op.result] = lanes[..., lane * size : (lane + 1) * size]
         else:
             self.values[op.result] = lanes[..., lane]
+
+    def select_registers(self, op: vector.ShuffleOp, active: Bools) -> None:
+        """Select registers of a fragment, whose registers are the leading dimension."""
+        type_ = op.result.type
+        assert isinstance(type_, VectorType)
+        size = prod(type_.get_shape()[1:])
+        registers = self.values[op.v1].reshape(self.count, -1, size)
+        self.values[op.result] = registers[:, list(op.mask.get_values())].reshape(self.count, -1)
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
         """Insert a lane."""
@@ -234,21 +244,25 @@ class ThreadLanes(Threads):
         source, target = self.memories[op.src], self.memories[op.dst]
         values = source.read(self.consecutive(op, source, op.src_indices, lanes, active), access)
         index = self.consecutive(op, target, op.dst_indices, lanes, active)
-        self._copies_in_flight.append((target, *target.begin_copy(index, values, access)))
+        self._copies_in_flight.append((target, *target.begin_copy(index, values, access), self._groups.copy()))
         self.values[op.token] = np.asarray(0)
 
     def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
-        """Set the token of a group to 0: `wait` completes all copies, whatever their group."""
+        """Close the group of the copies that each active thread has begun since its last group."""
+        self._groups += active
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
-        """Complete the copies of the active threads."""
+        """Complete the copies of the active threads: of all groups but as many of the latest ones as the op says, or of
+        all groups and those in none."""
         remaining = []
-        for memory, offsets, copying in self._copies_in_flight:
-            waiting = active[:, None] if copying.ndim == 2 else active
-            memory.arrive(offsets, copying & waiting, self.access(op, active))
+        for memory, offsets, copying, groups in self._copies_in_flight:
+            arriving = active if op.groups is None else active & (groups < self._groups - op.groups.value.data)
+            waiting = arriving[:, None] if copying.ndim == 2 else arriving
+            if (copying & waiting).any():
+                memory.arrive(offsets, copying & waiting, self.access(op, active))
             if (copying & ~waiting).any():
-                remaining.append((memory, offsets, copying & ~waiting))
+                remaining.append((memory, offsets, copying & ~waiting, groups))
         self._copies_in_flight = remaining
 
     # --- control --------------------------------------------------------------------------------------------------
@@ -355,6 +369,7 @@ _OPS: Mapping[type[Operation], Handler] = {
     vector.BroadcastOp: ThreadLanes.broadcast,
     vector.ExtractOp: ThreadLanes.extract,
     vector.InsertOp: ThreadLanes.insert,
+    vector.ShuffleOp: ThreadLanes.select_registers,
     vector.FMAOp: ThreadLanes.fma,
     vector.ReductionOp: ThreadLanes.reduction,
     scf.IfOp: ThreadLanes.branch,

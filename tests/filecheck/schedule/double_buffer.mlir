@@ -18,3 +18,15 @@
 // PAYLOAD: stencil @two_halves T() S(i)
   sched.compute_at %t at %i
   sched.double_buffer %t
+
+// -----
+
+// Three copies for fetches two iterations ahead.
+// CHECK-LABEL: func.func @three(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<3x3xf32>
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 8 {
+// CHECK-NEXT:   loop.for "T.i" [[T_I:%\S+]] = 3 {
+// CHECK-NEXT:     loop.block "T" [i = 10 at [[I]] + [[T_I]], w.0 = 8 at [[I]], w.0.1 = 3 at [[I]] mod 3]
+// PAYLOAD: stencil @three T() S(i)
+  sched.compute_at %t at %i
+  sched.double_buffer %t copies 3

@@ -7,6 +7,13 @@
 
 // -----
 
+// Two copies are the fewest.
+// PAYLOAD: producer_consumer T()
+  // expected-error@below {{1 copies of a buffer are not at least 2}}
+  sched.double_buffer %t copies 1
+
+// -----
+
 // It lives in one iteration.
 // PAYLOAD: producer_consumer T()
   // expected-error@below {{double_buffer: block 'T': 'T' lives outside all loops, not in one iteration}}

@@ -62,6 +62,13 @@ def test_kernels_are_mostly_multiply_adds(workload: str, arch: str) -> None:
 
 
 @needs_nvdisasm
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_tensor_cores_have_most_of_a_large_product(arch: str) -> None:
+    (found,) = sass.executed(built(sass.WORKLOADS["matmul 4096 f16"](), arch), arch)
+    assert found.share("HMMA") >= 0.52 and found.spill_bytes == 0
+
+
+@needs_nvdisasm
 def test_all_multiply_adds_of_a_loop_are_counted() -> None:
     a, b = te.placeholder((64, 96), name="A"), te.placeholder((96, 64), name="B")
     s = Schedule(compiler.lower(te.function("mm", [a, b], te.nn.matmul(a, b, name="C"))))

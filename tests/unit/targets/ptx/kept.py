@@ -60,7 +60,11 @@ class KeptText:
 
 def kept(name: str) -> KeptText:
     """Read a kept text."""
-    text = (FOLDER / f"{name}.ptx").read_text()
+    return parsed((FOLDER / f"{name}.ptx").read_text())
+
+
+def parsed(text: str) -> KeptText:
+    """Read the text of a file."""
     facts = json.loads(text.splitlines()[0].removeprefix("//"))
     launches = tuple(
         PtxLaunch(name, tuple(grid), tuple(block), tuple(arguments), size)
@@ -69,9 +73,9 @@ def kept(name: str) -> KeptText:
     return KeptText(text, launches, tuple((b[0], tuple(b[1]), *b[2:]) for b in facts["buffers"]))
 
 
-def text_of(kernel: CudaKernel) -> str:
-    """The file of a kernel: without comments, and with its facts on top."""
-    text = nvrtc.ptx(kernel.text, ARCH, POLICIES[kernel.policy].fused)
+def text_of(kernel: CudaKernel, edited: str | None = None) -> str:
+    """The file of a kernel, or of another text with its launches: without comments, and with its facts on top."""
+    text = nvrtc.ptx(kernel.text if edited is None else edited, ARCH, POLICIES[kernel.policy].fused)
     lines = [line for line in re.sub(r"//[^\n]*", "", text).splitlines() if line.strip()]
     count = len(kernel.arguments) - kernel.outputs
     buffers = [(a.name, a.shape, str(np.dtype(a.dtype)), n < count, n >= count) for n, a in enumerate(kernel.arguments)]
@@ -138,6 +142,7 @@ def _of(
 PROGRAMS: dict[str, Callable[[], CudaKernel]] = {
     "product": _tiled,
     "product_f16": lambda: _on_warps("f16", warps=(2, 1), matrices=(1, 2), panel=2, twice=True),
+    "product_stages": lambda: _on_warps("f16", warps=(1, 1), matrices=(1, 2), panel=1, twice=True, stages=4),
     "product_tf32": lambda: _on_warps("f32", warps=(1, 2), matrices=(2, 1), panel=4, vector=4),
     "convolution": _convolution,
     "softmax": lambda: _of("softmax", [(3, 150)], te.nn.softmax),

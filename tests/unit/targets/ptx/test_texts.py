@@ -39,6 +39,7 @@ def power(a: Array, b: Array) -> Array:
 REFERENCES: dict[str, Callable[..., Array]] = {
     "product": lambda a, b: a @ b,
     "product_f16": lambda a, b: a @ b,
+    "product_stages": lambda a, b: a @ b,
     "product_tf32": lambda a, b: a @ b.T,
     "convolution": convolution,
     "softmax": softmax,
@@ -123,6 +124,8 @@ FAULTS: dict[str, tuple[str, str, str, int, str]] = {
         -1,
         "race of a read with a write",
     ),
+    "a count of groups": ("product_stages", r"cp\.async\.wait_group 2;", "cp.async.wait_group 3;", -1, PENDING),
+    "a group": ("product_stages", r"cp\.async\.commit_group;", "", -1, PENDING),
     "rows of A": ("product_f16", r"(mma\S+ \{[^}]*\}, \{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, "wrong"),
     "columns of A": ("product_f16", r"(mma\S+ \{[^}]*\}, \{)(%r\d+), (%r\d+), (%r\d+)", r"\1\4, \3, \2", 0, "wrong"),
     "B": ("product_f16", r"(mma\S+ \{[^}]*\}, \{[^}]*\}, \{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, "wrong"),
