@@ -9,8 +9,10 @@ from compiler.alternatives import (
     Law,
     LawScope,
     Rounding,
+    StreamedNames,
     offers,
     permitted,
+    streamed_attention,
 )
 from compiler.alternatives.cost import cycles
 from compiler.alternatives.law import rounding_of_sums
@@ -26,9 +28,11 @@ __all__ = [
     "LawScope",
     "RewrittenGraph",
     "Rounding",
+    "StreamedNames",
     "cycles",
     "offers",
     "permitted",
     "rewrite_graph",
     "rounding_of_sums",
+    "streamed_attention",
 ]

@@ -46,9 +46,10 @@ def absorbed(program: Program) -> Program:
 
 
 def _check_fragments(program: Program) -> None:
-    """Check that only tensorized nests touch fragments. Raises LoweringError."""
+    """Check that only tensorized nests, and blocks on the threads of a warp, touch fragments. Raises LoweringError."""
     for buffer in program.buffers.values():
         for block in (*program.readers[buffer.name], *program.writers[buffer.name]):
-            around = program.enclosing(block.label)
-            if buffer.scope == "fragment" and (not around or around[-1].kind != "tensorized"):
-                raise LoweringError(f"block '{block.label}' touches a fragment, which only a tensorized nest does")
+            kinds = {loop.kind for loop in program.enclosing(block.label)}
+            if buffer.scope == "fragment" and kinds.isdisjoint(("tensorized", "thread_x")):
+                reason = "which only a tensorized nest does, or a block in a loop over the threads of a warp"
+                raise LoweringError(f"block '{block.label}' touches a fragment, {reason}")

@@ -20,7 +20,7 @@ from compiler.alternatives import Conditions
 from compiler.database.record import Record
 from compiler.database.replay import replay
 from compiler.database.store import Database
-from compiler.dialects.calls import is_main
+from compiler.dialects.calls import callees, is_main
 from compiler.dialects.functions import find_function
 from compiler.driver import kernels
 from compiler.driver.caching import BuildRequest, CompiledProgram
@@ -28,16 +28,17 @@ from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged_verdict, proved
 from compiler.driver.devices.function import usable_kernel
-from compiler.driver.devices.program import build_joined
+from compiler.driver.devices.program import build_joined, streamed_loops
 from compiler.driver.inputs import checked_mapping, stating_constants
 from compiler.driver.on_demand import OnDemand
-from compiler.driver.parts.groups import grouped_program
+from compiler.driver.parts.groups import GroupedProgram, grouped_program
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
 from compiler.driver.parts.single import single_group
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import BuildSettings, Scheduled
+from compiler.graph.grouping import with_casts
 from compiler.pipeline.loops import lower
 from compiler.pipeline.models import program_and_constants
 from compiler.pipeline.source import check_words, level_of, module_of, verified_module
@@ -395,6 +396,18 @@ def _changes(schedule: Schedule) -> str:
     return f"; changed since it was measured: {', '.join(names)}" if names else ""
 
 
+def _in_groups(module: ModuleOp, target: Target, policy: str, single: bool) -> GroupedProgram | None:
+    """A program in groups for a target that joins kernels; None for one group, unless `single` or if the group has
+    another form."""
+    rules = with_casts()
+    grouped = grouped_program(module, (), single=single, rules=rules)
+    alone = grouped_program(module, (), single=True, rules=rules) if grouped is None else None
+    if alone is None:
+        return grouped
+    has_form = any(streamed_loops(group, target.name, policy) is not None for group in callees(alone.function))
+    return alone if has_form else None
+
+
 def _by_rules(
     x: object,
     module: ModuleOp,
@@ -411,7 +424,7 @@ def _by_rules(
     here = target.local_device()
     arch = here.arch if here else arch
     if target.program_kind is not None:
-        grouped = grouped_program(module, (), single=bool(constants))
+        grouped = _in_groups(module, target, policy, bool(constants))
         if grouped is not None:
             request = BuildRequest(x, module, None, constants, BuildSettings(policy, 1, perf_counter()))
             return build_joined(request, grouped, target, arch)

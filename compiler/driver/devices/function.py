@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from compiler.analysis.verify.prove import Verdict, verify_schedule
-from compiler.recipes.rules import RULES_OF
+from compiler.recipes.rules import FORM_RULES_OF, RULES_OF
 from compiler.schedule import Schedule
 from compiler.space.derivation import in_default_order, one_by_one
 from compiler.support.errors import LoweringError, TargetError
@@ -50,6 +50,25 @@ def usable_kernel(
             refused = refused or str(error)
     schedule = in_default_order(original, machine)
     return Usable(make(schedule), schedule, verify_schedule(schedule.program, original.program), refused)
+
+
+def usable_form(
+    form: Schedule, target: Target, machine: Machine | Gpu, make: Callable[[Schedule], Made]
+) -> Usable[Made] | None:
+    """Make the kernel of a function in another form, under the first schedule by the rules of forms that is proved and
+    that the target takes; None if there is none."""
+    rules = FORM_RULES_OF.get(target.family, ())
+    for derivation in islice(one_by_one(form, rules, machine), TRIED if rules else 0):
+        if derivation.draft.left:
+            break
+        schedule = derivation.draft.schedule
+        verdict = verify_schedule(schedule.program, form.program)
+        try:
+            if verdict:
+                return Usable(make(schedule), schedule, verdict)
+        except (LoweringError, TargetError):
+            continue
+    return None
 
 
 def _by_rules(original: Schedule, target: Target, machine: Machine | Gpu, threads: int) -> Iterator[Schedule]:

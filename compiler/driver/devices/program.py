@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from compiler import te
+from compiler.alternatives.streamed import streamed_attention
 from compiler.dialects.calls import callees
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values
@@ -31,11 +33,15 @@ from compiler.driver.units.pool import Team
 from compiler.graph.concatenation import Slot
 from compiler.graph.main import BufferCall, Main, Step, read_tensors
 from compiler.graph.provenance import Provenance
+from compiler.graph.read import read
+from compiler.graph.write import write
 from compiler.pipeline.loops import tree_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer, Program
+from compiler.recipes.rules import FORM_RULES_OF
 from compiler.targets.arguments import argument_dtype
 from compiler.targets.groups import RUN_ONCE, GroupFacts
+from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel, AnyProgram, JoinedParts, Target
 from compiler.types.elements import element_bytes, is_unsigned
 
@@ -168,8 +174,18 @@ class _Calls:
             name = callee if is_first else self._names.fresh(callee)
             loops = tree_of(ModuleOp([public(self._functions[callee])]))
             names = self._program.user_names.get(callee, OWN)
-            self._jobs[key] = DeviceJob(name, loops, constants, names, *self._settings)
+            form = streamed_loops(self._functions[callee], self._settings[0], self._settings[2])
+            self._jobs[key] = DeviceJob(name, loops, constants, names, *self._settings, form)
         return list(self._jobs).index(key)
+
+
+def streamed_loops(function: FuncOp, target: str, policy: str) -> Program | None:
+    """The loops of a group that is an attention by blocks of keys; None for another group, and for a target without
+    rules for that form."""
+    if target_named(target).family not in FORM_RULES_OF:
+        return None
+    form = streamed_attention(read(public(function)), policy)
+    return None if form is None else tree_of(ModuleOp([write(form)]))
 
 
 def _copy_loops(buffer: Buffer) -> Program:

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.driver.devices.function import usable_kernel
+from compiler.driver.devices.function import usable_form, usable_kernel
 from compiler.graph.provenance import Provenance
 from compiler.graph.user_names import program_with_user_names
 from compiler.passes.split_constants import SplitProgram, split_program
@@ -18,6 +18,9 @@ from compiler.schedule import Schedule
 from compiler.support.gc import paused
 from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel
+
+STREAMED = "attention by blocks of keys"
+"""The form of an attention, in the verdict of its group."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class DeviceJob:
     target: str
     arch: str
     policy: str
+    form: Program | None = None
+    """The loops in another form, which is preferred: attention by blocks of keys."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,15 @@ def compiled_unit(job: DeviceJob) -> DeviceUnit:
             parts = split_program(replace(schedule.program, name=job.name), constants)
             return parts, [_code(program, job) for program in (parts.prepare, parts.main) if program is not None]
 
-        usable = usable_kernel(original, target, target.machine(job.arch), 1, kernels)
+        machine = target.machine(job.arch)
+        form = None if job.form is None else Schedule(replace(job.form, constants=(), values=()))
+        streamed = None if form is None else usable_form(form, target, machine, kernels)
+        usable = streamed or usable_kernel(original, target, machine, 1, kernels)
     parts, (*before, call) = usable.kernel
     first = len(parts.main.arguments) - parts.main.outputs
     takes = _positions(parts.main.arguments[:first], names)
-    verdict = "; ".join(filter(None, (str(usable.verdict), usable.refused)))
+    form_name = STREAMED if streamed is not None else ""
+    verdict = "; ".join(filter(None, (str(usable.verdict), form_name, usable.refused)))
     if parts.prepare is None:
         return DeviceUnit(call, takes, None, (), (), verdict, perf_counter() - start)
     arguments, count = parts.prepare.arguments, len(parts.prepared)

@@ -19,7 +19,7 @@ from compiler.dialects.numbers import dtype_of
 from compiler.driver.main.occurrences import ConstantSplit, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
 from compiler.graph.grouped_module import UserNames, group_program
-from compiler.graph.grouping import has_groups
+from compiler.graph.grouping import RULES, Rule, has_groups
 from compiler.graph.main import read_tensors
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
@@ -172,11 +172,12 @@ def grouped_program(
     single: bool = False,
     conditions: Conditions | None = None,
     laws: Sequence[Law] = PROGRAM_LAWS,
+    rules: Sequence[Rule] = RULES,
 ) -> GroupedProgram | None:
     """Partition a te program into groups; None if it is a single group, unless `single`, or at another level.
 
     constants: the names of the constant inputs. conditions: if set, the program takes the form that `laws` prefer; a
-    program that laws change always has groups. Raises InputError for constants that are no inputs.
+    program that laws change always has groups. rules: of grouping. Raises InputError for constants that are no inputs.
     """
     module = te_module(x)
     if module is None:
@@ -185,7 +186,7 @@ def grouped_program(
     fixed = input_positions(x, function, constants)
     applied_laws = list[AppliedForm]()
     rewrite = None if conditions is None else preferred(conditions, fixed, laws, applied_laws.append)
-    cut = group_program(module, single=single, rewrite=rewrite)
+    cut = group_program(module, rules, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
     names, law_names = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in applied_laws))

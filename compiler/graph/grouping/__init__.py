@@ -17,7 +17,7 @@ from compiler.graph.grouping.check import check_groups, has_groups, is_group
 from compiler.graph.grouping.choice import Choice, Decision, Rule, fixed_groups
 from compiler.graph.grouping.facts import Kind
 from compiler.graph.grouping.module import decisions, group, groups_of, outline_groups
-from compiler.graph.grouping.rules import RULES
+from compiler.graph.grouping.rules import RULES, with_casts
 from compiler.graph.grouping.view import View
 
 __all__ = [
@@ -35,4 +35,5 @@ __all__ = [
     "has_groups",
     "is_group",
     "outline_groups",
+    "with_casts",
 ]

@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from compiler.dialects.upstream.casts import TruncFOp
 from compiler.graph.grouping.choice import Choice, Rule
 from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of, scalar_operations
 from compiler.graph.grouping.view import View
+from compiler.program.body import Apply, Read
 from compiler.program.tree import Block
 from compiler.support.plugins import Extended
 from compiler.types.elements import element_bytes
@@ -47,6 +49,18 @@ def attention(view: View) -> Iterator[Choice]:
             combiners = {c for name in between for c in view.block(name).combiners}
             if {"max", "add"} <= combiners and (has_batched_products or _is_apart(view, [first, *between], last)):
                 yield Choice(first, ((*between, last),))
+
+
+def casts(view: View) -> Iterator[Choice]:
+    """Add the cast of the result of an attention to its group, for targets whose attention casts its results."""
+    for name in view.names:
+        block, producers = view.block(name), view.producers(name)
+        value = block.body[0] if len(producers) == len(block.reads) == len(block.body) == 1 else None
+        if not isinstance(value, Apply) or value.kind is not TruncFOp or not isinstance(value.operands[0], Read):
+            continue
+        anchors = view.anchors(producers[0])
+        if anchors.rows and anchors.contractions > 1 and _takes_all(view, producers[0], name):
+            yield Choice(name, ((producers[0],),))
 
 
 def products(view: View) -> Iterator[Choice]:
@@ -143,6 +157,11 @@ RULES: Sequence[Rule] = Extended(
     "grouping rule", (attention, products, partial_sums, rows, consumers, producers, chains)
 )
 """The default rules, after those of plugins."""
+
+
+def with_casts(rules: Sequence[Rule] = RULES) -> Sequence[Rule]:
+    """Return rules with `casts` behind `attention`."""
+    return [each for rule in rules for each in ((rule, casts) if rule is attention else (rule,))]
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
@@ -276,6 +295,12 @@ def _takes(view: View, producer: str, name: str) -> bool:
     if not anchors or (anchors.rows and anchors.contractions > 1):
         return False
     return _works_by_rows(view, producer) or _is_pointwise(view, producer, name)
+
+
+def _takes_all(view: View, producer: str, name: str) -> bool:
+    """Whether a compute is the only reader of a producer, element by element, which the function does not return."""
+    alone = view.readers(producer) == [name] and producer not in view.returned
+    return alone and _is_pointwise(view, producer, name)
 
 
 def _is_pointwise(view: View, producer: str, name: str) -> bool:

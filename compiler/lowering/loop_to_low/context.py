@@ -47,6 +47,12 @@ class BlockThreads:
     copies_wait: bool = False
     groups: CopyGroups | None = None
 
+    def numbers_of(self, program: Program, buffer: str) -> Collection[int]:
+        """Return the numbers of the thread loops that divide a private buffer: a whole warp has a fragment."""
+        if program.buffers[buffer].scope != "fragment":
+            return self.numbers
+        return [number for number in self.numbers if program.loops[number].kind != "thread_x"]
+
 
 @dataclass
 class Context:

@@ -24,7 +24,9 @@ from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.arith import CmpiOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.fragments import thread_element, warp_loop
 from compiler.lowering.loop_to_low.scopes import INDEX
+from compiler.lowering.loop_to_low.warp import fragment_use
 from compiler.program.tree import Access, Block, Buffer
 
 
@@ -107,8 +109,13 @@ class BlockLanes:
     def _new_element(self, access: Access) -> Element:
         forms = self.context.substitute_axes(self.axes, access.index)
         threads = self.context.threads
+        program = self.context.program
         if threads is not None and access.buffer in threads.parts:
-            forms = threads.parts[access.buffer].at(forms, threads.numbers)
+            forms = threads.parts[access.buffer].at(forms, threads.numbers_of(program, access.buffer))
+        if threads is not None and program.buffers[access.buffer].scope == "fragment":
+            kind, *_ = fragment_use(program, program.buffers[access.buffer])
+            lane, subject = warp_loop(program, self.block).number, f"block '{self.block.label}'"
+            forms = [*forms[:-2], *thread_element(kind, forms[-2:], lane, self.scopes.ranges, subject)]
         if access.buffer in self.context.private:
             assert self.context.lane is not None
             forms.append(lin.variable(self.context.lane))

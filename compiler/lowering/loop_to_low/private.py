@@ -86,6 +86,8 @@ def _part_of(program: Program, name: str) -> PrivatePart:
     remainders: list[list[Linear]] = []
     for statement, use in uses_of(program, name):
         kinds = _thread_loops(program, statement.block)
+        if program.buffers[name].scope == "fragment":  # a warp's
+            kinds = {number: kind for number, kind in kinds.items() if kind != THREADS.index("thread_x")}
         pairs = [_split_by_threads(form, kinds, name) for form in use.forms]
         thread_forms.append(tuple(thread_form for thread_form, _ in pairs))
         remainders.append([remainder for _, remainder in pairs])

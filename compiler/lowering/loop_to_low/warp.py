@@ -17,10 +17,11 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
-from compiler.intrinsics import NestOperand, Reference, find
+from compiler.intrinsics import Intrinsic, NestOperand, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, TILES, fragment_vector, matrix_shape, tile_count
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context, emit_under
+from compiler.lowering.loop_to_low.fragments import is_open, is_tensorized
 from compiler.lowering.loop_to_low.operands import Operands
 from compiler.program.tree import Buffer, Program
 from compiler.support.errors import LoweringError
@@ -34,22 +35,39 @@ ROW_BYTES = 16
 
 
 def thread_fragment_type(program: Program, buffer: Buffer, shape: Sequence[int]) -> MemRefType:
-    """Return the type of a thread's part of a fragment buffer with the shape of a warp's part. Raises LoweringError
-    unless warp intrinsics write it, all with one kind of MMA tile."""
-    kinds = set()
-    for block in program.writers[buffer.name]:
-        name = next(loop.intrinsic for loop in reversed(program.enclosing(block.label)) if loop.intrinsic)
-        intrinsic = find(name)
-        target = intrinsic.target
-        if target.fragment in ("a", "b", "c"):
-            kinds.add((target.fragment, matrix_shape(intrinsic, target), fragment_vector(intrinsic, target)))
-    label = buffer.name
-    if len(kinds) != 1:
-        raise LoweringError(f"the fragment '{label}' is written by {len(kinds)} kinds of a warp's intrinsics, not one")
-    ((_, (rows, columns), type),) = kinds
-    if tuple(shape[-2:]) != (rows, columns):
-        raise LoweringError(f"the fragment '{label}' has no last dimensions of {rows} and {columns}")
+    """Return the type of a thread's part of a fragment buffer with the shape of a warp's part: of registers, or of
+    scalars if it is open. Raises LoweringError unless warp intrinsics access it, all as one kind of MMA tile."""
+    _, intrinsic, operand = fragment_use(program, buffer)
+    type = fragment_vector(intrinsic, operand)
+    if tuple(shape[-2:]) != matrix_shape(intrinsic, operand):
+        rows, columns = matrix_shape(intrinsic, operand)
+        raise LoweringError(f"the fragment '{buffer.name}' has no last dimensions of {rows} and {columns}")
+    if is_open(program, buffer.name):
+        return MemRefType(type.element_type, [*shape[:-2], *type.get_shape()])
     return MemRefType(type, shape[:-2])
+
+
+def fragment_use(program: Program, buffer: Buffer) -> tuple[str, Intrinsic, NestOperand]:
+    """Return the kind of a fragment buffer, a, b or c, an intrinsic that accesses it, and the operand that it is there.
+    Raises LoweringError unless warp intrinsics write it, or read it if none does, all as one kind of MMA tile."""
+    uses: dict[object, tuple[str, Intrinsic, NestOperand]] = {}
+    for blocks, is_write in ((program.writers[buffer.name], True), (program.readers[buffer.name], False)):
+        for block in () if uses else blocks:
+            if not is_tensorized(program, block):
+                continue
+            intrinsic = find(
+                next(loop.intrinsic for loop in reversed(program.enclosing(block.label)) if loop.intrinsic)
+            )
+            for operand in (intrinsic.target,) if is_write else intrinsic.reads:
+                shape = matrix_shape(intrinsic, operand)
+                if operand.fragment in ("a", "b", "c") and (is_write or shape == tuple(buffer.shape[-2:])):
+                    key = (operand.fragment, shape, fragment_vector(intrinsic, operand))
+                    uses[key] = (operand.fragment, intrinsic, operand)
+    if len(uses) != 1:
+        raise LoweringError(
+            f"the fragment '{buffer.name}' is written by {len(uses)} kinds of a warp's intrinsics, not one"
+        )
+    return next(iter(uses.values()))
 
 
 def emit_matrix(nest: Operands) -> None:
@@ -73,6 +91,9 @@ def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSA
     """Load a thread's fragment. Raises LoweringError unless its type is that of the intrinsic's operand."""
     buffer, expected_type = nest.buffer(reference), fragment_vector(nest.intrinsic, operand)
     assert isinstance(buffer.type, MemRefType)
+    if _is_of_scalars(buffer.type, expected_type):
+        indices = [*_tile_indices(nest, reference), *[nest.context.scopes.index_constant(0)] * 2]
+        return nest.context.scopes.add(vector.LoadOp(buffer, indices, expected_type))
     if buffer.type.element_type != expected_type:
         reason = f"is {buffer.type}, where '{nest.intrinsic.name}' takes {expected_type}"
         raise LoweringError(f"the fragment '{reference.buffer}' {reason}")
@@ -80,8 +101,18 @@ def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSA
 
 
 def _store_fragment(nest: Operands, fragment: SSAValue) -> None:
-    store = memref.StoreOp.get(fragment, nest.buffer(nest.target), _tile_indices(nest, nest.target))
-    nest.context.scopes.run(store)
+    buffer, indices = nest.buffer(nest.target), _tile_indices(nest, nest.target)
+    assert isinstance(buffer.type, MemRefType) and isinstance(fragment.type, VectorType)
+    if _is_of_scalars(buffer.type, fragment.type):
+        zero = nest.context.scopes.index_constant(0)
+        nest.context.scopes.run(vector.StoreOp(fragment, buffer, [*indices, zero, zero]))
+    else:
+        nest.context.scopes.run(memref.StoreOp.get(fragment, buffer, indices))
+
+
+def _is_of_scalars(buffer: MemRefType, fragment: VectorType) -> bool:
+    """Return whether an open fragment's buffer holds fragments of a type, by scalars."""
+    return buffer.element_type == fragment.element_type and buffer.get_shape()[-2:] == fragment.get_shape()
 
 
 def _store_tiles(nest: Operands, loaded: SSAValue) -> None:
@@ -104,7 +135,7 @@ def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear]
     threads, forms = nest.context.threads, nest.at(reference, at)
     assert threads is not None
     if reference.buffer in threads.parts:
-        forms = threads.parts[reference.buffer].at(forms, threads.numbers)
+        forms = threads.parts[reference.buffer].at(forms, threads.numbers_of(nest.context.program, reference.buffer))
     return nest.context.scopes.indices(forms[:-2])
 
 

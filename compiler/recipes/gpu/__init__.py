@@ -6,4 +6,5 @@ convolution.py convolutions as implicit products, by register tiles of filters a
 rows.py        softmax and norms, a row for each block of threads: rows_on_threads
 reduction.py   rows, columns and scalars by the threads of a block or of several: reduce_rows, reduce_columns
 warp.py        products on tensor cores: tile_on_warps
+attention.py   attention on tensor cores, in one kernel: stream_on_warps
 """

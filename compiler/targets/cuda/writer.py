@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
 from xdsl.dialects import arith, gpu, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.support.errors import LoweringError
@@ -30,8 +32,8 @@ STATIC = 48 << 10
 
 class CudaWriter(SourceWriter):
     """A writer of a kernel's text; `helpers` collects the helpers that it calls, `has_groups` says whether a wait
-    leaves groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, and `dynamic` the bytes of
-    dynamic shared memory."""
+    leaves groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, `truths` the lanes of vectors
+    of truth values, and `dynamic` the bytes of dynamic shared memory."""
 
     reserved = RESERVED
     changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp)
@@ -40,6 +42,7 @@ class CudaWriter(SourceWriter):
         super().__init__(Cuda(helpers))
         self.call, self.helpers = call, helpers
         self.wide = set[SSAValue]()
+        self.truths = dict[SSAValue, list[CExpr]]()
         self.dynamic = 0
         waits = (op for op in call.kernel.walk() if isinstance(op, nvgpu.WaitOp))
         self.has_groups = any(op.groups is not None for op in waits)
@@ -82,7 +85,8 @@ class CudaWriter(SourceWriter):
             outer_extent, *inner_extents = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
             inner_extent_text = "".join(inner_extents)
             if not is_shared(op):
-                self.line(f"{element} {name}{outer_extent}{inner_extent_text};")
+                aligned = "__align__(16) " if _has_fragments(op) else ""
+                self.line(f"{aligned}{element} {name}{outer_extent}{inner_extent_text};")
             elif not self.dynamic:
                 self.line(f"__shared__ __align__(16) {element} {name}{outer_extent}{inner_extent_text};")
             else:
@@ -204,7 +208,10 @@ class CudaWriter(SourceWriter):
             if len(value.type.get_shape()) == 2:
                 return self._zero(value)
             name = self.name(value)
-            numbers = ", ".join(self._lane(value, lane).code for lane in range(lanes_of(value.type)))
+            if is_opaque_vector(value.type):
+                numbers = ", ".join(_words(value))
+            else:
+                numbers = ", ".join(self._lane(value, lane).code for lane in range(lanes_of(value.type)))
             self.line(f"const {spelled(value.type)} {name} = {{{numbers}}};")
             return CExpr(name)
         return self.texts[value]
@@ -249,6 +256,8 @@ class CudaWriter(SourceWriter):
 
     def _vector_access(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
         qualifier = "const " if const else ""
+        if isinstance(type_, VectorType) and len(type_.get_shape()) == 2:
+            self.helpers.add("Fragment")
         return f"*reinterpret_cast<{qualifier}{spelled(type_)}*>(&{self._element(base, indices)})"
 
     # --- short vectors --------------------------------------------------------------------------------------------
@@ -264,11 +273,20 @@ class CudaWriter(SourceWriter):
             self.texts[value] = self.text(op.dest)
             self.line(f"{self.text(op.dest).code}.{COMPONENTS[lane]} = {self.text(op.source).code};")
             return
+        if type_.element_type == i1:
+            self.truths[value] = [self._truth(op, lane) for lane in range(lanes_of(type_))]
+            return
         name = self.name(value)
         self.line(f"{spelled(type_)} {name};")
         for lane in range(lanes_of(type_)):
             self.line(f"{name}.{COMPONENTS[lane]} = {self._component(op, lane).code};")
         self.texts[value] = CExpr(name)
+
+    def _truth(self, op: Operation, lane: int) -> CExpr:
+        """Declare a lane of a vector of truth values, which CUDA C++ has no type for; return its name."""
+        value, name = self._component(op, lane).code, self.name(op.results[0])
+        self.line(f"const bool {name} = {value};")
+        return CExpr(name)
 
     def _component(self, op: Operation, lane: int) -> CExpr:
         type_ = op.results[0].type
@@ -286,6 +304,8 @@ class CudaWriter(SourceWriter):
         vector that can be loaded and stored only."""
         if not isinstance(value.type, VectorType):
             return self.text(value)
+        if value in self.truths:
+            return self.truths[value][lane]
         if len(value.type.get_shape()) == 2:
             return CExpr(f"{self.text(value).code}.at[{lane}]")
         if is_opaque_vector(value.type):
@@ -295,6 +315,26 @@ class CudaWriter(SourceWriter):
             attributes = list(owner.value.get_attrs())
             return CExpr(self.language.literal(attributes[lane if len(attributes) > 1 else 0]))
         return CExpr(f"{self.text(value).code}.{COMPONENTS[lane]}")
+
+
+def _words(value: SSAValue) -> list[str]:
+    """Return the words of 32 bits of a constant that has no type with its lanes. Raises LoweringError for others."""
+    owner, type_ = value.owner, value.type
+    assert isinstance(type_, VectorType)
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+        raise LoweringError(f"kernels have no lanes of {type_}")
+    numbers = np.array(owner.value.get_values(), dtype_of(type_.element_type))
+    return [f"{int(word):#010x}u" for word in np.broadcast_to(numbers, lanes_of(type_)).copy().view(np.uint32)]
+
+
+def _has_fragments(op: memref.AllocaOp) -> bool:
+    """Return whether a buffer of scalars is also accessed by whole fragments."""
+    values = [
+        use.operation.result if isinstance(use.operation, vector.LoadOp) else use.operation.vector
+        for use in op.memref.uses
+        if isinstance(use.operation, vector.LoadOp | vector.StoreOp)
+    ]
+    return any(isinstance(value.type, VectorType) and len(value.type.get_shape()) == 2 for value in values)
 
 
 def _can_insert_in_place(op: vector.InsertOp) -> bool:

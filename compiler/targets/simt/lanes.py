@@ -228,7 +228,7 @@ class ThreadLanes(Threads):
         """Load consecutive elements for each active thread; report misaligned addresses."""
         memory, type_ = self.memories[op.base], op.result.type
         assert isinstance(type_, VectorType)
-        index = self.consecutive(op, memory, op.indices, type_.get_shape()[0], active)
+        index = self.consecutive(op, memory, op.indices, prod(type_.get_shape()), active)
         self.values[op.result] = memory.read(index, self.access(op, active))
 
     def store_vector(self, op: vector.StoreOp, active: Bools) -> None:

@@ -1,0 +1,459 @@
+"""streamed: attention by blocks of keys, which computes the scores twice and has no array of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, FloatAttr
+from xdsl.ir import Attribute, Operation
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.dialects.access import axis_attribute
+from compiler.dialects.combiner import identity
+from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
+from compiler.graph.grouping.facts import Kind, kind_of
+from compiler.graph.laws.dead_nodes import drop_dead
+from compiler.graph.tree import Compute, Graph
+from compiler.program import body
+from compiler.program.body import Apply, Read, Scalar, leaves, rewrite
+from compiler.program.names import Names
+from compiler.program.tree import Access, Block, Buffer
+
+LANES, DEPTH = 8, 16
+"""The columns of a tile of results, and the depth of a product on tensor cores: extents are padded to multiples."""
+ROWS = 64
+"""The queries and the keys of a block of threads: extents are padded to multiples."""
+_NARROW = (Float16Type, BFloat16Type)
+
+
+@dataclass(frozen=True)
+class StreamedNames:
+    """The labels of the computes of a streamed attention, by which a recipe finds them: `rows` copies queries, `keys`
+    and `keys_again` copy keys, `values` copies values and a column of ones.
+
+    >>> strata.alternatives.StreamedNames().top
+    'top'
+    """
+
+    rows: str = "rows"
+    keys: str = "keys"
+    scores: str = "scores"
+    top: str = "top"
+    keys_again: str = "keys.again"
+    scores_again: str = "scores.again"
+    powers: str = "powers"
+    values: str = "values"
+    wide: str = "wide"
+    result: str = "result"
+
+
+NAMES = StreamedNames()
+
+
+def streamed_attention(graph: Graph, policy: str) -> Graph | None:
+    """Rewrite a group of attention to a form that works by blocks of keys; None for any other group, under `strict`,
+    and for dtypes other than f16 and bf16.
+
+        S = sum over d of Q[m, d] * K[n, d];  L = f(S);  T = max over n of L;  E = exp(L - T);  Z = sum over n of E
+        Y[m, e] = sum over n of (E / Z) * V[n, e]
+      ->
+        T = max over n of f(sum over d of Q * K)
+        P[m, n] = narrow(exp(f(sum over d of Q * K) - T))
+        W[m, e] = sum over n of P * V1[n, e], where V1 is V and a column of ones;  Y[m, e] = W[m, e] / W[m, last]
+
+    The scores are computed twice, and all but their maximum can stay in registers: no value but T, which has a row's
+    extent, is needed for all keys at once. The powers are rounded to the dtype of V, and so is their sum, which the
+    column of ones gives; the division follows the product. Extents are padded: keys beyond the last one have power 0,
+    and zeros for values.
+
+    Rounding: a power p is rounded once more, by p * 2^-11 for f16 and by 2^-25 at least; the weights still add up to
+    one. Source: Dao, FlashAttention-2, 2023 (division after the product, order of blocks); Rabe and Staats, 2021. Their
+    running maximum, by which sums are scaled whenever it grows, is not used: the first pass has it.
+
+    >>> Q, K, V = (te.placeholder((2, 64, 64), "f16", name=name) for name in "QKV")
+    >>> f = te.function("attention", [Q, K, V], te.nn.attention(Q, K, V))
+    >>> graph = strata.graph.read(strata.dialects.find_function(strata.graph.canonicalize(f.module)))
+    >>> [node.block.label for node in strata.alternatives.streamed_attention(graph, "contract").nodes][-3:]
+    ['values', 'wide', 'result']
+    """
+    attention = None if policy == "strict" else _matched(graph)
+    return None if attention is None else _Streamed(graph, attention).graph()
+
+
+# --- what is matched --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Attention:
+    """The computes of an attention; `cast` is an elementwise compute of the product, or None. queries, keys: the reads
+    of `scores`; values: that of `product`. chain: the elementwise computes between the scores and the powers."""
+
+    scores: Compute
+    chain: tuple[Compute, ...]
+    top: Compute
+    powers: Compute
+    total: Compute
+    weights: Compute
+    product: Compute
+    cast: Compute | None
+    queries: Access
+    keys: Access
+    values: Access
+
+
+def _matched(graph: Graph) -> _Attention | None:
+    """Match a group that is one attention."""
+    computes = {value.name: node for node in graph.nodes if isinstance(node, Compute) for value in node.results}
+    if len(graph.results) != 1 or len(computes) != len(graph.nodes):
+        return None
+    last = computes.get(graph.results[0])
+    cast = last if last is not None and kind_of(last.block) is Kind.ELEMENTWISE else None
+    if cast is not None:
+        last = computes.get(cast.block.reads[0].buffer) if len(cast.block.reads) == 1 else None
+    for weights_first in (True, False):
+        found = _of_product(last, cast, computes, weights_first) if last is not None else None
+        if found is not None and set(map(id, _parts(found))) == set(map(id, graph.nodes)):
+            return found
+    return None
+
+
+def _parts(found: _Attention) -> list[Compute]:
+    single = [found.scores, found.top, found.powers, found.total, found.weights, found.product]
+    return [*single, *found.chain, *([found.cast] if found.cast is not None else [])]
+
+
+def _of_product(
+    product: Compute, cast: Compute | None, computes: Mapping[str, Compute], weights_first: bool
+) -> _Attention | None:
+    pair = _operands(product)
+    if pair is None or product.block.spatial < 2:
+        return None
+    read, values = pair if weights_first else pair[::-1]
+    batch, m, k = range(product.block.spatial - 2), product.block.spatial - 2, product.block.spatial
+    weights = computes.get(read.buffer)
+    if weights is None or not _is_at(read, [*batch, m, k]) or m in _axes(values) or values.where:
+        return None
+    powers, total = _normalised(weights, computes)
+    if powers is None or total is None:
+        return None
+    exponents = [computes.get(access.buffer) for access in powers.block.reads]
+    top = next((node for node in exponents if node is not None and node.block.combiners == ("max",)), None)
+    if top is None or len(top.block.reads) != 1 or not _is_exponential(powers) or not _reads_row(powers, top):
+        return None
+    chain = _chain(top.block.reads[0].buffer, computes)
+    if not chain or not _is_at(top.block.reads[0], range(top.block.spatial + 1)):
+        return None
+    scores, *elementwise = chain
+    reads = {value.name for node in chain for value in node.results}
+    inner = [access for access in powers.block.reads if access.buffer in reads]
+    if len(inner) != 1 or not _is_at(inner[0], range(powers.block.spatial)):
+        return None
+    sides = _sides(scores)
+    if sides is None or sides[0].where or sides[1].where:
+        return None
+    return _Attention(scores, tuple(elementwise), top, powers, total, weights, product, cast, *sides, values)
+
+
+def _operands(node: Compute) -> tuple[Access, Access] | None:
+    """Return the reads of a product of two reads, each at most widened, over one reduce axis; None for other blocks."""
+    block = node.block
+    if block.combiners != ("add",) or len(block.reads) != 2 or len(block.axes) != block.spatial + 1:
+        return None
+    value = block.body[0]
+    if not isinstance(value, Apply) or value.kind is not arith.MulfOp:
+        return None
+    factors = [_uncast(operand) for operand in value.operands]
+    if not all(isinstance(factor, Read) for factor in factors) or factors[0] is factors[1]:
+        return None
+    return block.reads[0], block.reads[1]
+
+
+def _uncast(value: Scalar) -> Scalar:
+    while isinstance(value, Apply) and value.kind in (ExtFOp, TruncFOp):
+        value = value.operands[0]
+    return value
+
+
+def _sides(scores: Compute) -> tuple[Access, Access] | None:
+    """Return the reads of queries and keys of the scores [.., m, n] over d; None if both depend on m, or on n."""
+    pair, m, n = _operands(scores), scores.block.spatial - 2, scores.block.spatial - 1
+    for queries, keys in (pair, pair[::-1]) if pair is not None and m >= 0 else ():
+        if n not in _axes(queries) and m not in _axes(keys) and m in _axes(queries) and n in _axes(keys):
+            return queries, keys
+    return None
+
+
+def _normalised(weights: Compute, computes: Mapping[str, Compute]) -> tuple[Compute | None, Compute | None]:
+    """Return the powers and their sum, whose quotient the weights are: powers / f(sum) or powers * f(sum)."""
+    block = weights.block
+    if block.combiners or block.table is not None:
+        return None, None
+    for access in block.reads:
+        powers = computes.get(access.buffer)
+        if powers is None or powers.block.combiners or not _is_at(access, range(block.spatial)):
+            continue
+        totals = [computes.get(read.buffer) for read in block.reads if read is not access]
+        total = totals[0] if len(totals) == 1 else None
+        if total is None or not _sums(total, powers) or not _reads_row(weights, total):
+            continue
+        position = block.reads.index(access)
+        value = _uncast(block.body[0])
+        factors = [_uncast(operand) for operand in value.operands] if isinstance(value, Apply) else []
+        is_product = isinstance(value, Apply) and value.kind is arith.MulfOp
+        is_quotient = isinstance(value, Apply) and value.kind is arith.DivfOp
+        own = [n for n, factor in enumerate(factors) if isinstance(factor, Read) and factor.position == position]
+        other = [leaf for n, factor in enumerate(factors) if n not in own for leaf in leaves([factor])]
+        scales = all(isinstance(leaf, Read) and leaf.position != position for leaf in other)
+        if scales and (own == [0] if is_quotient else is_product and len(own) == 1):
+            return powers, total
+    return None, None
+
+
+def _sums(total: Compute, powers: Compute) -> bool:
+    """Return whether a compute is the sum of the powers along their last axis."""
+    block = total.block
+    return (
+        block.combiners == ("add",)
+        and [access.buffer for access in block.reads] == [powers.results[0].name]
+        and len(block.axes) == block.spatial + 1
+        and _is_at(block.reads[0], range(powers.block.spatial))
+        and isinstance(_uncast(block.body[0]), Read)
+    )
+
+
+def _is_exponential(powers: Compute) -> bool:
+    value = _uncast(powers.block.body[0])
+    return not powers.block.combiners and isinstance(value, Apply) and value.kind is math.ExpOp
+
+
+def _reads_row(node: Compute, row: Compute) -> bool:
+    """Whether a compute over [.., m, n] reads a value over rows at [.., m]."""
+    reads = [access for access in node.block.reads if access.buffer == row.results[0].name]
+    return len(reads) == 1 and _is_at(reads[0], range(node.block.spatial - 1))
+
+
+def _chain(name: str, computes: Mapping[str, Compute]) -> list[Compute]:
+    """Return the scores and the elementwise computes that lead from them to a value, in order; empty if it is no value
+    that is computed from one product, element by element."""
+    nodes: list[Compute] = []
+    while (node := computes.get(name)) is not None:
+        nodes.insert(0, node)
+        if node.block.combiners:
+            return nodes if kind_of(node.block) is Kind.CONTRACTION else []
+        inner = [access for access in node.block.reads if access.buffer in computes]
+        if node.block.table is not None or len(inner) != 1 or not _is_at(inner[0], range(node.block.spatial)):
+            return []
+        name = inner[0].buffer
+    return []
+
+
+def _is_at(access: Access, axes: Sequence[int]) -> bool:
+    """Whether an unconditional read is at an index of axes, apart from zeros."""
+    forms = [form for form in access.index if form.terms or form.constant]
+    return not access.where and forms == [lin.variable(axis) for axis in axes]
+
+
+def _axes(access: Access) -> set[int]:
+    return set().union(*(form.variables() for form in access.index))
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+class _Streamed:
+    """The streamed form of a graph that is an attention. `m`, `n`, `e`: the extents of queries, keys and results;
+    `batch` the axes before them."""
+
+    def __init__(self, graph: Graph, found: _Attention) -> None:
+        self.old, self.found = graph, found
+        self.names = Names(value.name for value in graph.inputs)
+        self.computes: list[Compute] = []
+        *batch, m, n = found.scores.block.axes[: found.scores.block.spatial]
+        self.batch, self.m, self.n = batch, m.size, n.size
+        self.element = graph.values[found.values.buffer].element
+
+    def graph(self) -> Graph | None:
+        """Return the streamed graph; None for dtypes and extents that it does not take."""
+        found, values = self.found, self.old.values
+        depth, columns = (
+            found.scores.block.axes[-1].size,
+            found.product.block.axes[found.product.block.spatial - 1].size,
+        )
+        elements = {values[access.buffer].element for access in (found.queries, found.keys, found.values)}
+        is_f32 = isinstance(values[found.powers.results[0].name].element, Float32Type)
+        if elements != {self.element} or not isinstance(self.element, _NARROW) or columns % LANES or not is_f32:
+            return None
+        rows = self._copy(NAMES.rows, found.queries, self.m, ROWS, depth)
+        keys, again = (self._copy(name, found.keys, self.n, ROWS, depth) for name in (NAMES.keys, NAMES.keys_again))
+        top = self._top(self._logits(self._product(NAMES.scores, rows, keys), ""))
+        logits = self._logits(self._product(NAMES.scores_again, rows, again), ".again")
+        powers = self._powers(logits, top)
+        wide = self._wide(powers, self._values(columns))
+        self._result(wide, columns)
+        return drop_dead(replace(self.old, nodes=tuple(self.computes), results=(self.computes[-1].results[0].name,)))
+
+    def _add(
+        self,
+        label: str,
+        sizes: Sequence[int],
+        reads: Sequence[Access],
+        value: Scalar,
+        element: Attribute,
+        reduce: int = 0,
+        combiner: str = "",
+        values: Mapping[str, Buffer] | None = None,
+    ) -> Buffer:
+        """Add a compute over axes of `sizes`, and one reduce axis unless that is 0; return its result."""
+        known = {**self.old.values, **{b.name: b for node in self.computes for b in node.results}, **(values or {})}
+        axes = [axis_attribute(f"i{n}", size) for n, size in enumerate(sizes)]
+        axes += [axis_attribute("r0", reduce, True)] if reduce else []
+        types = tuple(known[access.buffer].scalar for access in reads)
+        block = Block(label, tuple(axes), (), (), tuple(reads), types, (), (value,), (combiner,) if combiner else ())
+        result = Buffer(self.names.fresh(label), tuple(sizes), element)
+        self.computes.append(Compute(block, (result,)))
+        return result
+
+    def _copy(self, label: str, access: Access, extent: int, edge: int, depth: int) -> Buffer:
+        """Add a copy [batch, rows, d] of queries or keys, padded with zeros to multiples of tiles."""
+        count, spatial = len(self.batch), self.found.scores.block.spatial
+        axis = count if access is self.found.queries else count + 1
+        moved = {n: lin.variable(n) for n in range(count)} | {
+            axis: lin.variable(count),
+            spatial: lin.variable(count + 1),
+        }
+        sizes = [*(a.size for a in self.batch), _padded(extent, edge), _padded(depth, DEPTH)]
+        where = [_below(axis, size) for axis, size in ((count, extent), (count + 1, depth)) if sizes[axis] > size]
+        index = tuple(lin.substitute(form, moved, lin.box(sizes)) for form in access.index)
+        read = Access(access.buffer, index, tuple(where), _number(0.0, self.element) if where else None)
+        return self._add(label, sizes, [read], body.read(0, self.element), self.element)
+
+    def _product(self, label: str, rows: Buffer, keys: Buffer) -> Buffer:
+        """Add the scores of all padded queries and keys."""
+        *batch, m, n, d = map(lin.variable, range(len(self.batch) + 3))
+        reads = [Access(rows.name, (*batch, m, d)), Access(keys.name, (*batch, n, d))]
+        sizes = [*rows.shape[:-1], keys.shape[-2]]
+        factors = [self._widened(body.read(number, self.element)) for number in range(2)]
+        return self._add(label, sizes, reads, _apply(arith.MulfOp, factors), Float32Type(), rows.shape[-1], "add")
+
+    def _widened(self, value: Scalar) -> Scalar:
+        return body.apply(ExtFOp, [value], {}, [Float32Type()])
+
+    def _logits(self, scores: Buffer, suffix: str) -> Buffer:
+        """Add the elementwise computes between the scores and their maximum; reads of masks are padded with zeros."""
+        former, value = self.found.scores.results[0].name, scores
+        for node in self.found.chain:
+            reads = [self._padded_read(access, former, value) for access in node.block.reads]
+            label = f"{node.block.label}{suffix}"
+            names = {value.name: value}
+            former, element = node.results[0].name, node.results[0].element
+            value = self._add(label, scores.shape, reads, node.block.body[0], element, values=names)
+        return value
+
+    def _padded_read(self, access: Access, former: str, value: Buffer) -> Access:
+        """Return a read of a compute over [batch, m, n] in the padded form: of `value` for `former`, of others where
+        the query and the key exist."""
+        if access.buffer == former:
+            return Access(value.name, tuple(lin.variable(n) for n in range(len(value.shape))))
+        count, axes = len(self.batch), _axes(access) | {v for c in access.where for v in c.form.variables()}
+        limits = [(count, self.m, value.shape[-2]), (count + 1, self.n, value.shape[-1])]
+        where = tuple(_below(n, size) for n, size, padded in limits if n in axes and padded > size)
+        zero = access.otherwise or identity("add", self.old.values[access.buffer].element)
+        return replace(access, where=(*access.where, *where), otherwise=zero) if where else access
+
+    def _masked(self, value: Scalar, axis: int, padded: int, otherwise: float, type_: Attribute) -> Scalar:
+        """Return a value of a key, or `otherwise` beyond the last key."""
+        if padded == self.n:
+            return value
+        return body.select([_below(axis, self.n)], value, body.constant(_number(otherwise, type_)), type_)
+
+    def _top(self, logits: Buffer) -> Buffer:
+        """Add the maximum over all keys of each padded query."""
+        block, count = self.found.top.block, len(self.batch) + 1
+        index = tuple(lin.variable(n) for n in range(count + 1))
+        value = self._masked(block.body[0], count, logits.shape[-1], float("-inf"), block.read_types[0])
+        element = self.found.top.results[0].element
+        return self._add(
+            NAMES.top, logits.shape[:-1], [Access(logits.name, index)], value, element, logits.shape[-1], "max"
+        )
+
+    def _powers(self, logits: Buffer, top: Buffer) -> Buffer:
+        """Add the powers, in the dtype of the values."""
+        found, count = self.found, len(self.batch) + 1
+        reads = []
+        for access in found.powers.block.reads:
+            if access.buffer == found.top.results[0].name:
+                reads.append(Access(top.name, tuple(lin.variable(n) for n in range(count))))
+            else:
+                former = access.buffer if access.buffer not in {v.name for v in self.old.inputs} else ""
+                reads.append(self._padded_read(access, former, logits))
+        power = _uncast(found.powers.block.body[0])
+        power = self._masked(power, count, logits.shape[-1], 0.0, Float32Type())
+        power = body.apply(TruncFOp, [power], {}, [self.element])
+        return self._add(NAMES.powers, logits.shape, reads, power, self.element)
+
+    def _values(self, columns: int) -> Buffer:
+        """Add a copy [batch, n, e / 8, 8] of the values, with ones in another 8 columns, and beyond the last key, whose
+        power is 0."""
+        count, spatial = len(self.batch), self.found.product.block.spatial
+        sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), columns // LANES + 1, LANES]
+        column = lin.variable(count + 1).scaled(LANES) + lin.variable(count + 2)
+        moved = {n: lin.variable(n) for n in range(count)} | {spatial: lin.variable(count), spatial - 1: column}
+        index = tuple(lin.substitute(form, moved, lin.box(sizes)) for form in self.found.values.index)
+        where = (_below(count + 1, columns // LANES), *([_below(count, self.n)] if sizes[count] > self.n else []))
+        read = Access(self.found.values.buffer, index, where, _number(1.0, self.element))
+        return self._add(NAMES.values, sizes, [read], body.read(0, self.element), self.element)
+
+    def _wide(self, powers: Buffer, values: Buffer) -> Buffer:
+        """Add the product of powers and values, whose last columns are the sums of the powers."""
+        *batch, m, q, lane, n = map(lin.variable, range(len(self.batch) + 4))
+        reads = [Access(powers.name, (*batch, m, n)), Access(values.name, (*batch, n, q, lane))]
+        factors = [self._widened(body.read(number, self.element)) for number in range(2)]
+        sizes = [*powers.shape[:-1], *values.shape[-2:]]
+        return self._add(
+            NAMES.wide, sizes, reads, _apply(arith.MulfOp, factors), Float32Type(), powers.shape[-1], "add"
+        )
+
+    def _result(self, wide: Buffer, columns: int) -> None:
+        """Add the quotient of the product and the sums, in the shape and dtype of the group's result."""
+        found, count = self.found, len(self.batch)
+        node = found.cast or found.product
+        index = found.cast.block.reads[0].index if found.cast else tuple(map(lin.variable, range(count + 2)))
+        ranges = node.block.axis_ranges
+        *batch, m, e = index
+        lane = lin.mod(e, LANES, ranges)
+        element = Access(wide.name, (*batch, m, lin.floordiv(e, LANES, ranges), lane))
+        total = Access(wide.name, (*batch, m, lin.constant(columns // LANES), lane))
+        weights = found.weights.block
+        by_name = {found.powers.results[0].name: 0, found.total.results[0].name: 1}
+        f32 = Float32Type()
+        places = {n: body.read(by_name[access.buffer], f32) for n, access in enumerate(weights.reads)}
+        value = rewrite(_uncast(weights.body[0]), places)
+        if found.cast is not None:
+            value = rewrite(found.cast.block.body[0], {0: self._narrowed(value, found.cast.block.read_types[0])})
+        else:
+            value = self._narrowed(value, found.product.results[0].element)
+        sizes = [axis.size for axis in node.block.axes[: node.block.spatial]]
+        self._add(NAMES.result, sizes, [element, total], value, node.results[0].element)
+
+    def _narrowed(self, value: Scalar, type_: Attribute) -> Scalar:
+        return value if type_ == Float32Type() else body.apply(TruncFOp, [value], {}, [type_])
+
+
+def _padded(extent: int, edge: int) -> int:
+    return -(-extent // edge) * edge
+
+
+def _below(axis: int, size: int) -> Condition:
+    return Condition(lin.constant(size - 1) - lin.variable(axis))
+
+
+def _number(value: float, type_: Attribute) -> FloatAttr:
+    assert isinstance(type_, AnyFloat)
+    return FloatAttr(value, type_)
+
+
+def _apply(kind: type[Operation], operands: Sequence[Scalar]) -> Scalar:
+    return body.apply(kind, operands, {}, [Float32Type()])

@@ -1,0 +1,292 @@
+"""Attention on the tensor cores of GPUs: one kernel, whose scores and powers stay in the registers of warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.ir.affine import AffineExpr
+
+from compiler.alternatives import StreamedNames
+from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.gpu.threads import pad_rows, spread_on_threads
+from compiler.recipes.gpu.warp import DEPTH, FIRST, KINDS
+from compiler.recipes.steps import fused, inside, node_of, operands, refusal, target_of
+from compiler.schedule import Handle, Schedule
+
+NAMES = StreamedNames()
+HALVES, GROUPS, QUAD, PAIR = 2, 8, 4, 2
+"""An accumulator of 16 rows and 8 columns: two halves of 8 rows, a thread of a warp for each row and each pair of
+columns, of which a row has four."""
+VECTOR = 8
+"""The elements that a thread copies at once."""
+
+
+@dataclass(frozen=True)
+class StreamTiles:
+    """Tiles of an attention: the warps of a block, the MMA tiles of 16 queries of a warp, and the keys of a block."""
+
+    warps: int = 4
+    tiles: int = 1
+    keys: int = 64
+
+    @property
+    def queries(self) -> int:
+        """The queries of a block of threads."""
+        return self.warps * self.tiles * ROWS
+
+
+def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
+    """Yield schedules of an attention in the form `streamed_attention`: one kernel on tensor cores."""
+    if label != NAMES.result or draft.left[-1] != label or NAMES.wide not in draft.left:
+        return
+    program = draft.schedule.program
+    element = type(program.buffers[NAMES.powers].element)
+    if element not in FIRST or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
+        return
+    for tiles in (StreamTiles(),):
+        name = f"streamed on tensor cores, {tiles.queries} queries and {tiles.keys} keys a block"
+        yield Alternative(name, partial(_apply, tiles=tiles))
+
+
+def _apply(draft: Draft, tiles: StreamTiles) -> Sequence[str]:
+    stream_on_warps(draft.schedule, tiles)
+    return draft.left
+
+
+def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
+    """Schedule an attention in the form that `streamed_attention` gives, as one kernel on the tensor cores of a GPU.
+
+        scores; top; scores.again; powers; wide; result
+      ->
+        m.0 block_x { rows.shared = Q; alloc top.local, wide fragment
+          n.0 { keys.shared = K; thread_y { scores = mma of rows and keys, a fragment
+                                             thread_x { top.local = max of top.local and scores } } }
+          top = max of top.local over the four threads of a row
+          n.0 { keys.shared = K; values.shared = V; thread_y { scores.again = mma of rows and keys
+                                                               thread_x { powers = exp(scores.again - top) }
+                                                               wide += mma of powers and values } }
+          thread_y { thread_x { Y = wide / the last columns of wide } } }
+
+    A warp has 16 queries for each tile, a block of threads all warps' queries. The threads of a warp compute with the
+    elements of accumulators that they hold: the maximum of a row is finished once, behind the loop over keys, and the
+    powers, narrowed, are operand a of the second product where they are. Raises ScheduleError for other programs.
+    Source: Dao, FlashAttention-2, 2023.
+    """
+    result, wide, powers, values, top = map(
+        s.get_block, (NAMES.result, NAMES.wide, NAMES.powers, NAMES.values, NAMES.top)
+    )
+    logits = {name: _logits(s, s.get_block(name)) for name in (NAMES.top, NAMES.powers)}
+    for block in [block for chain in logits.values() for block in chain]:
+        s.inline(block)
+    kind = KINDS[type(s.program.buffers[NAMES.powers].element)]
+    *many, m, e = _result_loops(s, result)
+    m0, m = s.split(m, [None, tiles.queries])
+    s.reorder(*many, m0, m, e)
+    s.compute_at(wide, m0)
+    wide_loops = _tile_wide(s, wide, m0, tiles)
+    n0 = wide_loops.keys
+    for block in (powers, values):
+        s.compute_at(block, n0)
+    s.compute_at(top, m0)
+    top_m, top_n = inside(s, top, m0)
+    top_n0, top_n = s.split(top_n, [None, tiles.keys])
+    s.reorder(top_n0, top_m, top_n)
+    for scores, keys, at in ((NAMES.scores, NAMES.keys, top_n0), (NAMES.scores_again, NAMES.keys_again, n0)):
+        _scores(s, s.get_block(scores), s.get_block(keys), at, tiles, kind)
+    rows = s.get_block(NAMES.rows)
+    s.compute_at(rows, m0)
+    _fetch(s, rows, m0, tiles)
+    _top(s, top, (m0, top_n0), (top_m, top_n), tiles)
+    _powers(s, powers, n0, tiles)
+    _values(s, wide, values, wide_loops, tiles, kind)
+    _wide(s, wide, wide_loops, kind)
+    _on_lanes(s, inside(s, result, m0), tiles, vector=True)
+    s.bind(fused(s, [*many, m0]), "block_x")
+
+
+@dataclass(frozen=True)
+class _WideLoops:
+    """The loops of the second product: over blocks of keys, warps, 16 keys, MMA tiles of queries and of columns, and
+    the outermost of one tile."""
+
+    keys: Handle
+    warps: Handle
+    depth: Handle
+    tiles: tuple[Handle, Handle]
+    tile: Handle
+
+
+def _result_loops(s: Schedule, result: Handle) -> list[Handle]:
+    """Return the loops of the result: over batches, queries and columns. Raises ScheduleError if one is missing."""
+    node, loops = node_of(s, result), s.get_loops(result)
+    read = node.reads[0]
+    by_number = {loop.number: handle for handle, loop in zip(loops, s.program.enclosing(NAMES.result), strict=True)}
+    m = {by_number[v] for v in node.at(read.index[-3], s.program.ranges).variables()}
+    e = {by_number[v] for v in node.at(read.index[-2], s.program.ranges).variables()}
+    if len(m) != 1 or len(e) != 1 or m == e:
+        raise refusal(s, result, "stream_on_warps", "it has no loop over queries and no loop over columns")
+    return [*(loop for loop in loops if loop not in m | e), *m, *e]
+
+
+def _logits(s: Schedule, block: Handle) -> list[Handle]:
+    """Return the elementwise blocks between the scores and a reader of logits, the last first."""
+    blocks: list[Handle] = []
+    while True:
+        names = (NAMES.scores, NAMES.scores_again, NAMES.top)
+        before = [h for h in s.get_producers(block) if s.label(h) not in names]
+        if not before:
+            return blocks
+        (block,) = before
+        blocks.append(block)
+
+
+def _tile_wide(s: Schedule, wide: Handle, at: Handle, tiles: StreamTiles) -> _WideLoops:
+    m, q, lane, n = inside(s, wide, at)
+    m1, m2, m3 = s.split(m, [tiles.warps, tiles.tiles, ROWS])
+    n0, n1, n2 = s.split(n, [None, tiles.keys // DEPTH, DEPTH])
+    s.reorder(n0, m1, n1, m2, q, m3, lane, n2)
+    return _WideLoops(n0, m1, n1, (m2, q), m3)
+
+
+def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: StreamTiles, kind: str) -> None:
+    """Compute the scores of a block of keys in fragments, from rows of queries and keys in shared memory."""
+    s.compute_at(scores, at)
+    s.compute_at(keys, at)
+    m, n, d = inside(s, scores, at)
+    m1, m2, m3 = s.split(m, [tiles.warps, tiles.tiles, ROWS])
+    n1, n2 = s.split(n, [None, COLUMNS])
+    d1, d2 = s.split(d, [None, DEPTH])
+    s.reorder(m1, d1, m2, n1, m3, n2, d2)
+    s.set_scope(scores, "fragment")
+    s.transform_layout(scores, target_of(s, scores), _in_tiles(COLUMNS))
+    _fetch(s, keys, at, tiles)
+    names = operands(s, scores)
+    _load(s, scores, names[0], d1, ROWS, f"mma.load.a.{kind}")
+    _load(s, scores, names[1], d1, COLUMNS, f"mma.load.b.{kind}.t")
+    clear = s.decompose_reduction(scores, d1)
+    _zero(s, clear, (m2, n1), m3)
+    s.unroll(d1)
+    _on_warps(s, m1, (m2, n1), m3, f"mma.f32.{kind}")
+
+
+def _fetch(s: Schedule, block: Handle, at: Handle, tiles: StreamTiles) -> None:
+    """Copy rows to shared memory by all threads of a block, in rows that begin in different banks."""
+    s.set_scope(block, "shared")
+    spread_on_threads(s, fused(s, inside(s, block, at)), (tiles.warps, LANES), VECTOR)
+    pad_rows(s, block, VECTOR)
+
+
+def _load(s: Schedule, block: Handle, name: str, at: Handle, size: int, intrinsic: str) -> None:
+    """Load the MMA tiles of `size` rows of an operand that an iteration of `at` reads."""
+    load = s.cache_read(block, name, "fragment")
+    s.compute_at(load, at)
+    s.transform_layout(block, target_of(s, load), _OPERANDS[size])
+    rows, _ = inside(s, load, at)
+    many, row = s.split(rows, [None, size])
+    s.unroll(many)
+    s.tensorize(row, intrinsic)
+
+
+_OPERANDS: dict[int, Callable[..., tuple[AffineExpr, ...]]] = {
+    ROWS: lambda *b: (*b[:-2], b[-2] // ROWS, b[-2] % ROWS, b[-1] % DEPTH),
+    COLUMNS: lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1] % DEPTH, b[-2] % COLUMNS),
+}
+"""The index map to MMA tiles of operand a, by rows, and of operand b, whose columns are rows in memory."""
+
+
+def _in_tiles(columns: int) -> Callable[..., tuple[AffineExpr, ...]]:
+    """Return the index map to MMA tiles of ROWS rows and so many columns."""
+    return lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // columns, b[-2] % ROWS, b[-1] % columns)
+
+
+def _zero(s: Schedule, clear: Handle, tiles: Sequence[Handle], tile: Handle) -> None:
+    """Clear accumulators, a tile at a time."""
+    by_label = {s.label(loop): loop for loop in s.get_loops(clear)}
+    for label in map(s.label, tiles):
+        if label in by_label:  # a loop of one iteration is not there
+            s.unroll(by_label[label])
+    s.tensorize(by_label[s.label(tile)], "mma.zero.f32")
+
+
+def _on_warps(s: Schedule, warps: Handle, tiles: Sequence[Handle], tile: Handle, intrinsic: str) -> None:
+    s.bind(warps, "thread_y")
+    for loop in tiles:
+        s.unroll(loop)
+    s.tensorize(tile, intrinsic)
+
+
+def _on_lanes(s: Schedule, loops: Sequence[Handle], tiles: StreamTiles, vector: bool = False) -> None:
+    """Bind queries and columns to the threads that hold them in accumulators; `vector`: pairs of columns at once."""
+    m, n = loops
+    warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
+    many, quad, pair = s.split(n, [None, QUAD, PAIR])
+    s.reorder(warp, group, quad, tile, many, half, pair)
+    s.bind(warp, "thread_y")
+    s.bind(s.fuse(group, quad), "thread_x")
+    for loop in (tile, many, half):
+        s.unroll(loop)
+    if vector:
+        s.vectorize(pair)
+    else:
+        s.unroll(pair)
+
+
+def _top(s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handle, Handle], tiles: StreamTiles) -> None:
+    """Reduce the scores of each thread, in registers, and behind the loop over keys those of the threads of a row."""
+    (m0, n0), (m, n) = at, loops
+    warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
+    many, quad, pair = s.split(n, [None, QUAD, PAIR])
+    s.reorder(warp, group, quad, tile, half, many, pair)
+    partial_top = s.rfactor(top, quad)
+    s.set_scope(top, "shared")
+    copy = s.cache_write(partial_top, "local")
+    s.set_scope(copy, "shared")
+    warp, group, quad, *rest = inside(s, partial_top, n0)
+    s.bind(warp, "thread_y")
+    s.bind(s.fuse(group, quad), "thread_x")
+    for loop in rest:
+        s.unroll(loop)
+    quad, m = inside(s, copy, m0)
+    warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
+    s.reorder(warp, group, quad, tile, half)
+    s.bind(warp, "thread_y")
+    s.bind(s.fuse(group, quad), "thread_x")
+    for loop in (tile, half):
+        s.unroll(loop)
+    warp, group, *_ = inside(s, top, m0)
+    s.bind(warp, "thread_y")
+    s.bind(group, "thread_x")
+
+
+def _powers(s: Schedule, powers: Handle, at: Handle, tiles: StreamTiles) -> None:
+    """Compute the powers of a block of keys as fragments of operand a, each by the thread that has the score."""
+    s.set_scope(powers, "fragment")
+    s.transform_layout(powers, target_of(s, powers), _in_tiles(DEPTH))
+    _on_lanes(s, inside(s, powers, at), tiles)
+
+
+def _values(s: Schedule, wide: Handle, values: Handle, loops: _WideLoops, tiles: StreamTiles, kind: str) -> None:
+    """Copy a block of values to shared memory, and from there the MMA tiles of 16 keys to fragments of operand b."""
+    s.set_scope(values, "shared")
+    spread_on_threads(s, fused(s, inside(s, values, loops.keys)), (tiles.warps, LANES), VECTOR)
+    load = s.cache_read(wide, target_of(s, values), "fragment")
+    s.compute_at(load, loops.depth)
+    s.transform_layout(wide, target_of(s, load), lambda *b: (*b[:-3], b[-2], b[-3], b[-1]))
+    row, many, _ = inside(s, load, loops.depth)
+    s.reorder(many, row)
+    s.unroll(many)
+    s.tensorize(row, f"mma.load.b.{kind}")
+
+
+def _wide(s: Schedule, wide: Handle, loops: _WideLoops, kind: str) -> None:
+    s.set_scope(wide, "fragment")
+    s.transform_layout(wide, target_of(s, wide), lambda *b: (*b[:-3], b[-3] // ROWS, b[-2], b[-3] % ROWS, b[-1]))
+    clear = s.decompose_reduction(wide, loops.keys)
+    warp = next(loop for loop in s.get_loops(clear) if s.label(loop) == s.label(loops.warps))
+    s.bind(warp, "thread_y")
+    _zero(s, clear, loops.tiles, loops.tile)
+    s.unroll(loops.depth)
+    _on_warps(s, loops.warps, loops.tiles, loops.tile, f"mma.f32.{kind}")
