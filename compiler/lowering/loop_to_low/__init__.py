@@ -22,6 +22,7 @@ streams.py     buffers with non-temporal stores
 operands.py    the operands of a tensorized nest
 tensor.py      tensorized nests: one op of an intrinsic each
 private.py     the part of a local buffer that a thread of a kernel owns
+fragments.py   elements of MMA tiles that the threads of a warp compute with
 threads.py     inside a kernel: hardware indices, buffers on the chip, stages
 warp.py        tensorized nests that a warp runs
 """

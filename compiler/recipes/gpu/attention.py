@@ -11,7 +11,8 @@ from xdsl.ir.affine import AffineExpr
 from compiler.alternatives import StreamedNames
 from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.gpu.threads import pad_rows, spread_on_threads
+from compiler.recipes.gpu.spread import spread_on_threads
+from compiler.recipes.gpu.tiles import pad_rows
 from compiler.recipes.gpu.warp import DEPTH, FIRST, KINDS
 from compiler.recipes.steps import fused, inside, node_of, operands, refusal, target_of
 from compiler.schedule import Handle, Schedule
@@ -20,6 +21,8 @@ NAMES = StreamedNames()
 HALVES, GROUPS, QUAD, PAIR = 2, 8, 4, 2
 """An accumulator of 16 rows and 8 columns: two halves of 8 rows, a thread of a warp for each row and each pair of
 columns, of which a row has four."""
+BLOCK = 64
+"""The most keys of a block. Of fewer keys a block has half, since a loop of one iteration reduces nothing."""
 VECTOR = 8
 """The elements that a thread copies at once."""
 
@@ -46,7 +49,8 @@ def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     element = type(program.buffers[NAMES.powers].element)
     if element not in FIRST or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
-    for tiles in (StreamTiles(),):
+    keys = program.buffers[NAMES.powers].shape[-1]
+    for tiles in (StreamTiles(keys=BLOCK if keys > BLOCK else keys // 2),):
         name = f"streamed on tensor cores, {tiles.queries} queries and {tiles.keys} keys a block"
         yield Alternative(name, partial(_apply, tiles=tiles))
 
