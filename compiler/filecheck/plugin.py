@@ -9,11 +9,13 @@ import pytest
 from compiler.filecheck.payload import FOLDER
 
 OPTION = "strata_filecheck"
+SUBSTITUTIONS = "strata_filecheck_substitutions"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option `strata_filecheck`, the folders with tests."""
+    """Add the ini options: `strata_filecheck`, the folders with tests, and the substitutions of their RUN lines."""
     parser.addini(OPTION, "folders with FileCheck tests of strata-opt: *.mlir with RUN lines", type="paths", default=[])
+    parser.addini(SUBSTITUTIONS, "NAME=TEXT for each %{NAME} of their RUN lines", type="linelist", default=[])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -37,10 +39,14 @@ class MlirTest(pytest.Item):
     """The test that runs the RUN lines of a file."""
 
     def runtest(self) -> None:
-        """Run the RUN lines. Raises FileCheckError for a failure."""
-        from compiler.filecheck.runner import check
+        """Run the RUN lines; skip a file that is not run here. Raises FileCheckError for a failure."""
+        from compiler.filecheck.runner import Unsupported, check
 
-        check(self.path)
+        settings: list[str] = self.config.getini(SUBSTITUTIONS)
+        try:
+            check(self.path, dict(setting.split("=", 1) for setting in settings if "=" in setting))
+        except Unsupported as reason:
+            pytest.skip(str(reason))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         """The message of a failure; a traceback for exceptions other than FileCheckError."""

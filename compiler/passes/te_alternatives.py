@@ -50,8 +50,8 @@ class TeAlternativesPass(ModulePass):
         conditions = Conditions(host(), self.policy, error=self.error)
         graphs = [read(function) for function in functions(canonicalize(op))]
         if is_watched():
-            for function, graph in zip(functions(op), graphs, strict=False):
-                _remark(graph, conditions, spans.of_op(function))
+            for written, graph in zip(functions(op), graphs, strict=False):
+                _remark(graph, conditions, spans.of_op(written))
         rewritten = [write(rewrite_graph(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
         for function in list(op.ops):
             op.body.block.erase_op(function)

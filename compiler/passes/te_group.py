@@ -42,9 +42,8 @@ class TeGroupPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if is_watched():
-            for function in functions(op):
-                if not is_group(function) and has_tensors(function):
-                    _remark(function)
+            for grouping in [f for f in functions(op) if not is_group(f) and has_tensors(f)]:
+                _remark(grouping)
         grouped = group(op)
         if grouped is not op:
             for function in list(op.ops):

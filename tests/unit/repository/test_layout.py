@@ -226,6 +226,7 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.ClassDef | ast.Funct
 
 STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
+    "filecheck/shell.py": "programs of absolute folders of the PATH that RUN lines name",
     "opt/bytecode.py": "mlir-opt of an absolute path, for bytecode",
     "bench/c_loops.py": "gcc of the PATH, where it is named as a contender",
     "targets/compilers.py": "gcc or clang of an absolute folder of the PATH, started in a temporary one",
