@@ -32,6 +32,8 @@ SEGMENT = 8
 """The neighbouring elements of a filter that neighbouring threads fetch: 32 bytes of f32, a sector of memory."""
 UNROLLED, FETCHED, MOST_TAPS = 1024, 32, 64
 """The most multiply-adds in an unrolled loop over taps, fetches in an unrolled loop, and taps of a panel."""
+GAIN = 1.1
+"""A convolution is cut into parts, whose sums take another kernel, only if it is estimated as so many times faster."""
 LATENCY, START, LAUNCH, CACHED = 700, 300, 4000, 2.5
 """Cycles of a round beyond its instructions, for fetches and barriers; instructions of a round beside those for each
 element; cycles of another kernel; and the bandwidth of L2, in those of memory."""
@@ -334,4 +336,5 @@ def _cycles(
     total = max(rounds * (busy + idle), moved / (CACHED * gpu.bandwidth) * gpu.clock)
     if parts > 1:
         total += LAUNCH + 4 * (parts + 1) * prod(sizes[: block.spatial]) / gpu.bandwidth * gpu.clock
+        total *= GAIN
     return total

@@ -14,7 +14,7 @@ from math import prod
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.rows import add_by_fewer, sum_row
-from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, results_and_reduction, reuses, spread
+from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, results_and_reduction, reuses, spread_sums
 from compiler.recipes.steps import axes_of, fused, inside, refusal, split_loops
 from compiler.schedule import Handle, Schedule, Size
 
@@ -134,8 +134,8 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block
     if length < extents.longest:
         _reduced(draft, in_parts(s, handle, length), None, extents.column is not None)
         if extents.results > 1 and extents.longest < LEAST * length:
-            spread(s, handle)
-            return [label]
+            spread_sums(s, handle, epilogue)
+            return [label, *labels(after)]
         _reduced(draft, handle, epilogue, extents.results > 1)
     else:
         _reduced(draft, handle, epilogue, extents.column is not None)

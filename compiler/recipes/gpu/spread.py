@@ -18,14 +18,19 @@ WARP, THREADS = 32, 256
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of a block with a thread for each result, and for a block without a reduction also for four
-    results, and with the block inlined. A block of one result runs on one thread."""
+    """Yield schedules of a block with a thread for each result, of a reduction also with an elementwise epilogue, and
+    for a block without a reduction also for four results, and with the block inlined. A block of one result runs on one
+    thread."""
     block = draft.block(label)
     if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
         return
     if not block.combiners and block.table is None and draft.readers(label):
         yield Alternative("inlined", partial(_inlined, label=label), optional=False)
+    after = draft.consumer(label) if block.has_init and len(block.writes) == 1 else None
+    if after is not None:
+        apply = partial(_spread_with, label=label, after=after)
+        yield Alternative(f"spread over threads, with '{after.label}'", apply)
     for vector in (1,) if block.combiners or block.table is not None else (1, 4):
         name = f"spread over threads{', four at a time' if vector > 1 else ''}"
         yield Alternative(name, partial(_spread, label=label, vector=vector), optional=False)
@@ -47,6 +52,13 @@ def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
     threads = draft.choose([64, 128, 256, 512, 1024], THREADS, "threads")
     spread(s, s.get_block(label), threads, vector)
     return [label]
+
+
+def _spread_with(draft: Draft, label: str, after: Block) -> Sequence[str]:
+    s = draft.schedule
+    threads = draft.choose([64, 128, 256, 512, 1024], THREADS, "threads")
+    spread_sums(s, s.get_block(label), draft.handle(after), threads)
+    return [label, after.label]
 
 
 def reuses(block: Block) -> bool:
@@ -114,9 +126,10 @@ def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[l
     return results, reduced
 
 
-def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None) -> None:
-    """Schedule the sum of a reduction's parts: a thread for each result, which also applies the epilogue if any."""
+def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None, threads: Size = THREADS) -> None:
+    """Schedule a short reduction, such as the sum of another one's parts: a thread for each result, which also applies
+    the epilogue if any."""
     if epilogue is not None:
         s.set_scope(block, "local")
         s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])
-    spread(s, block)
+    spread(s, block, threads)
