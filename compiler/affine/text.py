@@ -78,11 +78,11 @@ class NamedAffineParser(AffineParser):
         return super()._create_binop_expr(lhs, rhs, binop)
 
     def expr(self) -> AffineExpr:
-        """Parse one expression; `%` values that are new are appended to `names`. Raises ParseError."""
+        """Parse one expression; `%` values that are new are appended to `names`. Raises ParseError for other text."""
         return self._guarded(lambda: self._parse_affine_expr(self._leaf))
 
     def constraint(self) -> AffineConstraintExpr:
-        """Parse one constraint with >=, <= or ==; `%` values as in an expression. Raises ParseError."""
+        """Parse one constraint with >=, <= or ==; `%` values as in `expr`. Raises ParseError for other text."""
         return self._guarded(lambda: self._parse_affine_constraint(self._leaf))
 
     def _guarded(self, parse: Callable[[], _T]) -> _T:

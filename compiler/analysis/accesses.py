@@ -26,7 +26,7 @@ class LowAccess:
 
     @property
     def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute, SSAValue | None]:
-        """The accessed elements, for comparison with other accesses: buffer, indices, type and mask."""
+        """The accessed elements, to compare accesses: buffer, indices, type and mask (None without one)."""
         return self.buffer, self.indices, self.type, self.mask
 
     @property

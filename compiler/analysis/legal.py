@@ -235,7 +235,7 @@ def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
 def _first_violation(
     before: Program, after: Program, step: Step, new: Mapping[Key, Statement], changed_keys: Collection[Key]
 ) -> Violation | None:
-    """The first violation between two statements, at least one of them in `changed_keys`."""
+    """The first violation between two statements, at least one of them in `changed_keys`; None without one."""
     old = statements(before)
     matched = {key: old[source] for key in new if (source := step.sources.get(key, key)) in old}
     touching: dict[str, list[Key]] = {}

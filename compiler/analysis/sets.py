@@ -110,7 +110,7 @@ def _exhausted() -> bool:
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
     """Return the lexicographically smallest point of a set in isl's syntax, any point if it is unbounded; None if
-    empty. Raises Undecided."""
+    empty. Raises Undecided beyond isl's operation limit."""
     # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
     return limited(lambda: _sample(text))
 

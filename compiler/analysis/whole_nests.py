@@ -46,7 +46,7 @@ def absorbed(program: Program) -> Program:
 
 
 def _check_fragments(program: Program) -> None:
-    """Check that only tensorized nests, and blocks on the threads of a warp, touch fragments. Raises LoweringError."""
+    """Raise LoweringError if a block outside tensorized nests and loops over a warp's threads accesses a fragment."""
     for buffer in program.buffers.values():
         for block in (*program.readers[buffer.name], *program.writers[buffer.name]):
             kinds = {loop.kind for loop in program.enclosing(block.label)}

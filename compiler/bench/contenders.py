@@ -113,7 +113,7 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
 
 
 def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, compiled: bool = False) -> Step:
-    """Bind torch, eager or `compiled`, to tensors on the inputs' memory; the step returns a new array, not `out`."""
+    """Bind torch, eager or `compiled`, to the inputs' memory; a step returns a new array. Raises TargetError."""
     torch = onnx_model.import_package("torch")
     torch.set_num_threads(settings.threads)
     tensors = [torch.from_numpy(array) for array in inputs]

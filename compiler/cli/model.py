@@ -20,7 +20,7 @@ Shapes: TypeAlias = "Sequence[tuple[str, int | tuple[int, ...]]]"
 
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
     """Parse a name with the extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`, of at
-    least two dimensions. Raises ArgumentTypeError."""
+    least two dimensions. Raises ArgumentTypeError for other text."""
     name, equals, value = text.rpartition("=")
     parts = value.split(",")
     if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):

@@ -59,7 +59,7 @@ def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
     """Partition a te program into groups, in the forms that `build` uses under a policy and a rounding error; None for
-    a single group, or below te. Raises VerifyException."""
+    a single group, or below te. Raises VerifyException for invalid groups."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def positions(text: str) -> tuple[int, ...]:
     """Parse the decisions of a sketch's choices, `P,P,P`: positions, from 0, in the lists of their options; an empty
-    text is (). Raises ArgumentTypeError."""
+    text is (). Raises ArgumentTypeError for other text."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise ArgumentTypeError(f"'{text}' is not a list of positions such as 0,2,1")
@@ -44,7 +44,7 @@ def positions(text: str) -> tuple[int, ...]:
 
 def selection(text: str) -> Selection:
     """Parse a sketch `N` or a candidate `N:P,P,P` to the sketch's number, from 0, and the decisions, None for a sketch.
-    Raises ArgumentTypeError."""
+    Raises ArgumentTypeError for other text."""
     number, colon, decisions = text.partition(":")
     return natural(number), positions(decisions) if colon else None
 

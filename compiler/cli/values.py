@@ -13,17 +13,17 @@ _FACTOR = re.compile(r"\d{1,9}(\.\d{0,9}|/\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
 def positive(text: str) -> int:
-    """Parse an integer of at least 1. Raises ArgumentTypeError."""
+    """Parse an integer of at least 1. Raises ArgumentTypeError for other text."""
     return _at_least(1, text)
 
 
 def natural(text: str) -> int:
-    """Parse an integer of at least 0. Raises ArgumentTypeError."""
+    """Parse an integer of at least 0. Raises ArgumentTypeError for other text."""
     return _at_least(0, text)
 
 
 def scale(text: str) -> Fraction:
-    """Parse a positive factor, such as 1/4 or 0.25. Raises ArgumentTypeError."""
+    """Parse a positive factor, such as 1/4 or 0.25. Raises ArgumentTypeError for other text."""
     try:
         value = Fraction(text) if _FACTOR.fullmatch(text) else Fraction(0)  # an exponent could take forever
     except ZeroDivisionError:
@@ -34,7 +34,7 @@ def scale(text: str) -> Fraction:
 
 
 def fraction(text: str) -> float:
-    """Parse a number in [0, 1), such as 3e-5. Raises ArgumentTypeError."""
+    """Parse a number in [0, 1), such as 3e-5. Raises ArgumentTypeError for other text."""
     try:
         value = float(text)
     except ValueError:
@@ -45,7 +45,7 @@ def fraction(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Parse a time in seconds above 0. Raises ArgumentTypeError."""
+    """Parse a time in seconds, above 0 and finite. Raises ArgumentTypeError for other text."""
     try:
         value = float(text)
     except ValueError:

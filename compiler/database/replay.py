@@ -91,7 +91,7 @@ def plan_record(record: HasScript) -> tuple[Program, Program]:
 
 
 def _parse(what: str, text: str) -> ModuleOp:
-    """Parse and verify a text, named `what` in errors, such as `script`. Raises ScheduleError."""
+    """Parse and verify a text, named `what` in errors, such as `script`. Raises ScheduleError for an invalid text."""
     try:
         return _verify(Parser(universe.context(), text, f"<{what}>").parse_module(), text)
     except ScheduleError:

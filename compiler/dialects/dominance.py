@@ -29,9 +29,8 @@ class Refusal(VerifyException):
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Verify every op, that every value is defined before it is used, that the sizes of shapes fit 64 bits, and that no
-    function calls itself, directly or through others. Raises Refusal.
-    """
+    """Raise Refusal unless every op is valid, every value is defined before its uses, the sizes of shapes fit 64 bits,
+    and no function calls itself, directly or through others."""
     _check(module, set())
     circle = recursive(module)
     if circle is not None:
@@ -39,8 +38,8 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and its regions, with the values `seen` defined before it; its results are added. Computes that
-    differ only in names are verified once. Raises Refusal."""
+    """Raise Refusal unless an op and its regions are valid, with the values `seen` defined before the op; its results
+    are added. Computes that differ only in names are verified once."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return

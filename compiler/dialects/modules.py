@@ -35,7 +35,7 @@ def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp
 
 
 def read_module(ctx: Context, path: str | PathLike[str], subject: str) -> ModuleOp:
-    """Parse and verify the module in a file, named `subject` in errors, such as `script`. Raises InputError."""
+    """Parse and verify the module in a file, named `subject` in errors, such as `script`; InputError if that fails."""
     try:
         text = files.read(path)
     except InputError as error:

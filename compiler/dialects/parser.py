@@ -203,7 +203,7 @@ class Parser(LocationParser):
             self.parse_attribute()
 
     def _settle(self, op: Operation, start: int) -> None:
-        """Convert the constants of an op, after the resources were parsed. Raises ParseError."""
+        """Convert the constants of an op, after resources were parsed. Raises ParseError for invalid resources."""
         for attributes in (op.properties, op.attributes):
             value = attributes.get(HOLDERS[op.name])
             try:

@@ -190,7 +190,7 @@ def _stated(
 
 
 def checked_error(error: object) -> float | None:
-    """Check the rounding error that a caller accepts: None, or a number of [0, 1). Raises InputError."""
+    """Return a caller's rounding error as a float, None for None. Raises InputError unless it is a number in [0, 1)."""
     if error is not None and not (isinstance(error, float | int) and 0 <= error < 1 and error is not False):
         raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
     return None if error is None else float(error)

@@ -115,8 +115,8 @@ def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
 
 @dataclass(frozen=True)
 class _CanonicalParts:
-    """The callers and the groups of a module in canonical form. parts: these; names: the user's names in each function;
-    hashes: the hash of each group, by its name."""
+    """A grouped module in canonical form. parts: its callers and groups. names: the user's names in each function, by
+    the function's name. hashes: the hash of each group, by its name."""
 
     parts: MergedGroups
     names: UserNames
@@ -135,7 +135,8 @@ def _canonical(parts: MergedGroups, names: UserNames) -> _CanonicalParts:
 
 
 def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:
-    """Give the arguments and results of the functions of `parts` the names that they have in `original`."""
+    """Rename the arguments and results of the functions of `parts` as in the functions of the same names of
+    `original`."""
     by_name = {function.sym_name.data: function for function in functions(original)}
     for function in functions(parts):
         before = by_name.get(function.sym_name.data)

@@ -27,8 +27,8 @@ def with_operands(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def with_results(node: Node, buffers: tuple[Buffer, ...]) -> Node:
-    """A node with `buffers` as its results, which differ from its own results in names only; a constant takes the new
-    name too."""
+    """A node with `buffers` as its results, which differ from its own results in names only; a constant is renamed as
+    well."""
     if not isinstance(node, Constant):
         return replace(node, results=buffers)
     (value,), dense = buffers, copy(node.value.data)

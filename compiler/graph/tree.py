@@ -64,7 +64,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A func.call of the function `callee` of the module; operands are values by name."""
+    """A func.call of the function `callee` of the same module; `operands` are the names of values."""
 
     callee: str
     operands: tuple[str, ...]

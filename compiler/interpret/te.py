@@ -60,7 +60,8 @@ def evaluate(
 
 
 def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
-    """Evaluate the ops of a function in order, adding their results to `tensors`; return those of its return op."""
+    """Evaluate the ops of a function in order, adding their results to `tensors`; return those of its return op. Raises
+    InputError for an op that is not of te, and without a return op."""
     for op in function.body.block.ops:
         match op:
             case ReturnOp():

@@ -35,7 +35,7 @@ class NestOperand:
     fragment: Literal["", "tile", "a", "b", "c"] = ""
 
     def step(self, axis: str) -> int | None:
-        """Return the step along an axis; 0 along an axis that does not index it."""
+        """Return the step along an axis, None for one that is free; 0 along an axis that does not index the operand."""
         return dict(self.steps).get(axis, 0)
 
 

@@ -97,7 +97,7 @@ class Remarks:
 
 @contextmanager
 def recorded(options: argparse.Namespace) -> Iterator[None]:
-    """Log, trace and count the actions in the context by the options of a run. Raises InputError."""
+    """Log, trace and count the actions in the context by a run's options. Raises InputError for invalid counters."""
     counters, lines, events = Counters(options.debug_counter or ""), list[str](), list[dict[str, object]]()
     start = perf_counter()
 

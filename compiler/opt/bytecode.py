@@ -30,7 +30,7 @@ def from_text(generic: str) -> bytes:
 
 
 def write_bytes(name: str | None, content: bytes) -> None:
-    """Write bytes to a file, or to standard output for None and `-`. Raises InputError."""
+    """Write bytes to a file, or to standard output for None and `-`. Raises InputError if that fails."""
     if name is None or name == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

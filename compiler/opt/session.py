@@ -71,7 +71,7 @@ class Session:
         return int(failed)
 
     def _stated_steps(self) -> list[PipelineStep]:
-        """The passes of the options, or of the file with --run-reproducer. Raises InputError."""
+        """The passes of the options, or of the file with --run-reproducer. Raises InputError for both."""
         options = self.options
         if options.passes and options.pass_pipeline is not None:
             raise InputError("give -p or --pass-pipeline, not both")
@@ -215,6 +215,6 @@ class Session:
 
 
 def _read(file: str) -> str:
-    """The text of a file, converted from bytecode if it is such. Raises InputError."""
+    """The text of a file, converted from bytecode if it is such. Raises InputError for an unreadable file."""
     content = read_bytes(file)
     return to_text(content, file) if content.startswith(MAGIC) else text_of(content, file)

@@ -51,7 +51,7 @@ class _Checker:
         self.forms = Forms()
 
     def check(self, op: Operation) -> None:
-        """Check the accesses in the regions of an op that certainly run when the op does. Raises LoweringError."""
+        """Raise LoweringError for an access out of bounds in a region of an op that certainly runs when the op does."""
         for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
             accessed = access(inner)
             if accessed is not None and accessed.mask is None:

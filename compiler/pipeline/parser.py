@@ -97,7 +97,7 @@ def example_fault(primitive: Primitive) -> str:
 
 
 def _nested(nested: Substring, scope: str) -> Iterator[PipelineStep]:
-    """Yield the passes of the elements inside an anchor. Raises InputError."""
+    """Yield the passes of the elements inside an anchor. Raises InputError for an invalid element."""
     for element in elements(nested):
         anchor = _ANCHOR.fullmatch(str(element))
         if anchor is None:

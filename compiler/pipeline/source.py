@@ -102,7 +102,7 @@ def module_of(x: object) -> ModuleOp:
 
 
 def raised(module: ModuleOp) -> ModuleOp:
-    """Copy a module, with nests of affine and scf loops raised to the loop level. Raises LoweringError."""
+    """Copy a module, with nests of affine and scf loops raised to the loop level, or raise LoweringError."""
     copy = module.clone()
     run(universe.context(), copy, parse_passes(RAISE))
     return copy

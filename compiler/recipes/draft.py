@@ -203,13 +203,13 @@ def labels(*blocks: Block | None) -> list[str]:
 
 
 def inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block into its readers; return its label. An `apply` of alternatives. Raises ScheduleError."""
+    """Inline a block into its readers; return its label in a list, as an `apply`. Raises ScheduleError if refused."""
     draft.schedule.inline(draft.schedule.get_block(label))
     return [label]
 
 
 def in_order(draft: Draft, label: str) -> Sequence[str]:
-    """Order the loops of a block by `contiguous`; return its label. An `apply` of alternatives."""
+    """Order the loops of a block by `contiguous`; return its label in a list, as the `apply` of an alternative."""
     contiguous(draft.schedule, draft.schedule.get_block(label))
     return [label]
 

@@ -99,7 +99,7 @@ class TaskFacts:
 
     @cached_property
     def baseline(self) -> ScriptTrials | None:
-        """The baseline of the gain: the program as written if it was measured, else the first measured script."""
+        """The baseline of the gain: the program as written if measured, else the first measured script, or None."""
         measured = sorted(self.ranked, key=lambda script: script.number)
         return next((script for script in measured if is_written(script)), measured[0] if measured else None)
 

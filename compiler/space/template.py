@@ -68,7 +68,7 @@ def from_template(
 
 
 def _applied(branch: _Branch, op: Operation) -> _Branch:
-    """Apply one op of the template to a branch."""
+    """Return the branch after one op of the template, whose results it records."""
     draft, closed, first = branch.draft, branch.closed, branch.draft.schedule.length
     handles = draft.schedule.step(op, dict(zip(branch.values, draft.kept, strict=True)))
     if isinstance(op, IncludeOp):

@@ -343,7 +343,7 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
 
 
 def traced_min(*values: Number) -> Number:
-    """The minimum of at least one number, for all candidates, without a guard."""
+    """The minimum of at least one number; of traced numbers a traced one, which no guard restricts."""
     return _joined("least", values)
 
 

@@ -31,7 +31,7 @@ def read(name: str | os.PathLike[str]) -> str:
 
 
 def read_bytes(name: str | os.PathLike[str]) -> bytes:
-    """Read the bytes of a file, or of standard input for `-`. Raises InputError."""
+    """Read the bytes of a file, or of standard input for `-`. Raises InputError if that fails."""
     path = to_path(name)
     with read_errors(path):
         if str(path) != "-":
@@ -42,7 +42,7 @@ def read_bytes(name: str | os.PathLike[str]) -> bytes:
 
 
 def text_of(content: bytes, name: str | os.PathLike[str]) -> str:
-    """Decode the bytes of the file `name` as `read` does. Raises InputError."""
+    """Decode the bytes of the file `name` as `read` does. Raises InputError unless they are UTF-8."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def text_of(content: bytes, name: str | os.PathLike[str]) -> str:
 
 def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:
     """Write lines, which include their line ends: replace a file atomically, also through a link; append to a stream.
-    Raises InputError."""
+    Raises InputError if that fails."""
     path = to_path(name)
     with write_errors(path):
         if not is_stream(path):

@@ -149,7 +149,7 @@ class Part:
         return replace(alternative, apply=self._function(alternative.apply, self._labels))
 
     def _labels(self, labels: Any) -> Any:
-        """Check the labels of blocks that an alternative's `apply` returns, and return them. Raises PluginError."""
+        """Return the labels of blocks that an alternative's `apply` returns. Raises PluginError if they are invalid."""
         fault = _load("compiler.recipes.draft:labels_fault")(labels)
         if fault:
             raise self.misused(fault)
@@ -183,7 +183,7 @@ class Registry:
     parts: list[Part] = field(default_factory=list)
 
     def pass_(self, kind: Value) -> Value:
-        """Add a pass: a frozen dataclass, whose fields are its options, that extends xDSL's ModulePass."""
+        """Add a pass: a frozen dataclass of its options that extends xDSL's ModulePass; else raise PluginError."""
         from xdsl.passes import ModulePass
 
         if not (inspect.isclass(kind) and issubclass(kind, ModulePass)):
@@ -202,7 +202,7 @@ class Registry:
         return self._add("dialect", dialect)
 
     def primitive(self, plan: Value) -> Value:
-        """Add a schedule primitive: a function declared by `@primitive`."""
+        """Add a schedule primitive: a function declared by `@primitive`. Raises PluginError for any other object."""
         declared = _load("compiler.schedule.primitive:DECLARED")
         name = getattr(plan, "__name__", "")
         if name not in declared or inspect.unwrap(declared[name].plan) is not plan:

@@ -36,7 +36,7 @@ class Setup(Protocol):
     """The preparation of a worker, and its handler of jobs; it is sent pickled."""
 
     def start(self) -> Callable[[Job], Reply]:
-        """Prepare the process and return the handler, from a job to its reply. Raises StrataError."""
+        """Prepare the process and return the handler, from a job to its reply. Raises StrataError if that fails."""
 
     @property
     def memory_bytes(self) -> int | None:

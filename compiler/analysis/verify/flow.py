@@ -101,7 +101,7 @@ class Flow(Spaces):
 
     def _element_of(self, key: Key, use: Use) -> isl.UnionMap:
         """The element of an original buffer in a statement's cell: the one that computing blocks write there or, if
-        there are none, the one of the same index."""
+        there are none, the one of the same index. Raises Unknown if they write several."""
         # U[j] with origin C[j] writes T[j]: the cells hold { M[j] -> V[j] }. S[l] reads T[l + 1]: { S[l] -> V[l + 1] }.
         elements = union_map()
         for writer, written, claim in self.claims():
@@ -115,7 +115,7 @@ class Flow(Spaces):
         return self.cell(key, use).apply_range(elements)
 
     def _prove_assumed(self, key: Key, position: int, content: Content) -> None:
-        """Check that the content of a read is the one that `_assumed` assumed for it, if any. Raises Unknown."""
+        """Raise Unknown unless the content of a read is the one that `_assumed` assumed for it, if any."""
         # Assumed { S[k, j] -> K[j, k'] : k' < k }, but the actual map has k' < k - 1 only: Unknown.
         if (key, position) not in self._assumptions:
             return
@@ -127,7 +127,8 @@ class Flow(Spaces):
             raise Unknown(f"the partial results of '{buffer}' that block '{key[0]}' copies could not be followed")
 
     def added(self, key: Key, use: Use) -> Content:
-        """The content that the update `use` adds to its cells: contributions to elements of one buffer."""
+        """The content that the update `use` adds to its cells: contributions to elements of one buffer. Raises Refuted
+        if its combiner is not that of the buffer."""
         # S[i, k] adds into C[i], with origin C at [i, k]: partial { C: { S[i, k] -> K[i, k] } }.
         block, number = self.statements[key].block, self.targets(key).index(use)
         claim = self.claimed(key, number)
@@ -319,7 +320,7 @@ class Flow(Spaces):
             ways[name] = ways[name].subtract_domain(reached)
 
     def _require_once(self, pairs: isl.UnionMap, name: str) -> None:
-        """Check that each contribution comes by one update only. Raises Refuted."""
+        """Raise Refuted, with the buffer `name`, unless each contribution comes by one update only."""
         # { [Y[i] -> K[i, k]] -> S[i, k, j] : 0 <= j < 2 }: S[i, k, 0] and S[i, k, 1] both add K[i, k], so refuted.
         if pairs.is_single_valued():
             return
@@ -329,7 +330,8 @@ class Flow(Spaces):
         raise Refuted(f"a contribution to '{name}' occurs twice, by {spaces or 'its block'}")
 
     def _finish(self, content: Content, name: str, points: isl.UnionMap) -> None:
-        """Add contributions to the content, as finished values if complete, else as partial ones. Raises Refuted."""
+        """Add contributions to the content, as finished values if complete, else as partial ones. Raises Refuted if
+        those of different elements are combined."""
         # { Y[i] -> K[i, k] : 0 <= k <= 7 } of a sum over k < 8 is { Y[i] -> V[i] }; with 0 <= k <= 6 it is partial.
         points = points.coalesce()
         elements = points.apply_range(self.to_values(name))

@@ -52,7 +52,8 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
 
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
-    """The map from instances to the contributions of target `number`, in the space of the origin's first target."""
+    """The map from instances to the contributions of target `number`, in the space of the origin's first target. Raises
+    Unknown if `content` has contributions to a buffer that is no result of the combiner."""
     # Target 1 of an argmax holds { S[k] -> K1[k'] : k' < k }: { S[k] -> K0[k'] : k' < k }.
     contributions = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):

@@ -129,7 +129,8 @@ class CostModel:
         return len(self._heard)
 
     def fit(self, values: Values, costs: Costs) -> None:
-        """Learn the trials of this task anew: `values` (n, features), `costs` (n,) positive and finite, n above 0."""
+        """Fit the model to trials of this task only: `values` (n, features), `costs` (n,) positive, finite, not
+        empty."""
         targets = flattened(np.log(costs))
         priors = [(member, member.predict(values).mean) for member in self._members]
         if len(costs) >= JUDGED:

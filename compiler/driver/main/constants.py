@@ -40,7 +40,7 @@ class PreparedUnit(Protocol[UnitCode]):
 
     @property
     def prepare(self) -> UnitCode | None:
-        """The function that runs once, if there is one."""
+        """The function that runs once, before all calls; None without one."""
 
     @property
     def prepares(self) -> tuple[int, ...]:

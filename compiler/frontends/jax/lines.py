@@ -33,8 +33,8 @@ def source_line(text: str, line: int) -> str | None:
 
 
 def _file(lines: Sequence[str], line: int, definitions: Mapping[str, str]) -> str | None:
-    """Return the user's line in the location of the op at a line. The location of an op with regions is behind them, so
-    that of its first inner op is used."""
+    """Return the user's `file:line` in the location of the op at a line; None without one. The location of an op with
+    regions is behind them, so that of its first inner op is used."""
     use = next(filter(None, map(_USE.search, lines[line - 1 :])), None)
     pending, seen = [use[1]] if use else [], set[str]()
     while pending:

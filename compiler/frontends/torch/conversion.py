@@ -161,7 +161,7 @@ def _argument(node: fx.Node, values: Mapping[fx.Node, Results]) -> Any:
 
 
 def _python_value(arguments: Any) -> Any:
-    """Convert arguments recursively: sequences to lists, mappings to dictionaries, symbolic integers to int."""
+    """Convert values in arguments: sequences to lists, mappings to dictionaries, symbolic integers to int."""
     if isinstance(arguments, Mapping):
         return {name: _python_value(value) for name, value in arguments.items()}
     if isinstance(arguments, Sequence) and not isinstance(arguments, str):

@@ -65,7 +65,7 @@ def _is_contraction(block: Block) -> bool:
 
 
 def _moved(block: Block, factor: Scalar) -> set[int]:
-    """The axes that a factor of a product depends on."""
+    """The numbers of the axes that a factor of a product depends on, through the indices of its reads."""
     reads = [leaf.position for leaf in leaves([factor]) if isinstance(leaf, Read)]
     return set().union(*(form.variables() for n in reads for form in block.reads[n].index))
 
@@ -102,5 +102,5 @@ def is_pointwise(block: Block, value: Buffer) -> bool:
 
 
 def rows_of(block: Block) -> tuple[int, ...]:
-    """The extents of a block's spatial axes, without extents of 1."""
+    """The extents of a block's spatial axes, in order, except extents of 1."""
     return tuple(axis.size for axis in block.axes[: block.spatial] if axis.size > 1)

@@ -17,7 +17,8 @@ class Acyclic:
     """
 
     def __init__(self, successors: Sequence[Iterable[int]]) -> None:
-        """Make each node a group. `successors[n]` are the successors of node n; their numbers must be above n."""
+        """Begin with one group for each node. `successors[n]` are the successors of node n, whose numbers must be above
+        n."""
         self._parent = list(range(len(successors)))
         self._position = list(range(len(successors)))
         self._after = [set(nodes) for nodes in successors]

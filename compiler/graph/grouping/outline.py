@@ -25,12 +25,12 @@ class OutlinedGroups:
 
 
 def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> OutlinedGroups:
-    """Make each group of computes a private function that the original function calls. `groups` are in an order of
-    execution and name computes by their first results; `names` are the names of the module's functions, to which those
-    of the groups are added.
+    """Move each group of computes to a private function that the original function calls.
 
-    The arguments of a group are the values that it reads from outside, in the order of reading; its results are the
-    values that other groups read or the function returns. Constants stay in the original function.
+    `groups` are in an order of execution and name computes by their first results; `names` are the names of the
+    module's functions, to which those of the groups are added. The arguments of a group are the values that it reads
+    from outside, in the order of reading; its results are the values that other groups read or the function returns.
+    Constants stay in the original function.
     """
     nodes = {node.results[0].name: node for node in graph.nodes if isinstance(node, Compute)}
     group_nodes = [[nodes[name] for name in group] for group in groups]

@@ -27,14 +27,7 @@ class Anchors:
 
 
 class View:
-    """The computes of a graph, their neighbours, and their groups so far.
-
-    >>> A = te.placeholder((4,), name="A")
-    >>> f = te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C"))
-    >>> view = strata.graph.View(strata.graph.read(strata.dialects.find_function(f.module)))
-    >>> view.readers("B"), view.producers("C")
-    (['C'], ['B'])
-    """
+    """The computes of a graph, their neighbours, and the groups made of them so far, each compute alone at first."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -69,7 +62,7 @@ class View:
         return self.nodes[name].block
 
     def producers(self, name: str) -> list[str]:
-        """The computes that produce a compute's operands, each once."""
+        """The names of the computes that produce a compute's operands, each once; inputs and constants have none."""
         return self._producers[name]
 
     def readers(self, name: str) -> list[str]:
@@ -90,7 +83,7 @@ class View:
         return self._groups.group(self.place[name])
 
     def same(self, *names: str) -> bool:
-        """Whether all computes named are in one group."""
+        """Whether all of the computes `names` are in one group; true for no name or one."""
         return len({self.group(name) for name in names}) < 2
 
     def anchors(self, name: str) -> Anchors:

@@ -49,7 +49,8 @@ class _Use:
 
 
 def _uses(node: Compute) -> Iterator[_Use]:
-    """The uses in a compute of the mathematical functions that are not cheap and meet the conditions of `_use`."""
+    """Yield each use in a compute of a mathematical function that is not cheap, whose operands are such that `_use`
+    returns it."""
     for value in body.reached(node.block.body):
         if isinstance(value, Apply) and value.kind.name.startswith("math.") and value.kind.name not in _SHORT:
             use = _use(node, value)
@@ -119,7 +120,7 @@ def _at(access: Access, moved: Mapping[int, lin.Linear], ranges: lin.Ranges) -> 
 
 
 def _reading(use: _Use, shared: Buffer) -> Compute:
-    """The compute of a use, with a read of `shared` in place of the value."""
+    """Return the compute of a use, with a read of `shared` in place of the use's value."""
     block = use.node.block
     read = body.read(len(block.reads), shared.scalar)
     access = Access(shared.name, tuple(map(lin.variable, use.axes)))

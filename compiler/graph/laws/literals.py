@@ -113,7 +113,7 @@ _RULES: dict[type[Operation], _Rule] = {
 
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
-    """A new operation of `kind` on `operands`, with the fast-math flags and result types of `node`."""
+    """Return an operation of `kind` on new operands, with the fast-math flags and result types of `node`."""
     rebuilt = body.apply(kind, operands, dict(node.properties), node.types)
     assert isinstance(rebuilt, Apply)
     return rebuilt

@@ -121,7 +121,7 @@ def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Com
 
 
 def _reading(node: Compute, parts: Mapping[str, _Parts]) -> Compute:
-    """Make a node read the parts of values that are cut; `parts` maps the name of such a value to its parts."""
+    """Return a node that reads the parts of values that are cut; `parts` maps the name of such a value to its parts."""
     block = node.block
     if not any(name in parts for name in block.sources):
         return node

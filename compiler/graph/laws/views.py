@@ -83,8 +83,8 @@ def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadVi
 
 
 def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | None]) -> Compute:
-    """Make a node read the sources of views where that is no slower; the same object if nothing changes. `view` returns
-    the view that a read of the node accesses, or None."""
+    """Return a node that reads the sources of views if that is no slower; the same object if nothing changes. `view`
+    returns the view that a read of the node accesses, or None."""
     block = node.block
     reads = []
     for access in block.reads:

@@ -82,7 +82,7 @@ class _Function:
         self._nests = Nests(function)
 
     def program(self) -> Program:
-        """Return the program. Raises LoweringError."""
+        """Return the loop program of the function. Raises LoweringError if it has none."""
         function = self._function
         name = function.sym_name.data
         if len(function.body.blocks) != 1:
@@ -99,7 +99,7 @@ class _Function:
         return Program(name, (*inputs, *results), count, body, literals=tuple(self._nests.literals))
 
     def _argument(self, value: SSAValue) -> Buffer:
-        """The buffer of an argument; of a scalar, a buffer of rank 0."""
+        """The buffer of an argument, of rank 0 for a scalar. Raises LoweringError for other types."""
         name = value.name_hint or f"arg{value.index}"  # type: ignore[attr-defined]
         if not isinstance(value.type, MemRefType) and not is_scalar(value.type):
             sentence = f"argument '{name}' is of type {value.type}, expected a memref or a number"

@@ -111,7 +111,7 @@ class Builder:
 
 
 def _content(value: SSAValue, op: Operation) -> tuple[tuple[int, ...], Attribute]:
-    """The shape and element type of the buffer of a memref or scalar."""
+    """The shape and element type of the buffer of a memref or scalar. Raises LoweringError for layouts."""
     type = value.type
     if not isinstance(type, MemRefType):
         return (), type

@@ -162,7 +162,7 @@ class ValueForms:
         return self._simplified((tuple(conditions),))
 
     def _expr(self, expr: AffineExpr, forms: Mapping[int, Linear | None], dims: int) -> Linear | None:
-        """The form of an expression; `forms` are those of its dimensions, of which there are `dims`, and symbols."""
+        """The form of an expression, None if not affine; `forms` are those of its `dims` dimensions, then symbols."""
         match expr:
             case AffineConstantExpr(value):
                 return lin.constant(value)

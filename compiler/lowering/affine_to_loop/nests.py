@@ -156,7 +156,7 @@ class Nests(Builder):
         return Access(self.buffers[op.memref], index_of(op, self.forms)) == element
 
     def _only_store(self, op: ForLike, init: SSAValue, result: SSAValue) -> StoreLike | None:
-        """The store that is the only use of a loop's result, if its buffer can hold the result during the loop."""
+        """The store that is the only use of a loop's result, if its buffer can hold it during the loop; else None."""
         uses = list(result.uses)
         store = uses[0].operation if len(uses) == 1 else None
         if not isinstance(store, affine.StoreOp | memref.StoreOp) or store.parent is not op.parent:
@@ -171,7 +171,7 @@ class Nests(Builder):
         return None if touched else store
 
     def _carried(self, op: ForLike, argument: SSAValue, value: SSAValue, around: Surroundings) -> list[Node]:
-        """The updates of a loop-carried scalar by the value that the body of the loop yields."""
+        """The updates of a loop-carried scalar by the value that is yielded. Raises LoweringError for no reduction."""
         target = self._accumulators[argument]
         chain = chain_of(value, lambda start: self._is_accumulator(start) and self._accumulators[start] == target)
         if chain is None:
@@ -226,7 +226,7 @@ class Nests(Builder):
         return _filled(loops, [copied])
 
     def _literal(self, op: memref.GetGlobalOp) -> list[Node]:
-        """Make the elements of a constant a literal of the program."""
+        """Add the elements of a constant to the literals; return no node. Raises LoweringError without elements."""
         constant = SymbolTable.lookup_symbol(op, op.name_)
         if (
             not isinstance(constant, GlobalOp)
@@ -240,7 +240,7 @@ class Nests(Builder):
         return []
 
     def _conditional(self, op: IfLike, around: Surroundings) -> list[Node]:
-        """The nodes of both branches, under the condition and under its negation."""
+        """The nodes of both branches, under the condition or its negation; LoweringError unless these are affine."""
         if op.results:
             return _without_effect(op)
         truth = condition_of(op, self.forms)

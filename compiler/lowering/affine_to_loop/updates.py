@@ -35,7 +35,7 @@ class Update:
     position: int
 
     def contribution(self, values: BlockBody) -> Scalar:
-        """Return the expression of the contribution. Raises LoweringError."""
+        """Return the scalar expression that the update adds. Raises LoweringError if there is none."""
         operands = self.op.operands
         if isinstance(self.op, math.FmaOp):
             factors = [values.value(operand) for operand in operands[:2]]

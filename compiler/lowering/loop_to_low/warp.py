@@ -181,7 +181,7 @@ def _is_multiple(forms: Sequence[Linear], shape: Sequence[int], width: int) -> b
 
 
 def _store(nest: Operands, sums: SSAValue) -> None:
-    """Store accumulators to memory: each thread has two neighbouring elements of two rows."""
+    """Store accumulators to memory: each thread has two neighbouring elements of two rows, which begin at even ones."""
     scopes, target, loops = nest.context.scopes, nest.target, nest.fit.loops
     lane = _lane(nest.context)
     row, pair = lin.floordiv(lane, ROW_THREADS, scopes.ranges), lin.mod(lane, ROW_THREADS, scopes.ranges).scaled(2)

@@ -53,8 +53,8 @@ class HloConversion:
     _count: int = 0
 
     def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, HloValue]) -> list[Tensor]:
-        """Convert the ops of a block for tensors of its arguments; return what its last op returns. `values` has those
-        of the blocks around it. Raises LoweringError."""
+        """Convert the ops of a block for tensors of its arguments; return the operands of its last op. `values` has
+        those of the blocks around it. Raises LoweringError for an unsupported op."""
         scope: dict[SSAValue, HloValue] = dict(values)
         scope |= zip(block.args, arguments, strict=True)
         for op in block.ops:

@@ -50,11 +50,11 @@ class SchedulingPass(ModulePass, ABC):
 
     @abstractmethod
     def schedule(self, s: Schedule) -> None:
-        """Apply the primitives of the pass to a schedule. Raises ScheduleError."""
+        """Apply the primitives of the pass to a schedule. Raises ScheduleError if one is refused."""
 
 
 def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
-    """Return the loops around a block that have these labels, in the labels' order. Raises ScheduleError."""
+    """Return the loops of these labels around a block, in the labels' order. Raises ScheduleError without one."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
 

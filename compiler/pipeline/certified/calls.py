@@ -75,7 +75,7 @@ class _Run:
     _prepared: dict[Content, _Prepared] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Fill the constants, then run the program once. Raises Unproved."""
+        """Fill the constants, then run the program once. Raises Unproved if the certificate does not match."""
         weights = zip(self.interface.weights, self.interface.weights_for(self.version.cpu), strict=True)
         for number, (array, name) in enumerate(weights):
             self.memory.write(MemoryRange(("weight", number), 0, array.bytes), argument(name, array.bytes))
@@ -96,7 +96,7 @@ class _Run:
             self._call(last.symbol, _starts(last))
 
     def _main(self, function: FuncOp, starts: Sequence[MemoryRange]) -> None:
-        """Run main symbolically; `starts` are the memory ranges at which its arguments begin."""
+        """Run main symbolically on arguments that begin at the memory ranges `starts`. Raises Unproved for others."""
         if len(starts) != len(function.args):
             raise Unproved(f"main takes {len(function.args)} arrays, and is called with {len(starts)}")
         places = dict[SSAValue, MemoryRange]()
@@ -149,7 +149,7 @@ class _Run:
         return self.units[symbol]
 
     def _call(self, symbol: str, starts: Sequence[MemoryRange]) -> None:
-        """Run the native function of a symbol; `starts` are the memory ranges at which its arrays begin."""
+        """Run the native function of a symbol on arrays from `starts`, memory ranges, on. Raises Unproved."""
         preparing = next((unit for unit in self.units.values() if unit.group.prepare == symbol and symbol), None)
         unit = preparing or self._unit(symbol)
         program = unit.parts.prepare if preparing else unit.parts.main
@@ -218,7 +218,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _viewed(view: memref.ViewOp, base: MemoryRange) -> MemoryRange:
-    """Return the memory range of a view of a buffer of bytes."""
+    """Return the memory range of a view of a buffer of bytes. Raises Unproved unless it is constant and inside."""
     shift, bytes = view.byte_shift.owner, _bytes(view.result)
     if not isinstance(shift, ConstantOp) or not isinstance(shift.value, IntegerAttr):
         raise Unproved("a view of main is at an offset that is no constant")

@@ -64,7 +64,7 @@ def division_verdict(version: VersionCertificate, weights: Collection[str], erro
 
 
 def program_of_text(text: str, subject: str) -> TeProgram:
-    """Read a te program of a certificate. Raises InputError."""
+    """Read a te program of a certificate, named `subject` in errors. Raises InputError for an invalid text."""
     module = module_of(text, subject)
     main = find_function(module)
     return TeProgram(read(main), {f.sym_name.data: read(f) for f in functions(module) if f is not main})
@@ -95,7 +95,7 @@ def inlined(program: TeProgram) -> Graph:
 
 
 def _labelled(node: Compute | Constant | Call, labels: Names) -> Compute | Constant:
-    """Return a node; a block of it gets a label that is unique in `labels`."""
+    """Return a node, a compute under a label that is unique in `labels`. Raises InputError for a call."""
     if isinstance(node, Call):
         raise InputError(f"the certificate has a group that calls '{node.callee}': calls are one level deep")
     if isinstance(node, Constant):

@@ -40,7 +40,7 @@ class _DigestParser(Parser):
 
 
 def module_of(text: str, subject: str) -> ModuleOp:
-    """Parse and verify a text of a certificate, named `subject` in errors. Raises InputError."""
+    """Parse and verify a text of a certificate, named `subject` in errors. Raises InputError for an invalid text."""
     try:
         module = _DigestParser(universe.context(), text, subject).parse_module()
         verify_module(module)
@@ -51,12 +51,12 @@ def module_of(text: str, subject: str) -> ModuleOp:
 
 def te_function_of(text: str, subject: str) -> FuncOp:
     """Return the only te function of a certificate's text, its large constants turned into arguments, as in its loops.
-    Raises InputError."""
+    Raises InputError for an invalid text, named `subject`."""
     function = function_of(text, subject)
     lift(function)
     return function
 
 
 def function_of(text: str, subject: str) -> FuncOp:
-    """The only function of a text of a certificate, or its only public one. Raises InputError."""
+    """The only function of a certificate's text, or the only public one. Raises InputError without it."""
     return find_function(module_of(text, subject))

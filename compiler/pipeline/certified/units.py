@@ -56,7 +56,7 @@ class CertifiedUnit:
     only. Its loops are split as by the build, so that the arguments of both functions are known by position."""
 
     def __init__(self, group: GroupCertificate, is_called: bool) -> None:
-        """`is_called`: whether main calls it; else it is the program's only function."""
+        """`is_called`: whether main calls the unit, else the only function. Raises Unproved if texts do not match."""
         self.group = group
         self.program = read(function_of(group.loops, f"@{group.name}"))
         self.names = names_of(self.program.arguments)

@@ -307,7 +307,7 @@ def _truncated(language: Language, text: CExpr, types: ConversionTypes) -> CExpr
 
 def _float_to_integer(unsigned: bool) -> Conversion:
     def convert(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-        """Truncate a float to an integer; a value out of range is undefined."""
+        """Truncate a float to an integer; a value out of range is undefined. Raises TargetError for i1."""
         if types.integer is None:
             raise language.lacks("conversion of floats to truth values")
         is_narrow = isinstance(types.source, NARROW_FLOATS)

@@ -155,7 +155,7 @@ class Instruction:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The input registers, by family, without those of its address."""
+        """The input registers, by family, without those of its address; none for an xor of equal operands."""
         if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
             return ()  # sets a register to zero, whatever was in it
         sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]

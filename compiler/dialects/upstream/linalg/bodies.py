@@ -56,7 +56,7 @@ class Scalars:
         return self.add((ExtUIOp if self.unsigned else ExtSIOp)(value, type))
 
     def apply(self, name: str, *values: SSAValue) -> SSAValue:
-        """Append the op for a name, such as add, and the type of the operands; return its result."""
+        """Append the op of a name, such as add, for the operands' type; return its result; ValueError without one."""
         row = 0 if isinstance(values[-1].type, AnyFloat) else 2 if values[-1].type == IntegerType(1) else 1
         kind = _BINARY[name][row]
         if kind is None:

@@ -73,7 +73,8 @@ class NamedOp(LinalgStructuredOperation):
 
     @classmethod
     def body_of(cls, parts: ParsedParts, properties: dict[str, Attribute]) -> Region:
-        """Build the body from the operands' element types. Raises ValueError for types that it does not take."""
+        """Build the body for the operands' element types. Raises ValueError for another number of operands, or for
+        types that the op lacks."""
         unsigned = properties.get("cast") == TypeFunctionAttr("cast_unsigned")
         types = [element_of(value) for value in parts.operands]
         name = cls.body_name(properties)

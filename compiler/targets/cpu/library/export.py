@@ -103,7 +103,7 @@ def native_texts(stem: str, main: LevelTexts, preparation: LevelTexts, suffix: s
 
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write texts by the names of their files; return the paths. Raises InputError."""
+    """Write texts by the names of their files; return the paths. Raises InputError if that fails."""
     for name, text in texts.items():
         write(folder / name, [text])
     return [folder / name for name in texts]
@@ -223,7 +223,7 @@ def uses_openmp(d: Description) -> bool:
 
 def _moved(file: Path, target: Path) -> Path:
     """Copy a file to `target` by an atomic replacement, so that processes keep the library that they use, and return
-    `target`; a missing folder is created. Raises InputError."""
+    `target`; a missing folder is created. Raises InputError if that fails."""
     with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         new = target.with_name(f".{target.name}.{secrets.token_hex(4)}")

@@ -107,7 +107,7 @@ def load(path: object, weights: Mapping[str, object] | None = None, name: str | 
 
 
 def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str, object] | None) -> Array:
-    """The filled constants of a library, read-only."""
+    """The filled constants of a library, read-only: of `weights`, by name, or its own. May raise TargetError."""
     size = library.function("constants_bytes", ctypes.c_size_t)()
     block = arena(size)[:size]
     if weights is None:
