@@ -13,6 +13,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.dialects.access import axis_attribute
 from compiler.dialects.combiner import identity
+from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.laws.dead_nodes import drop_dead
@@ -24,6 +25,8 @@ from compiler.program.tree import Access, Block, Buffer
 
 LANES, DEPTH = 8, 16
 """The columns of a tile of results, and the depth of a product on tensor cores: extents are padded to multiples."""
+LOG2_E = 1.4426950408889634
+"""The factor of exponents by which powers of e are powers of 2."""
 ROWS = 64
 """The queries and the keys of a block of threads: extents are padded to multiples."""
 _NARROW = (Float16Type, BFloat16Type)
@@ -32,7 +35,7 @@ _NARROW = (Float16Type, BFloat16Type)
 @dataclass(frozen=True)
 class StreamedNames:
     """The labels of the computes of a streamed attention, by which a recipe finds them: `rows` copies queries, `keys`
-    and `keys_again` copy keys, `values` copies values and a column of ones.
+    and `keys_again` copy keys, `values` copies values, `columns` has them by 8 and ones.
 
     >>> strata.alternatives.StreamedNames().top
     'top'
@@ -46,6 +49,7 @@ class StreamedNames:
     scores_again: str = "scores.again"
     powers: str = "powers"
     values: str = "values"
+    columns: str = "columns"
     wide: str = "wide"
     result: str = "result"
 
@@ -57,11 +61,11 @@ def streamed_attention(graph: Graph, policy: str) -> Graph | None:
     """Rewrite a group of attention to a form that works by blocks of keys; None for any other group, under `strict`,
     and for dtypes other than f16 and bf16.
 
-        S = sum over d of Q[m, d] * K[n, d];  L = f(S);  T = max over n of L;  E = exp(L - T);  Z = sum over n of E
+        S = sum over d of Q[m, d] * K[n, d];  L = c * f(S);  T = max over n of L;  E = exp(L - T);  Z = sum over n of E
         Y[m, e] = sum over n of (E / Z) * V[n, e]
       ->
         T = max over n of f(sum over d of Q * K)
-        P[m, n] = narrow(exp(f(sum over d of Q * K) - T))
+        P[m, n] = narrow(2^(c * log2(e) * (f(sum over d of Q * K) - T)))
         W[m, e] = sum over n of P * V1[n, e], where V1 is V and a column of ones;  Y[m, e] = W[m, e] / W[m, last]
 
     The scores are computed twice, and all but their maximum can stay in registers: no value but T, which has a row's
@@ -226,7 +230,14 @@ def _sums(total: Compute, powers: Compute) -> bool:
 
 def _is_exponential(powers: Compute) -> bool:
     value = _uncast(powers.block.body[0])
-    return not powers.block.combiners and isinstance(value, Apply) and value.kind is math.ExpOp
+    if powers.block.combiners or not isinstance(value, Apply) or value.kind is not math.ExpOp:
+        return False
+    difference = value.operands[0]
+    return (
+        isinstance(difference, Apply)
+        and difference.kind is arith.SubfOp
+        and all(operand_type == Float32Type() for operand_type in difference.types)
+    )
 
 
 def _reads_row(node: Compute, row: Compute) -> bool:
@@ -342,14 +353,16 @@ class _Streamed:
         return body.apply(ExtFOp, [value], {}, [Float32Type()])
 
     def _logits(self, scores: Buffer, suffix: str) -> Buffer:
-        """Add the elementwise computes between the scores and their maximum; reads of masks are padded with zeros."""
+        """Add the elementwise computes between the scores and their maximum, the last one without its factor; reads of
+        masks are padded with zeros."""
         former, value = self.found.scores.results[0].name, scores
         for node in self.found.chain:
             reads = [self._padded_read(access, former, value) for access in node.block.reads]
             label = f"{node.block.label}{suffix}"
             names = {value.name: value}
             former, element = node.results[0].name, node.results[0].element
-            value = self._add(label, scores.shape, reads, node.block.body[0], element, values=names)
+            new = _unscaled(node.block.body[0])[0] if node is self.found.chain[-1] else node.block.body[0]
+            value = self._add(label, scores.shape, reads, new, element, values=names)
         return value
 
     def _padded_read(self, access: Access, former: str, value: Buffer) -> Access:
@@ -380,31 +393,43 @@ class _Streamed:
         )
 
     def _powers(self, logits: Buffer, top: Buffer) -> Buffer:
-        """Add the powers, in the dtype of the values."""
+        """Add the powers, in the dtype of the values: 2 to the logits less their maximum, times log2(e)."""
         found, count = self.found, len(self.batch) + 1
+        inputs = {value.name for value in self.old.inputs}
         reads = []
         for access in found.powers.block.reads:
             if access.buffer == found.top.results[0].name:
                 reads.append(Access(top.name, tuple(lin.variable(n) for n in range(count))))
             else:
-                former = access.buffer if access.buffer not in {v.name for v in self.old.inputs} else ""
+                former = "" if access.buffer in inputs else access.buffer
                 reads.append(self._padded_read(access, former, logits))
-        power = _uncast(found.powers.block.body[0])
-        power = self._masked(power, count, logits.shape[-1], 0.0, Float32Type())
-        power = body.apply(TruncFOp, [power], {}, [self.element])
+        difference = _uncast(found.powers.block.body[0])
+        assert isinstance(difference, Apply) and isinstance(difference.operands[0], Apply)
+        logit, greatest = difference.operands[0].operands
+        factor = LOG2_E * (_unscaled(found.chain[-1].block.body[0])[1] if found.chain else 1.0)
+        exponent = _apply(arith.SubfOp, [_times(logit, factor), _times(greatest, factor)])
+        power = body.apply(TruncFOp, [_apply(math.Exp2Op, [exponent])], {}, [self.element])
+        power = self._masked(power, count, logits.shape[-1], 0.0, self.element)
         return self._add(NAMES.powers, logits.shape, reads, power, self.element)
 
     def _values(self, columns: int) -> Buffer:
-        """Add a copy [batch, n, e / 8, 8] of the values, with ones in another 8 columns, and beyond the last key, whose
-        power is 0."""
+        """Add a copy [batch, n, e] of the values, with ones beyond the last key, whose power is 0; and the same as
+        [batch, n, e / 8, 8], with ones in another 8 columns."""
         count, spatial = len(self.batch), self.found.product.block.spatial
-        sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), columns // LANES + 1, LANES]
-        column = lin.variable(count + 1).scaled(LANES) + lin.variable(count + 2)
-        moved = {n: lin.variable(n) for n in range(count)} | {spatial: lin.variable(count), spatial - 1: column}
+        sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), columns]
+        moved = {n: lin.variable(n) for n in range(count)}
+        moved |= {spatial: lin.variable(count), spatial - 1: lin.variable(count + 1)}
         index = tuple(lin.substitute(form, moved, lin.box(sizes)) for form in self.found.values.index)
-        where = (_below(count + 1, columns // LANES), *([_below(count, self.n)] if sizes[count] > self.n else []))
-        read = Access(self.found.values.buffer, index, where, _number(1.0, self.element))
-        return self._add(NAMES.values, sizes, [read], body.read(0, self.element), self.element)
+        where = (_below(count, self.n),) if sizes[count] > self.n else ()
+        one = _number(1.0, self.element)
+        read = Access(self.found.values.buffer, index, where, one if where else None)
+        value = body.read(0, self.element)
+        rows = self._add(NAMES.values, sizes, [read], value, self.element)
+        tiles = columns // LANES
+        column = lin.variable(count + 1).scaled(LANES) + lin.variable(count + 2)
+        index = (*map(lin.variable, range(count + 1)), column)
+        read = Access(rows.name, index, (_below(count + 1, tiles),), one)
+        return self._add(NAMES.columns, [*sizes[:-1], tiles + 1, LANES], [read], value, self.element)
 
     def _wide(self, powers: Buffer, values: Buffer) -> Buffer:
         """Add the product of powers and values, whose last columns are the sums of the powers."""
@@ -453,6 +478,36 @@ def _below(axis: int, size: int) -> Condition:
 def _number(value: float, type_: Attribute) -> FloatAttr:
     assert isinstance(type_, AnyFloat)
     return FloatAttr(value, type_)
+
+
+def _unscaled(value: Scalar) -> tuple[Scalar, float]:
+    """Return a value and a positive factor whose product a value is: x, c for x * c, also below a choice between that
+    and -inf. The maximum of the former is that of the latter by the factor."""
+    if isinstance(value, Apply) and value.kind is arith.MulfOp:
+        for factor, rest in (value.operands, value.operands[::-1]):
+            number = _constant(factor)
+            if number is not None and 0 < number < float("inf"):
+                return rest, number
+    if isinstance(value, Apply) and value.kind is SelectOp:
+        truth, *sides = value.operands
+        endless = [_constant(side) == float("-inf") for side in sides]
+        parts = [
+            (side, 1.0) if is_endless else _unscaled(side) for side, is_endless in zip(sides, endless, strict=True)
+        ]
+        factors = {number for (_, number), skip in zip(parts, endless, strict=True) if not skip}
+        if len(factors) == 1:
+            chosen = [truth, *(part for part, _ in parts)]
+            return body.apply(SelectOp, chosen, dict(value.properties), value.types), factors.pop()
+    return value, 1.0
+
+
+def _constant(value: Scalar) -> float | None:
+    number = dict(value.properties)["value"] if isinstance(value, Apply) and value.kind is arith.ConstantOp else None
+    return number.value.data if isinstance(number, FloatAttr) else None
+
+
+def _times(value: Scalar, factor: float) -> Scalar:
+    return _apply(arith.MulfOp, [value, body.constant(_number(factor, Float32Type()))])
 
 
 def _apply(kind: type[Operation], operands: Sequence[Scalar]) -> Scalar:

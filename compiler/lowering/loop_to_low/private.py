@@ -78,7 +78,7 @@ def _is_around_threads(program: Program, alloc: Alloc) -> bool:
         return False
     blocks = [*program.readers[alloc.buffer.name], *program.writers[alloc.buffer.name]]
     inner = [loop for block in blocks for loop in program.enclosing(block.label) if loop.number not in outside]
-    return any(loop.kind in THREADS for loop in inner)
+    return any(loop.kind in (THREADS if alloc.buffer.scope == "local" else THREADS[1:]) for loop in inner)
 
 
 def _part_of(program: Program, name: str) -> PrivatePart:

@@ -100,8 +100,8 @@ def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSA
     return nest.context.scopes.add(memref.LoadOp.get(buffer, _tile_indices(nest, reference)))
 
 
-def _store_fragment(nest: Operands, fragment: SSAValue) -> None:
-    buffer, indices = nest.buffer(nest.target), _tile_indices(nest, nest.target)
+def _store_fragment(nest: Operands, fragment: SSAValue, at: Mapping[int, Linear] | None = None) -> None:
+    buffer, indices = nest.buffer(nest.target), _tile_indices(nest, nest.target, at)
     assert isinstance(buffer.type, MemRefType) and isinstance(fragment.type, VectorType)
     if _is_of_scalars(buffer.type, fragment.type):
         zero = nest.context.scopes.index_constant(0)
@@ -127,7 +127,7 @@ def _store_tiles(nest: Operands, loaded: SSAValue) -> None:
         mask = DenseArrayBase.from_list(i64, range(tile * registers, (tile + 1) * registers))
         part = scopes.add(vector.ShuffleOp(loaded, loaded, mask, result_type=type))
         at = {nest.fit.loops[TILES]: lin.constant(tile)}
-        scopes.run(memref.StoreOp.get(part, nest.buffer(nest.target), _tile_indices(nest, nest.target, at)))
+        _store_fragment(nest, part, at)
 
 
 def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear] | None = None) -> list[SSAValue]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from xdsl.ir.affine import AffineExpr
 
@@ -23,6 +24,8 @@ HALVES, GROUPS, QUAD, PAIR = 2, 8, 4, 2
 columns, of which a row has four."""
 BLOCK = 64
 """The most keys of a block. Of fewer keys a block has half, since a loop of one iteration reduces nothing."""
+WIDEST = 128
+"""The most columns of results of two tiles of queries: their accumulators fill half the registers of a thread."""
 VECTOR = 8
 """The elements that a thread copies at once."""
 
@@ -49,8 +52,12 @@ def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     element = type(program.buffers[NAMES.powers].element)
     if element not in FIRST or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
-    keys = program.buffers[NAMES.powers].shape[-1]
-    for tiles in (StreamTiles(keys=BLOCK if keys > BLOCK else keys // 2),):
+    *batch, queries, keys = program.buffers[NAMES.powers].shape
+    block = BLOCK if keys > BLOCK else keys // 2
+    small, large = StreamTiles(keys=block), StreamTiles(tiles=2, keys=BLOCK // 2)
+    fills = prod(batch) * queries >= large.queries * draft.gpu.multiprocessors
+    fits = queries % large.queries == 0 and program.buffers[NAMES.values].shape[-1] <= WIDEST
+    for tiles in (large, small) if fills and fits else (small,):
         name = f"streamed on tensor cores, {tiles.queries} queries and {tiles.keys} keys a block"
         yield Alternative(name, partial(_apply, tiles=tiles))
 
@@ -79,9 +86,7 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     powers, narrowed, are operand a of the second product where they are. Raises ScheduleError for other programs.
     Source: Dao, FlashAttention-2, 2023.
     """
-    result, wide, powers, values, top = map(
-        s.get_block, (NAMES.result, NAMES.wide, NAMES.powers, NAMES.values, NAMES.top)
-    )
+    result, wide, powers, top = map(s.get_block, (NAMES.result, NAMES.wide, NAMES.powers, NAMES.top))
     logits = {name: _logits(s, s.get_block(name)) for name in (NAMES.top, NAMES.powers)}
     for block in [block for chain in logits.values() for block in chain]:
         s.inline(block)
@@ -92,8 +97,7 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     s.compute_at(wide, m0)
     wide_loops = _tile_wide(s, wide, m0, tiles)
     n0 = wide_loops.keys
-    for block in (powers, values):
-        s.compute_at(block, n0)
+    s.compute_at(powers, n0)
     s.compute_at(top, m0)
     top_m, top_n = inside(s, top, m0)
     top_n0, top_n = s.split(top_n, [None, tiles.keys])
@@ -105,7 +109,7 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     _fetch(s, rows, m0, tiles)
     _top(s, top, (m0, top_n0), (top_m, top_n), tiles)
     _powers(s, powers, n0, tiles)
-    _values(s, wide, values, wide_loops, tiles, kind)
+    _values(s, wide, wide_loops, tiles, kind)
     _wide(s, wide, wide_loops, kind)
     _on_lanes(s, inside(s, result, m0), tiles, vector=True)
     s.bind(fused(s, [*many, m0]), "block_x")
@@ -169,7 +173,7 @@ def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: Stream
     _fetch(s, keys, at, tiles)
     names = operands(s, scores)
     _load(s, scores, names[0], d1, ROWS, f"mma.load.a.{kind}")
-    _load(s, scores, names[1], d1, COLUMNS, f"mma.load.b.{kind}.t")
+    _load(s, scores, names[1], d1, COLUMNS, f"mma.load.b%.{kind}.t")
     clear = s.decompose_reduction(scores, d1)
     _zero(s, clear, (m2, n1), m3)
     s.unroll(d1)
@@ -190,8 +194,11 @@ def _load(s: Schedule, block: Handle, name: str, at: Handle, size: int, intrinsi
     s.transform_layout(block, target_of(s, load), _OPERANDS[size])
     rows, _ = inside(s, load, at)
     many, row = s.split(rows, [None, size])
-    s.unroll(many)
-    s.tensorize(row, intrinsic)
+    if size == COLUMNS:
+        _load_tiles(s, load, at, intrinsic)
+    else:
+        s.unroll(many)
+        s.tensorize(row, intrinsic)
 
 
 _OPERANDS: dict[int, Callable[..., tuple[AffineExpr, ...]]] = {
@@ -272,17 +279,46 @@ def _powers(s: Schedule, powers: Handle, at: Handle, tiles: StreamTiles) -> None
     _on_lanes(s, inside(s, powers, at), tiles)
 
 
-def _values(s: Schedule, wide: Handle, values: Handle, loops: _WideLoops, tiles: StreamTiles, kind: str) -> None:
-    """Copy a block of values to shared memory, and from there the MMA tiles of 16 keys to fragments of operand b."""
-    s.set_scope(values, "shared")
-    spread_on_threads(s, fused(s, inside(s, values, loops.keys)), (tiles.warps, LANES), VECTOR)
-    load = s.cache_read(wide, target_of(s, values), "fragment")
-    s.compute_at(load, loops.depth)
-    s.transform_layout(wide, target_of(s, load), lambda *b: (*b[:-3], b[-2], b[-3], b[-1]))
-    row, many, _ = inside(s, load, loops.depth)
-    s.reorder(many, row)
-    s.unroll(many)
-    s.tensorize(row, f"mma.load.b.{kind}")
+def _values(s: Schedule, wide: Handle, loops: _WideLoops, tiles: StreamTiles, kind: str) -> None:
+    """Copy a block of values to shared memory, and from there the MMA tiles of 16 keys to fragments of operand b. The
+    last tile, of ones, is set by the threads that hold it."""
+    values, columns = s.get_block(NAMES.values), s.get_block(NAMES.columns)
+    s.compute_at(columns, loops.depth)
+    s.compute_at(values, loops.keys)
+    _fetch(s, values, loops.keys, tiles)
+    s.set_scope(columns, "fragment")
+    s.transform_layout(wide, target_of(s, columns), lambda *b: (*b[:-3], b[-2], b[-3], b[-1]))
+    row, many, lane = inside(s, columns, loops.depth)
+    s.reorder(many, row, lane)
+    _, rest = s.partition(many, s.extent(many) - 1)
+    ones = s.get_block(_only_block(s, rest))
+    _load_tiles(s, columns, loops.depth, f"mma.load.b%.{kind}")
+    _, row, lane = inside(s, ones, loops.depth)
+    half, quad, pair = s.split(row, [None, QUAD, PAIR])
+    s.reorder(lane, quad, half, pair)
+    s.bind(s.fuse(lane, quad), "thread_x")
+    for loop in (half, pair):
+        s.unroll(loop)
+
+
+def _only_block(s: Schedule, loop: Handle) -> str:
+    """Return the label of the only block in a loop."""
+    (number,) = [node.number for node in s.program.loops.values() if node.label == s.label(loop)]
+    (label,) = [b for b in s.program.blocks if number in {around.number for around in s.program.enclosing(b)}]
+    return label
+
+
+def _load_tiles(s: Schedule, load: Handle, at: Handle, intrinsic: str) -> None:
+    """Load MMA tiles of operand b, two at once if they are even in number; `%` in the name of the intrinsic stands for
+    the 2 of two tiles. The outermost loop inside `at` is over tiles."""
+    many, row, _ = inside(s, load, at)
+    if s.extent(many) % 2:
+        s.unroll(many)
+        s.tensorize(row, intrinsic.replace("%", ""))
+    else:
+        many, two = s.split(many, [None, 2])
+        s.unroll(many)
+        s.tensorize(two, intrinsic.replace("%", "2"))
 
 
 def _wide(s: Schedule, wide: Handle, loops: _WideLoops, kind: str) -> None:

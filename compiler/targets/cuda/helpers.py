@@ -110,10 +110,24 @@ EXTREMA: Mapping[str, str] = {
 """Maxima and minima in one instruction, which propagates NaN and orders zeros, on sm_80 and later."""
 
 
+NARROWED_POWER = "narrowed_exp2"
+"""The helper for a power of two that is rounded to 16 bits: one instruction, with a relative error of 2^-22."""
+_POWERS = {
+    NARROWED_POWER: f"""__device__ __forceinline__ float {NARROWED_POWER}(float x) {{
+#ifdef __CUDA_ARCH__
+  asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+  return x;
+#else
+  return exp2f(x);
+#endif
+}}"""
+}
+
+
 def definitions(names: Collection[str]) -> list[str]:
     """Return the definitions of the helpers with these names, and of those that they call, which come first. The type
     Fragment is a helper."""
-    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
+    texts = [text for name, text in {**WARPS, **COPIES, **_POWERS}.items() if name in names]
     extrema = [text for name, text in EXTREMA.items() if name in names]
     return [*texts, *(_function(name) for name in with_callees(names)), *extrema]
 

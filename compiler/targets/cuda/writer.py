@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects import arith, gpu, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType, i1
+from xdsl.dialects import arith, gpu, math, memref, scf, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, Float32Type, IndexType, MemRefType, VectorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream import nvgpu
+from compiler.dialects.upstream.casts import TruncFOp
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.support.errors import LoweringError
 from compiler.targets.clike.expressions import PRODUCT, SUM, CExpr, associative, cast, is_number
 from compiler.targets.clike.operations import expression
 from compiler.targets.clike.statements import SourceWriter
 from compiler.targets.cuda.constants import c_name
+from compiler.targets.cuda.helpers import NARROWED_POWER
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
@@ -153,6 +155,9 @@ class CudaWriter(SourceWriter):
             case vector.ShuffleOp() if len(op.result.type.get_shape()) == 2:
                 registers = ", ".join(self._lane(op.v1, number).code for number in op.mask.get_values())
                 self.value(op, CExpr(f"{spelled(op.result.type)}{{{registers}}}"))
+            case math.Exp2Op() if _is_narrowed(op):
+                self.helpers.add(NARROWED_POWER)
+                self.value(op, CExpr(f"{NARROWED_POWER}({self.text(op.operand).code})"))
             case _ if op.results and isinstance(op.results[0].type, VectorType):
                 self._vector_op(op)
             case _:
@@ -325,6 +330,13 @@ def _words(value: SSAValue) -> list[str]:
         raise LoweringError(f"kernels have no lanes of {type_}")
     numbers = np.array(owner.value.get_values(), dtype_of(type_.element_type))
     return [f"{int(word):#010x}u" for word in np.broadcast_to(numbers, lanes_of(type_)).copy().view(np.uint32)]
+
+
+def _is_narrowed(op: math.Exp2Op) -> bool:
+    """Return whether a power of two in f32 is only rounded to 16 bits."""
+    uses = [use.operation for use in op.result.uses]
+    narrow = all(isinstance(user, TruncFOp) and element_bytes(user.result.type) == 2 for user in uses)
+    return bool(uses) and narrow and isinstance(op.result.type, Float32Type)
 
 
 def _has_fragments(op: memref.AllocaOp) -> bool:
