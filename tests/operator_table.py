@@ -154,10 +154,7 @@ def page(table: Table) -> str:
     return "\n".join([_head(len(table), count), *_HEADER, *body, "", *wrong, *footnotes]).rstrip() + "\n"
 
 
-_HEADER = [
-    f"| operator | computes | dtype | {' | '.join(WAYS)} |",
-    f"|---|---|---|{'---:|' * len(WAYS)}",
-]
+_HEADER = [f"| operator | computes | dtype | {' | '.join(WAYS)} |", f"|---|---|---|{'---:|' * len(WAYS)}"]
 
 
 def _head(operators: int, count: int) -> str:

@@ -68,8 +68,7 @@ def translated(text: str, launches: Sequence[Launch]) -> Translation:
     source = f'#line 1 "cuda.cl"\n{functions}{PRELUDE}#line 1 "text"\n{_spelled("".join(parts))}'
     exchanging = {_name(kernel) for kernel in kernels if exchanges(kernel)}
     return Translation(
-        source,
-        tuple((_renamed(o.name), o.grid, o.block, o.arguments, o.name in exchanging) for o in launches),
+        source, tuple((_renamed(o.name), o.grid, o.block, o.arguments, o.name in exchanging) for o in launches)
     )
 
 

@@ -42,7 +42,7 @@ BY_CHOICE: dict[str, str] = {
 
 
 AMONG_EQUALS: dict[str, str] = {
-    r"topk|kthvalue": "the place of one of several equal elements, which torch does not promise",
+    r"topk|kthvalue": "the place of one of several equal elements, which torch does not promise"
 }
 """Operators whose last result, places, may differ from eager ones where all others are equal, each with the reason."""
 

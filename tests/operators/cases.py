@@ -53,10 +53,7 @@ def matmul(m: int, k: int, n: int, ta: int, tb: int) -> te.Function:
     return te.function("matmul", [a, b], te.nn.matmul(a, b, bool(ta), bool(tb)))
 
 
-@case(
-    "batch_matmul",
-    *[(i, *s, t) for i, s, t in zip([2, 1, 3, 2, 1, 4], SIZES, [0, 1, 2, 3, 0, 1], strict=True)],
-)
+@case("batch_matmul", *[(i, *s, t) for i, s, t in zip([2, 1, 3, 2, 1, 4], SIZES, [0, 1, 2, 3, 0, 1], strict=True)])
 def batch_matmul(i: int, m: int, k: int, n: int, t: int) -> te.Function:
     ta, tb = t & 1, t & 2
     a, b = P((i, k, m) if ta else (i, m, k), name="A"), P((i, n, k) if tb else (i, k, n), name="B")
@@ -152,14 +149,7 @@ for _name in ("sum", "prod", "max", "min", "mean"):
         return te.function(name, [x], getattr(te.nn, name)(x, axis, bool(keep)))
 
 
-@case(
-    "transpose",
-    ((3, 4), None),
-    ((2, 3, 4), (1, 2, 0)),
-    ((1, 5), (1, 0)),
-    ((6,), (0,)),
-    ((2, 1, 3, 2), (3, 1, 0, 2)),
-)
+@case("transpose", ((3, 4), None), ((2, 3, 4), (1, 2, 0)), ((1, 5), (1, 0)), ((6,), (0,)), ((2, 1, 3, 2), (3, 1, 0, 2)))
 def transpose(shape: Any, perm: Any) -> te.Function:
     x = P(shape, name="X")
     return te.function("transpose", [x], te.nn.transpose(x, perm))

@@ -186,10 +186,7 @@ def test_strata_build_of_a_library(
 
 def test_sentences_about_libraries(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for options, words in (
-        (
-            ["--emit", "low", "--weights", "file"],
-            "--weights is of a library: give -o a name that ends in .so,",
-        ),
+        (["--emit", "low", "--weights", "file"], "--weights is of a library: give -o a name that ends in .so,"),
         (["-o", "net.low", "--cpu", "haswell"], "--cpu is of a library"),
         (["-o", "net.low", "--features", "+avx2"], "--features is of a library"),
         (["-o", "net.s", "--library", "net"], "--library is of a library"),

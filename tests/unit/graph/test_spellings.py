@@ -19,16 +19,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.graph import simplification
 from compiler.graph.canonical import canonical
-from compiler.graph.laws import (
-    common_values,
-    computed_views,
-    images,
-    literals,
-    parts,
-    permutations,
-    reductions,
-    splits,
-)
+from compiler.graph.laws import common_values, computed_views, images, literals, parts, permutations, reductions, splits
 from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.graph.write import write

@@ -87,10 +87,7 @@ CASES: dict[str, tuple[str, Array]] = {
         "%0 = tensor.insert_slice %B into %h[0, 0] [7, 4] [1, 1] : tensor<7x4xf32> into tensor<14x4xf32>",
         np.concatenate([B, A]),
     ),
-    "a scalar argument": (
-        "%s = tensor.splat %x : tensor<7x4xf32>\n%0 = arith.mulf %A, %s : tensor<7x4xf32>",
-        A * X,
-    ),
+    "a scalar argument": ("%s = tensor.splat %x : tensor<7x4xf32>\n%0 = arith.mulf %A, %s : tensor<7x4xf32>", A * X),
     "padding by an argument": (
         "%0 = tensor.pad %A low[1, 0] high[0, 2] {\n^bb0(%i: index, %j: index):\n  tensor.yield %x : f32\n"
         "} : tensor<7x4xf32> to tensor<8x6xf32>",
@@ -120,10 +117,7 @@ CASES: dict[str, tuple[str, Array]] = {
         "%0 = linalg.copy ins(%A : tensor<7x4xf32>) outs(%e : tensor<7x4xf32>) -> tensor<7x4xf32>",
         A,
     ),
-    "an assertion": (
-        '%t = arith.constant true\ncf.assert %t, "holds"\n%0 = arith.negf %A : tensor<7x4xf32>',
-        -A,
-    ),
+    "an assertion": ('%t = arith.constant true\ncf.assert %t, "holds"\n%0 = arith.negf %A : tensor<7x4xf32>', -A),
     "a body with an extent": (
         "%e = tensor.empty() : tensor<4xf32>\n%one = arith.constant 1 : index\n"
         '%0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}'

@@ -50,12 +50,7 @@ def test_a_clamp_is_a_minimum_or_maximum(predicate: str, name: str, lanes: int) 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        clamped(limit="0.0"),
-        clamped(limit="0x7FC00000", lanes=1),
-        clamped(order="%x, %limit"),
-        clamped("uge"),
-    ],
+    [clamped(limit="0.0"), clamped(limit="0x7FC00000", lanes=1), clamped(order="%x, %limit"), clamped("uge")],
     ids=["zeros of two signs", "no limit", "the other value", "another test"],
 )
 def test_other_selections_stay(text: str) -> None:

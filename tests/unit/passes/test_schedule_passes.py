@@ -32,10 +32,7 @@ FACES: dict[str, Callable[[Schedule], object]] = {
     "fuse-loops{block=C loops=m,l}": lambda s: s.fuse("C.m", "C.l"),
     "reorder{block=C order=m,k,l}": lambda s: s.reorder("C.m", "C.k", "C.l"),
     "merge{first=C.m second=D.m shift=1}": lambda s: s.merge("C.m", "D.m", 1),
-    "merge{first=C.m second=D.m},merge{first=C.l second=D.l}": lambda s: [
-        s.merge("C.m", "D.m"),
-        s.merge("C.l", "D.l"),
-    ],
+    "merge{first=C.m second=D.m},merge{first=C.l second=D.l}": lambda s: [s.merge("C.m", "D.m"), s.merge("C.l", "D.l")],
     "merge{first=C.m second=D.m},distribute{block=C loop=m}": lambda s: s.distribute(s.merge("C.m", "D.m"), "C"),
     "unroll{block=C loop=k}": lambda s: s.unroll("C.k"),
     "vectorize{block=D loop=l}": lambda s: s.vectorize("D.l"),
@@ -71,10 +68,7 @@ FACES: dict[str, Callable[[Schedule], object]] = {
     "set-scope{block=C scope=shared}": lambda s: s.set_scope("C", "shared"),
     "storage-align{block=C dim=0 factor=16 offset=4}": lambda s: s.storage_align("C", 0, 16, 4),
     "swizzle{block=C width=4}": lambda s: s.swizzle("C", 4),
-    "fuse{block=D at=C.m},double-buffer{block=C}": lambda s: [
-        s.reverse_compute_at("D", "C.m"),
-        s.double_buffer("C"),
-    ],
+    "fuse{block=D at=C.m},double-buffer{block=C}": lambda s: [s.reverse_compute_at("D", "C.m"), s.double_buffer("C")],
 }
 
 

@@ -124,8 +124,7 @@ def test_taps_along_the_first_dimensions_are_proved_and_right(
 
 
 @pytest.mark.parametrize(
-    ("size", "filters", "name"),
-    [(16, 128, "over rows"), (3, 128, "of filters"), (16, 8, "gemm"), (3, 8, "gemm")],
+    ("size", "filters", "name"), [(16, 128, "over rows"), (3, 128, "of filters"), (16, 8, "gemm"), (3, 8, "gemm")]
 )
 def test_the_way_of_one_tap_is_by_what_is_idle(size: int, filters: int, name: str) -> None:
     function = convolution(16, (size, size), 1, filters, (1, 1), (1, 1), 0, 1, after=True)

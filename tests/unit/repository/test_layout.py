@@ -63,10 +63,7 @@ EXCEPTIONS = {"schedule": "lowering.te_to_loop"}
 
 
 EDGES: dict[str, set[str]] = {
-    "targets/cpu/kernel.py": {
-        "lowering.low_to_llvm.signature.Workspace",
-        "lowering.low_to_llvm.signature.symbol",
-    },
+    "targets/cpu/kernel.py": {"lowering.low_to_llvm.signature.Workspace", "lowering.low_to_llvm.signature.symbol"},
     "targets/cpu/library/description.py": {"lowering.low_to_llvm.signature.Workspace"},
     "targets/cpu/library/loading.py": {"lowering.low_to_llvm.signature.Workspace"},
     "targets/cpu/load.py": {

@@ -305,10 +305,7 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             lambda: kernel.export(tmp_path / "net.dll"),
             "ends in .so, .a, .o, .h, .c, .ll, .s or is a folder, not 'net.dll'",
         ),
-        (
-            lambda: kernel.export(tmp_path / "net.so", "elsewhere"),
-            "weights is 'elsewhere', expected library, file,",
-        ),
+        (lambda: kernel.export(tmp_path / "net.so", "elsewhere"), "weights is 'elsewhere', expected library, file,"),
         (lambda: kernel.export(tmp_path / "lib.so"), "'' gives no name of C functions"),
         (lambda: kernel.export(tmp_path / "net.so", name="***"), "'***' gives no name of C functions"),
         (lambda: kernel.export(tmp_path / "argp_program.so"), "'argp_program_version' is a name of the C library"),
@@ -318,10 +315,7 @@ def test_wrong_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: strata.export(f, tmp_path / "x.so", cpus="haswell"), "cpus is 'haswell'"),
         (lambda: strata.export(f, tmp_path / "x.so", cpus=("avx2", "avx2")), "distinct names"),
         (lambda: strata.export(f, tmp_path / "x.so", cpus=("z80",)), "there is no processor 'z80' (there are native,"),
-        (
-            lambda: strata.export(f, tmp_path / "x.so", cpus=("avx512-amx", "sapphirerapids")),
-            "two versions of x are",
-        ),
+        (lambda: strata.export(f, tmp_path / "x.so", cpus=("avx512-amx", "sapphirerapids")), "two versions of x are"),
         (lambda: strata.export(f, tmp_path / "x.so", features="avx2"), "'avx2' is not a feature with a sign"),
         (lambda: strata.export(f, tmp_path / "x.so", features="+avx3"), "there is no feature 'avx3'"),
     ):

@@ -85,11 +85,7 @@ def test_blocks_race_even_with_barriers() -> None:
         (TILE + "ld.shared.u32 %r1, [%rd9+4];", "read of memory that nobody has set", "tile+4"),
         (TILE + "ld.shared.u32 %r1, [%rd9+256];", "access outside of memory", "tile+256"),
         (TILE + "st.shared.u32 [%rd9+-4], 1;", "access outside of memory", "shared memory-4"),
-        (
-            ".local .align 4 .b8 d[8];\nld.local.u32 %r1, [d+4];",
-            "read of memory that nobody has set",
-            "d+4",
-        ),
+        (".local .align 4 .b8 d[8];\nld.local.u32 %r1, [d+4];", "read of memory that nobody has set", "d+4"),
         ("add.s32 %r1, %r5, 1;", "use of a register that nobody has set", "%r5"),
         ("mov.u32 %r4, %r5; add.s32 %r1, %r4, 1;", "use of a register that nobody has set", "%r4"),
         ("ld.global.nc.u32 %r1, [%rd2];", "read of memory that nobody has set", "array 1+0"),
