@@ -38,9 +38,9 @@ def stored(value: Number, dtype: str) -> Any:
     if not is_float(dtype) or value == 0 or not -math.inf < value < math.inf:
         return kind(value)
     digits, top = FORMATS[dtype]
-    exponent = 1 - top
-    while abs(Fraction(value)) >= Fraction(2) ** (exponent + 1):
-        exponent += 1
+    exact = abs(Fraction(value))
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+    exponent = max(1 - top, exponent - (exact < Fraction(2) ** exponent))
     unit = Fraction(2) ** (exponent - digits + 1)
     nearest = round(Fraction(value) / unit) * unit
     beyond = abs(nearest) >= Fraction(2) ** (top + 1)

@@ -34,14 +34,17 @@ def _stored(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def vague(tree: ast.AST) -> list[tuple[int, str]]:
     """The assigned names of a file that are vague, each with its line."""
-    return sorted((line, name) for line, name in assigned(tree) if name.strip("_") in VAGUE)
+    return sorted((line, name) for line, name in assigned(tree) if _is_vague(name))
+
+
+def _is_vague(name: str) -> bool:
+    return name.strip("_") in VAGUE
 
 
 def share(texts: Iterable[str]) -> float:
     """The part of the assigned names of some files that is vague."""
-    trees = [ast.parse(text) for text in texts]
-    total = sum(1 for tree in trees for _ in assigned(tree))
-    return sum(len(vague(tree)) for tree in trees) / max(1, total)
+    names = [name for text in texts for _, name in assigned(ast.parse(text))]
+    return sum(map(_is_vague, names)) / max(1, len(names))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
