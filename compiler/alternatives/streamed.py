@@ -92,8 +92,9 @@ def streamed_attention(graph: Graph, policy: str) -> Graph | None:
 
 @dataclass(frozen=True)
 class _Attention:
-    """The computes of an attention; `cast` is an elementwise compute of the product, or None. queries, keys: the reads
-    of `scores`; values: that of `product`. chain: the elementwise computes between the scores and the powers."""
+    """The computes of an attention: `top` is the maximum of the logits, `total` the sum of the powers, `cast` an
+    elementwise compute of the product, or None. queries, keys: the reads of `scores`. values: the read of V by
+    `product`. chain: the elementwise computes between the scores and the powers."""
 
     scores: Compute
     chain: tuple[Compute, ...]
@@ -109,7 +110,7 @@ class _Attention:
 
 
 def _matched(graph: Graph) -> _Attention | None:
-    """Match a group that is one attention."""
+    """Return the computes of a group that consists of one attention; None for any other group."""
     computes = {value.name: node for node in graph.nodes if isinstance(node, Compute) for value in node.results}
     if len(graph.results) != 1 or len(computes) != len(graph.nodes):
         return None
@@ -287,7 +288,7 @@ class _Streamed:
         self.element = graph.values[found.values.buffer].element
 
     def graph(self) -> Graph | None:
-        """Return the streamed graph; None for dtypes and extents that it does not take."""
+        """Return the streamed graph; None for unsupported dtypes and extents."""
         found, values = self.found, self.old.values
         depth, columns = (
             found.scores.block.axes[-1].size,
@@ -342,7 +343,7 @@ class _Streamed:
         return self._add(label, sizes, [read], body.read(0, self.element), self.element)
 
     def _product(self, label: str, rows: Buffer, keys: Buffer) -> Buffer:
-        """Add the scores of all padded queries and keys."""
+        """Add the products of all padded queries and keys: the scores."""
         *batch, m, n, d = map(lin.variable, range(len(self.batch) + 3))
         reads = [Access(rows.name, (*batch, m, d)), Access(keys.name, (*batch, n, d))]
         sizes = [*rows.shape[:-1], keys.shape[-2]]

@@ -36,7 +36,7 @@ class Surroundings:
 
 
 class Builder:
-    """Makes blocks and buffers; each memref has a buffer, and some scalar values have an element that holds them."""
+    """A factory of blocks and buffers. Each memref has a buffer; some scalar values are stored in an element of one."""
 
     def __init__(self) -> None:
         self.forms = ValueForms()
@@ -48,8 +48,8 @@ class Builder:
         self._names, self._labels = Names(), Names()
 
     def buffer(self, value: SSAValue, op: Operation, depth: int = 0, name: str = "") -> Buffer:
-        """Make the buffer of a memref, or of rank 0 for a scalar, that lives inside `depth` loops; `op` is the op that
-        defines it. Raises LoweringError for a memref with a dynamic shape, a layout or a memory space."""
+        """Return a new buffer for a memref, or of rank 0 for a scalar, that lives inside `depth` loops; `op` is the op
+        that defines the value. Raises LoweringError for a memref with a dynamic shape, a layout or a memory space."""
         shape, element = _content(value, op)
         buffer = Buffer(self._names.fresh(spelled(name or value.name_hint or "buffer")), shape, element)
         self._depths[buffer.name], self.elements[buffer.name] = depth, element
@@ -62,7 +62,8 @@ class Builder:
         return self.buffers[value]
 
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
-        """Make an empty loop, named like its variable; a name that a printer gave becomes a letter by depth."""
+        """Return a new, empty loop, named like its variable; a name that a printer has numbered becomes a letter by
+        depth."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):
@@ -105,7 +106,8 @@ class Builder:
         )
 
     def reduced(self, target: Access, around: Surroundings) -> tuple[Loop, ...]:
-        """The loops over which updates of an element are a reduction."""
+        """The loops over which updates of an element are a reduction: those inside its allocation that do not index
+        it."""
         indexed = set[int]().union(*(form.variables() for form in target.index))
         return tuple(loop for loop in around.loops[self._depths[target.buffer] :] if loop.number not in indexed)
 

@@ -53,8 +53,8 @@ def _perfect(node: Node) -> _Perfect | None:
 
 
 def _next_user(nodes: Sequence[Node], position: int) -> int | None:
-    """The position of the first node that reads or writes what a nest of one block, which reads nothing, writes before
-    it; None if there is none."""
+    """The position of the first node after a nest of one block without reads that accesses the block's target; None if
+    there is none, and for any other nest."""
     nest = _perfect(nodes[position])
     if nest is None or nest.block.reads or nest.block.combiners:
         return None
@@ -87,7 +87,8 @@ def _is_init(store: Node, user: Node, elements: Mapping[str, Attribute], ranges:
 
 
 def _is_injective(reduction: Block, count: int) -> bool:
-    """Whether the last `count` spatial axes each are an index of the target, so that none sets another's element."""
+    """Whether each of the last `count` spatial axes is an index of the target, so that no two iterations share an
+    element."""
     indices = [form.as_variable for form in reduction.writes[0].index]
     return all(axis in indices for axis in range(reduction.spatial - count, reduction.spatial))
 
@@ -95,6 +96,6 @@ def _is_injective(reduction: Block, count: int) -> bool:
 def _guard_over(
     block: Block, loops: Sequence[Loop], others: Sequence[Loop], ranges: lin.Ranges
 ) -> tuple[Condition, ...]:
-    """The guard of a block with some loops replaced by others."""
+    """The guard of a block with the variables of `loops` replaced by those of `others`."""
     values = {old.number: lin.variable(new.number) for old, new in zip(loops, others, strict=True)}
     return tuple(condition.substitute(values, ranges) for condition in block.guard)

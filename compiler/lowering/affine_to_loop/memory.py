@@ -97,7 +97,8 @@ def clobbered(load: LoadLike, use: Operation) -> bool:
 
 
 def _common(load: Operation, use: Operation) -> tuple[Block, Operation]:
-    """The closest block around a load that is also around its use, and the op in it that is or holds the load."""
+    """The innermost block that contains both a load and a use of it, and the op in this block that is or contains the
+    load."""
     op: Operation | None = load
     while op is not None:
         block = op.parent
@@ -116,7 +117,7 @@ def _holds(block: Block, op: Operation) -> bool:
 
 
 def _within(op: Operation, block: Block) -> Operation:
-    """The op of a block that is or holds `op`."""
+    """The op directly in a block that is `op` or contains it."""
     while op.parent is not block:
         parent = op.parent_op()
         assert parent is not None
@@ -125,7 +126,7 @@ def _within(op: Operation, block: Block) -> Operation:
 
 
 def _entered(op: Operation, ancestor: Operation) -> Block:
-    """The block of an op's regions that holds `op`."""
+    """The block of the regions of `ancestor` that contains `op`."""
     blocks: list[Block] = [block for region in ancestor.regions for block in region.blocks]
     return next(block for block in blocks if _holds(block, op))
 

@@ -185,7 +185,7 @@ class Nests(Builder):
         return [self.block(update.op, target, update.contribution, around, update.combiner) for update in chain.updates]
 
     def _store(self, op: StoreLike, around: Surroundings) -> list[Node]:
-        """The blocks of a store: updates of a reduction, where the element is updated in loops that do not index it."""
+        """The blocks of a store: one, or updates of a reduction if loops that do not index the element update it."""
         target = Access(self.named(op.memref, op), index_of(op, self.forms))
         chain = chain_of(op.value, lambda value: self._updated(value, op, target))
         if chain is not None and chain.updates and self.reduced(target, around):
@@ -195,14 +195,15 @@ class Nests(Builder):
         return [self.block(op, target, lambda values: values.value(op.value), around)]
 
     def _updated(self, value: SSAValue, store: StoreLike, target: Access) -> bool:
-        """Whether a value is the element of a store as it is before the store, and has no other use."""
+        """Whether a value is a load of the element that a store writes, before the store, and has no other use."""
         op = value.owner
         if not isinstance(op, affine.LoadOp | memref.LoadOp) or not value.has_one_use():
             return False
         return op.memref is store.memref and self._loads(value, target)
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
-        """Keep an element in a buffer of rank 0, since a store may change it before its value is used."""
+        """Return a block that copies an element to a buffer of rank 0, since a store may change it before its value is
+        used."""
         result, kept = op.results[0], f"{op.memref.name_hint or 'value'}_read"
         buffer, source = self.buffer(result, op, len(around.loops), kept), self.named(op.memref, op)
         target, index = Access(buffer.name, ()), index_of(op, self.forms)
@@ -211,7 +212,7 @@ class Nests(Builder):
         return [Alloc(buffer), block]
 
     def _copy(self, op: memref.CopyOp, around: Surroundings) -> list[Node]:
-        """A nest that copies a buffer element by element."""
+        """Return a nest that copies a buffer element by element."""
         source, target = (self.named(value, op) for value in (op.source, op.destination))
         type = op.source.type
         assert isinstance(type, MemRefType)
@@ -288,7 +289,8 @@ def _clobbered_loads(function: func.FuncOp) -> set[Operation]:
 
 
 def _evaluated(op: Operation) -> list[SSAValue]:
-    """The values that the blocks of an op compute: what it stores, its first values, what its iterations yield."""
+    """The values that blocks compute for an op: the stored value, the first values of a loop, or the values that a loop
+    body or the function returns; none for any other op."""
     match op:
         case affine.StoreOp() | memref.StoreOp():
             return [op.value]
@@ -303,7 +305,7 @@ def _evaluated(op: Operation) -> list[SSAValue]:
 
 
 def refuse(op: Operation) -> NoReturn:
-    """Raise LoweringError for an op that has no form in loops, with a sentence on its kind."""
+    """Raise LoweringError for an op that has no form in loops, with the advice for its kind."""
     dialect, _, name = op.name.partition(".")
     sentence = f"'{op.name}' has no form in loops"
     if isinstance(op, func.CallOp):

@@ -28,7 +28,8 @@ _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 @dataclass(frozen=True)
 class Update:
-    """One contribution to an element: an operand of `op`, its negative for a difference, for fma the product."""
+    """A contribution to an element: the operand at `position` of `op`, its negative for a difference, for fma the
+    product."""
 
     combiner: str
     op: Operation
@@ -72,7 +73,7 @@ def chain_of(value: SSAValue, is_start: Callable[[SSAValue], bool]) -> UpdateCha
 
 
 def _steps(op: Operation) -> list[tuple[SSAValue, Update]]:
-    """The operands of an op that it may update, each with the update."""
+    """The operands of an op that the op may update, each with the update; none for an op that is no update."""
     kind = type(op)
     if isinstance(op, math.FmaOp):
         return [(op.c, Update("add", op, 2))]

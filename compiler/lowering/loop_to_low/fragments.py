@@ -28,9 +28,9 @@ MATRIX = 8
 
 @dataclass(frozen=True)
 class TileLayout:
-    """The elements of a tile that thread x of a warp holds: those at x / 4 + 8 r of one dimension, at
-    2 (x mod 4) + e + 8 q of the other, in register r + `across` * q, as element e. `is_column`: whether the pairs run
-    along columns, as in operand a and the accumulator, or along rows, as in operand b."""
+    """The layout of a tile in the registers of a warp: thread x has the elements at x / 4 + 8 r of one dimension, and
+    at 2 (x mod 4) + e + 8 q of the other, in register r + `across` * q, as element e. `is_column`: whether the pairs
+    run along columns, as in operand a and the accumulator, or along rows, as in operand b."""
 
     across: int
     is_column: bool = True
@@ -41,7 +41,7 @@ LAYOUTS = {"a": TileLayout(across=2), "b": TileLayout(across=1, is_column=False)
 
 
 def is_open(program: Program, name: str) -> bool:
-    """Return whether a fragment is touched by a block outside tensorized nests."""
+    """Return whether a block outside tensorized nests accesses a fragment; false for buffers of another scope."""
     blocks = (*program.readers[name], *program.writers[name])
     return program.buffers[name].scope == "fragment" and any(not is_tensorized(program, block) for block in blocks)
 
@@ -62,8 +62,8 @@ def warp_loop(program: Program, block: Block) -> Loop:
 
 
 def thread_element(kind: str, index: Sequence[Linear], lane: int, ranges: lin.Ranges, subject: str) -> list[Linear]:
-    """Return the register, and the element in it, of the element of a tile at the row and column `index`, which the
-    thread `lane` of a warp has to hold. Raises LoweringError, which names `subject`, if another thread holds it."""
+    """Return the register, and the element in it, of the tile element at the row and column `index`, for the thread
+    `lane` of a warp. Raises LoweringError, which names `subject`, if another thread has this element."""
     layout, x = LAYOUTS[kind], lin.variable(lane)
     group, pair = index if layout.is_column else reversed(index)
     group_rest = group - lin.floordiv(x, QUAD, ranges)

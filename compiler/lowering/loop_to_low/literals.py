@@ -118,12 +118,12 @@ class KnownNumber:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is 0 or -0."""
+        """Whether the number is 0 or -0."""
         return self.number == 0
 
     @property
     def adds_nothing(self) -> bool:
-        """Whether adding it is the identity: -0.0, and the integer 0."""
+        """Whether adding the number is the identity: -0.0, and the integer 0."""
         return self.is_zero and (isinstance(self.value, IntegerAttr) or copysign(1, self.number) < 0)
 
 
