@@ -6,7 +6,7 @@ from math import prod
 
 import compiler
 from compiler import recipes, te
-from compiler.analysis.barriers import BLOCKS, THREADS
+from compiler.analysis.stages import BLOCKS, THREADS
 from compiler.program.tree import Program
 from compiler.recipes.rules import GPU_RULES, Rule
 from compiler.schedule import Schedule

@@ -268,6 +268,12 @@ def _product(m: int, n: int, k: int, dtype: str = "f32") -> te.Function:
     return te.function("mm", [a, b], te.nn.matmul(a, b, dtype="f32", name="C"))
 
 
+def _rows(operator: Callable[..., te.Tensor], weights: int, rows: int, length: int) -> te.Function:
+    x = te.placeholder((rows, length), name="X")
+    others = [te.placeholder((length,), name=name) for name in "VW"[:weights]]
+    return te.function("rows", [x, *others], operator(x, *others))
+
+
 WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "conv 64x56x56 3x3": lambda: _convolution(64, 64, 56, 3),
     "conv 128x28x28 3x3": lambda: _convolution(128, 128, 28, 3),
@@ -280,6 +286,14 @@ WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "matmul 4096": lambda: _product(4096, 4096, 4096),
     "matmul 127x333x511": lambda: _product(127, 333, 511),
     "matmul 4096 f16": lambda: _product(4096, 4096, 4096, "f16"),
+    "softmax 4096x1024": lambda: _rows(te.nn.softmax, 0, 4096, 1024),
+    "softmax 4096x1000": lambda: _rows(te.nn.softmax, 0, 4096, 1000),
+    "softmax 4096x1023": lambda: _rows(te.nn.softmax, 0, 4096, 1023),
+    "log_softmax 4096x1024": lambda: _rows(te.nn.log_softmax, 0, 4096, 1024),
+    "layer norm 4096x1024": lambda: _rows(te.nn.layer_norm, 2, 4096, 1024),
+    "RMS norm 4096x1024": lambda: _rows(te.nn.rms_norm, 1, 4096, 1024),
+    "sum 4096x4096": lambda: _rows(te.nn.sum, 0, 4096, 4096),
+    "columns 65536x256": lambda: _rows(lambda x: te.nn.sum(x, 0), 0, 65536, 256),
 }
 """The workloads by name."""
 

@@ -14,14 +14,11 @@ from itertools import combinations, product
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, points, sample
+from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM, is_stage, replicated, stages_in
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.intrinsics.warp import LANES
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in, walk
 
-THREADS = ("thread_x", "thread_y", "thread_z")
-BLOCKS = ("block_x", "block_y", "block_z")
-UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
-"""The kinds of uniform loops: around thread loops, all threads of a block are in the same iteration."""
 ASYNC = "async"
 """The attribute of a loop with asynchronous copies to shared memory, which are complete after the next barrier."""
 AHEAD = "ahead"
@@ -60,13 +57,6 @@ class _Pending:
     free: frozenset[int] = frozenset()
 
 
-def is_stage(node: Node) -> bool:
-    """Whether a node under block loops is a stage: a block, or a loop that is not uniform."""
-    if isinstance(node, Block):
-        return True
-    return isinstance(node, Loop) and node.kind not in UNIFORM
-
-
 def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
     """Return the barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes.
 
@@ -76,22 +66,25 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
     >>> strata.analysis.barriers(s.program, s.program.body[0])  # one nest needs none
     {}
     """
-    walker = _Walker(program)
+    walker = _Walker(program, kernel)
     walker.visit((kernel,), [])
     return walker.needed
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
     """Find a race in a stage: blocks touch an element in two threads, one writes; None if isl excludes all races."""
-    walker = _Walker(program)
-    stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
-    return next((barrier for node in stages for barrier in walker.inside(node)), None)
+    walker = _Walker(program, kernel)
+    return next((barrier for stage in stages_in([kernel]) for barrier in walker.inside(stage)), None)
 
 
 class _Walker:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, kernel: Loop) -> None:
         self.program = program
         self.statements = statements(program)
+        self.alike = replicated(program, kernel)
+        self.extents = {loop.kind: 0 for loop in loops_in(kernel)}
+        for loop in loops_in(kernel):
+            self.extents[loop.kind] = max(self.extents[loop.kind], loop.extent)
         self.needed: dict[int | str | tuple[str], Barrier] = {}
 
     def visit(self, nodes: Sequence[Node], pending: list[_Pending]) -> list[_Pending]:
@@ -128,10 +121,6 @@ class _Walker:
             self.needed[key_of(node)] = barrier
             pending = []
         return self.visit(node.body, pending)
-
-    def in_stage(self, node: Node) -> bool:
-        """Whether a node is inside a stage."""
-        return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
         """Yield the conflicts between threads inside a stage, except of blocks over the same thread loops: `legal`
@@ -195,9 +184,9 @@ class _Walker:
             text.append(f"({' or '.join(self._apart(first, second))})")
         variables = [*names[0].values(), *names[1].values()]
         for name, statement in zip("pq", (first, second), strict=True):
-            if self._is_warps(statement):
-                variables.append(f"{name}x")
-                text.append(f"0 <= {name}x < {LANES}")
+            for kind, extent in self._free(statement).items():
+                variables.append(f"{name}{kind[-1]}")
+                text.append(f"0 <= {name}{kind[-1]} < {extent}")
         point = sample(points(variables, text))
         if point is None:
             return None
@@ -214,9 +203,15 @@ class _Walker:
         is_async = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
         return is_async and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 
+    def _free(self, statement: Statement) -> dict[str, int]:
+        """The extents of the thread dimensions to which no loop of a statement is bound and along which all threads run
+        it: the lanes of a warp, and those of a replicated stage."""
+        lanes = {THREADS[0]: LANES} if self._is_warps(statement) else {}
+        return {kind: self.extents[kind] for kind in self.alike.get(statement.block.label, ())} | lanes
+
     def _idle(self, name: str, statement: Statement, kind: str) -> str:
-        """The coordinate in a thread dimension to which no loop of a statement is bound: 0, or the lane in a warp."""
-        return f"{name}x" if kind == THREADS[0] and self._is_warps(statement) else "0"
+        """The coordinate in a thread dimension to which no loop of a statement is bound: 0, or any thread's."""
+        return f"{name}{kind[-1]}" if kind in self._free(statement) else "0"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
         """Constraints of which at least one holds if two instances run in different threads: a coordinate differs."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from compiler.affine import linear as lin
-from compiler.analysis.barriers import ASYNC, BLOCKS
+from compiler.analysis.barriers import ASYNC
 from compiler.analysis.sets import Undecided, points, sample
+from compiler.analysis.stages import BLOCKS
 from compiler.analysis.statements import Statement, Use, meetings, statements
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, key_of, loops_in, touched, walk
 

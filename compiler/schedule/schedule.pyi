@@ -23,7 +23,7 @@ class Schedule(Recorder):
     def bind(self, loop: Handle | str, thread: str) -> None:
         """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread; "blockIdx.x" is block_x."""
 
-    def cache_read(self, block: Handle | str, buffer: str, scope: str = ...) -> Handle:
+    def cache_read(self, block: Handle | str, buffer: str, scope: str = ..., read: int = ...) -> Handle:
         """Copy a buffer that a block reads into another scope, and read the copy."""
 
     def cache_write(self, block: Handle | str, scope: str = ...) -> Handle:

@@ -15,8 +15,9 @@ from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
+from compiler.analysis.barriers import ASYNC, barriers, unordered
 from compiler.analysis.copy_groups import copy_groups
+from compiler.analysis.stages import BLOCKS, THREADS, replicated
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocation, arguments_by_name, entry_block, low_type, prepare_program
@@ -187,7 +188,10 @@ class _KernelLowering:
         waits = self._barriers(node) if isinstance(node, Loop) else ()
         copies_wait = any(ASYNC in dict(loop.attributes) for loop in loops)
         groups = copy_groups(self.program, node, waits) if copies_wait and isinstance(node, Loop) else None
-        return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait, groups=groups)
+        alike = replicated(self.program, node)
+        return BlockThreads(
+            ids, extents, variables, self.parts, numbers, waits, alike, copies_wait=copies_wait, groups=groups
+        )
 
     def _barriers(self, kernel: Loop) -> Collection[object]:
         """Return the nodes before which the threads of a block synchronise. Raises LoweringError for dependent blocks

@@ -14,7 +14,8 @@ from xdsl.ir import Attribute, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.analysis.barriers import ASYNC, THREADS
+from compiler.analysis.barriers import ASYNC
+from compiler.analysis.stages import THREADS
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp

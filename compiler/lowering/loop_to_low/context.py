@@ -33,8 +33,9 @@ class BlockThreads:
 
     ids, extents, variables: by loop kind (`thread_x`), the hardware index, its extent and its variable in conditions.
     parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
-    the nodes with a barrier before them. in_stage: true while a stage is emitted. copies_wait: barriers wait for async
-    copies; one of them, by `groups`, for all groups of copies but the latest ones.
+    the nodes with a barrier before them. alike: by the label of a block in a replicated stage, the dimensions along
+    which all threads run it. in_stage: true while a stage is emitted. copies_wait: barriers wait for async copies; one
+    of them, by `groups`, for all groups of copies but the latest ones.
     """
 
     ids: dict[str, SSAValue]
@@ -43,6 +44,7 @@ class BlockThreads:
     parts: Mapping[str, PrivatePart] = field(default_factory=dict)
     numbers: Collection[int] = ()
     barriers: Collection[object] = ()
+    alike: Mapping[str, frozenset[str]] = field(default_factory=dict)
     in_stage: bool = False
     copies_wait: bool = False
     groups: CopyGroups | None = None

@@ -14,7 +14,8 @@ from xdsl.ir import Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.barriers import AHEAD, THREADS
+from compiler.analysis.barriers import AHEAD
+from compiler.analysis.stages import THREADS
 from compiler.dialects.low_loops import number_loops
 from compiler.lowering.loop_to_low.blocks import deferred_conditions, emit_block
 from compiler.lowering.loop_to_low.bounds import Bounds

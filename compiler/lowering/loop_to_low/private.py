@@ -2,7 +2,8 @@
 
 At the loop level a buffer of scope local around several stages has the elements of all threads. If each index is a
 form over threads, the same in all stages, plus a form over other loops, and threads share no element, then each thread
-has a buffer of the extents of the latter form, and the former is dropped.
+has a buffer of the extents of the latter form, and the former is dropped. What a replicated stage writes each thread
+has for itself.
 
     C.local[64, 64], accessed at [4 ty + i, 4 tx + j]  ->  C.local[4, 4] a thread, accessed at [i, j]
 """
@@ -14,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Quotient
-from compiler.analysis.barriers import THREADS
 from compiler.analysis.sets import Undecided, points, sample
+from compiler.analysis.stages import THREADS, copied_along, is_warp_sum, replicated
 from compiler.analysis.statements import uses_of
 from compiler.program.tree import Alloc, Block, Loop, Program, walk
 from compiler.support.errors import LoweringError
@@ -32,6 +33,8 @@ class PartDimension:
 
     def at(self, form: Linear) -> Linear:
         """Return the index in the part, for an index in the buffer without its terms over threads."""
+        if self.extent == 1:
+            return lin.constant(0)
         part_steps = {step: part_step for step, part_step, _ in self.steps}
         if not part_steps:
             return form - lin.constant(self.low)
@@ -78,17 +81,20 @@ def _is_around_threads(program: Program, alloc: Alloc) -> bool:
         return False
     blocks = [*program.readers[alloc.buffer.name], *program.writers[alloc.buffer.name]]
     inner = [loop for block in blocks for loop in program.enclosing(block.label) if loop.number not in outside]
-    return any(loop.kind in (THREADS if alloc.buffer.scope == "local" else THREADS[1:]) for loop in inner)
+    kinds = THREADS if alloc.buffer.scope == "local" else THREADS[1:]
+    return any(loop.kind in kinds or is_warp_sum(loop) for loop in inner)
 
 
 def _part_of(program: Program, name: str) -> PrivatePart:
     thread_forms: list[tuple[Linear, ...]] = []
     remainders: list[list[Linear]] = []
+    shape = program.buffers[name].shape
     for statement, use in uses_of(program, name):
         kinds = _thread_loops(program, statement.block)
         if program.buffers[name].scope == "fragment":  # a warp's
             kinds = {number: kind for number, kind in kinds.items() if kind != THREADS.index("thread_x")}
-        pairs = [_split_by_threads(form, kinds, name) for form in use.forms]
+        forms = [form if size > 1 else lin.constant(0) for form, size in zip(use.forms, shape, strict=True)]
+        pairs = [_split_by_threads(form, kinds, name) for form in forms]
         thread_forms.append(tuple(thread_form for thread_form, _ in pairs))
         remainders.append([remainder for _, remainder in pairs])
     if any(forms != thread_forms[0] for forms in thread_forms):
@@ -129,7 +135,8 @@ def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.R
 
 def _thread_loops(program: Program, block: Block) -> dict[int, int]:
     enclosing_loops = program.enclosing(block.label)
-    return {loop.number: THREADS.index(loop.kind) for loop in enclosing_loops if loop.kind in THREADS}
+    numbers = {loop.number: THREADS.index(loop.kind) for loop in enclosing_loops if loop.kind in THREADS}
+    return numbers | {loop.number: 0 for loop in enclosing_loops if is_warp_sum(loop)}
 
 
 def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
@@ -165,7 +172,8 @@ def _check_disjoint(
     b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0"""
     kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
     kernel = program.enclosing((name,))[:1] or program.body
-    loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds]
+    copied = copied_along(program, name, replicated(program, kernel[0]))
+    loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds and loop.kind not in copied]
     extents = {
         THREADS.index(kind): max(loop.extent for loop in loops if loop.kind == kind)
         for kind in sorted({loop.kind for loop in loops})

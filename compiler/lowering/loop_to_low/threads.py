@@ -13,11 +13,11 @@ from xdsl.dialects.gpu import BarrierOp
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.barriers import THREADS, is_stage
+from compiler.analysis.stages import THREADS, bound_kinds, is_stage
 from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
 from compiler.lowering.loop_to_low.context import BlockThreads, Context, emit_under
 from compiler.lowering.loop_to_low.warp import thread_fragment_type
-from compiler.program.tree import Block, Buffer, Loop, key_of, loops_in
+from compiler.program.tree import Block, Buffer, Loop, blocks_in, key_of
 from compiler.program.write import hint
 from compiler.support.errors import LoweringError
 from compiler.types.scopes import SCOPES
@@ -45,8 +45,8 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
 
 def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
     """Emit a node of a kernel after its barrier, if it has one; of the threads along a dimension that a stage does not
-    use, only index 0 runs the stage. A barrier is after a wait for asynchronous copies, if there are any: the copies
-    since the last one are a group."""
+    use, only index 0 runs the stage, unless it is replicated. A barrier is after a wait for asynchronous copies, if
+    there are any: the copies since the last one are a group."""
     key, groups = key_of(node), threads.groups
     if key in threads.barriers:
         if threads.copies_wait:
@@ -56,10 +56,8 @@ def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit
     if threads.in_stage or not is_stage(node):
         emit()
         return
-    bound_kinds = {inner.kind for inner in loops_in(node)}
-    if "tensorized" in bound_kinds:  # by a warp, along x
-        bound_kinds.add(THREADS[0])
-    idle = [kind for kind in THREADS if kind in threads.ids and kind not in bound_kinds]
+    used_kinds = bound_kinds(node) | threads.alike.get(blocks_in(node)[0].label, frozenset())
+    idle = [kind for kind in THREADS if kind in threads.ids and kind not in used_kinds]
     tests = [Condition(lin.variable(threads.variables[kind]), equal=True) for kind in idle]
     threads.in_stage = True
     emit_under(context, tests, emit)

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.analysis.stages import THREADS
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
 from compiler.intrinsics import Intrinsic, NestOperand, Reference, find
@@ -23,6 +24,7 @@ from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context, emit_under
 from compiler.lowering.loop_to_low.fragments import is_open, is_tensorized
 from compiler.lowering.loop_to_low.operands import Operands
+from compiler.lowering.loop_to_low.private import PrivatePart
 from compiler.program.tree import Buffer, Program
 from compiler.support.errors import LoweringError
 from compiler.types.elements import element_bytes
@@ -197,12 +199,10 @@ def _store(nest: Operands, sums: SSAValue) -> None:
 
 def emit_sum(nest: Operands) -> None:
     """Combine a value of each thread of a warp by xor shuffles over halving distances; the first thread stores the
-    result, or combines it with the target."""
+    result, or combines it with the target; each thread does if the target is local."""
     context, (source,), target = nest.context, nest.reads, nest.target
-    for reference in (source, target):
-        _check_space(nest, reference, ("shared", "global"))
     lane, scopes, combiner = _lane(context), context.scopes, nest.intrinsic.combiner
-    source_indices = scopes.indices(nest.at(source, {nest.fit.loops["t"]: lane}))
+    source_indices = _own_indices(nest, source, {nest.fit.loops["t"]: lane})
     total, distance = scopes.add(memref.LoadOp.get(nest.buffer(source), source_indices)), LANES // 2
     element, width = total.type, scopes.constant(IntegerAttr(LANES, i32))
     while distance:
@@ -211,14 +211,39 @@ def emit_sum(nest: Operands) -> None:
         distance //= 2
 
     def store_result() -> None:
-        buffer, target_indices = nest.buffer(target), nest.first_indices(target)
+        buffer, target_indices = nest.buffer(target), _own_indices(nest, target, {})
         result = total
         if nest.nest.accumulates:
             former = scopes.add(memref.LoadOp.get(buffer, target_indices))
             result = scalars.combine(scopes, combiner, former, total, element, context.policy)
         scopes.run(memref.StoreOp.get(result, buffer, target_indices))
 
-    emit_under(context, [Condition(lane, equal=True)], store_result)
+    is_local = _part(nest, target) is not None
+    emit_under(context, [] if is_local else [Condition(lane, equal=True)], store_result)
+
+
+def _part(nest: Operands, reference: Reference) -> PrivatePart | None:
+    """Return the part of a local buffer that each thread owns; None for memory that threads share. Raises LoweringError
+    for a fragment."""
+    type = nest.buffer(reference).type
+    assert isinstance(type, MemRefType) and nest.context.threads is not None
+    if space_of(type) != SCOPES["local"]:
+        _check_space(nest, reference, ("shared", "global"))
+        return None
+    part = nest.context.threads.parts.get(reference.buffer)
+    if part is None:
+        raise LoweringError(f"'{reference.buffer}' is one thread's, and '{nest.intrinsic.name}' is run by a warp")
+    return part
+
+
+def _own_indices(nest: Operands, reference: Reference, iterations: Mapping[int, Linear]) -> list[SSAValue]:
+    """Return the indices of an operand, in a thread's part if it is local: there the value of a thread is its own."""
+    threads, part = nest.context.threads, _part(nest, reference)
+    assert threads is not None
+    if part is None:
+        return nest.context.scopes.indices(nest.at(reference, iterations))
+    own = {threads.variables[kind] for kind in THREADS if kind in threads.variables}
+    return nest.context.scopes.indices(part.at(nest.at(reference, iterations), {*threads.numbers, *own}))
 
 
 def _lane(context: Context) -> Linear:

@@ -13,9 +13,10 @@ from math import prod
 
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.gpu.rows import add_by_fewer, sum_row
+from compiler.recipes.gpu.rows import add_by_fewer, choose_warps, sum_row
 from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, results_and_reduction, reuses, spread_sums
-from compiler.recipes.steps import axes_of, fused, inside, refusal, split_loops
+from compiler.recipes.gpu.vectors import vector_along
+from compiler.recipes.steps import axes_of, fused, inside, node_of, refusal, split_loops
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_THREADS = 1024
@@ -151,34 +152,34 @@ def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: 
         down: Size = draft.choose([n for n in (2, 4, 8, 16, 32) if 2 * n <= longest] or [1], THREADS // across, "down")
         reduce_columns(s, handle, epilogue, (down, across))
         return
-    extent = s.extent(reduced[-1])
-    warps = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if LEAST * n <= extent] or [1], THREADS // WARP, "warps")
-    reduce_rows(s, handle, epilogue, warps)
+    vector = vector_along(s.program, [node_of(s, handle)])
+    reduce_rows(s, handle, epilogue, choose_warps(draft, s.extent(reduced[-1]), vector), vector)
 
 
 DIMENSIONS = ("thread_z", "thread_y", "thread_x")
 
 
-def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8) -> Handle:
+def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8, vector: int = 1) -> Handle:
     """Reduce each result by a block of threads: a part in each thread, combined as in `rows_on_threads`.
 
         i { k { C[i] += A[i, k] } }  i { D }
       ->
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
-    Neighbouring threads take neighbouring iterations of the innermost reduction loop; of several loops if it is short.
+    Neighbouring threads take neighbouring iterations of the innermost reduction loop, `vector` at once, with partial
+    results in registers; or of several loops if it is short.
     A result without loops gets a loop of one iteration. Returns the loop over results. Without an epilogue a copy
     stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
     that reads only its result, elementwise.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]
-    s.reverse_compute_at(_finished(s, block, epilogue), result_loops[-1])
+    s.reverse_compute_at(_finished(s, block, epilogue, "local"), result_loops[-1])
     row = fused(s, result_loops)
     if len(along) > 1 and s.extent(along[-1]) < THREADS:
         _summed_together(s, block, row, along)
     else:
-        sum_row(s, block, row, warps)
+        sum_row(s, block, row, warps, vector)
     s.bind(row, "block_x")
     return row
 
@@ -245,11 +246,14 @@ def reduce_columns(
     longest = max(along, key=s.extent)
     rounds, down = s.split(longest, [None, threads[0]])
     s.reorder(across, down, column, *(rounds if loop is longest else loop for loop in along))
-    out = _finished(s, block, epilogue)
+    out = _finished(s, block, epilogue, "shared")
     s.reverse_compute_at(out, across)
     partial_sums = s.rfactor(block, down)
     s.set_scope(partial_sums, "shared")
+    sums = s.cache_write(partial_sums, "local") if _sets_all(node_of(s, partial_sums)) else None
     down, column = inside(s, partial_sums, across)[:2]
+    if sums is not None:
+        s.reverse_compute_at(sums, column)
     s.bind(down, "thread_y")
     s.bind(column, "thread_x")
     s.bind(inside(s, block, across)[0], "thread_x")
@@ -260,10 +264,16 @@ def reduce_columns(
     return grid
 
 
-def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
-    """Move a reduction's results to shared memory; return the block that reads them: the epilogue, or else a new
+def _sets_all(block: Block) -> bool:
+    """Return whether a reduction sets its only result in all iterations of its loops over results."""
+    along = block.loops_of(reduce=True)
+    return len(block.writes) == 1 and all(along & condition.form.variables() for condition in block.guard)
+
+
+def _finished(s: Schedule, block: Handle, epilogue: Handle | None, scope: str) -> Handle:
+    """Move a reduction's results to memory of a scope; return the block that reads them: the epilogue, or else a new
     copy."""
     if epilogue is None:
-        return s.cache_write(block, "shared")
-    s.set_scope(block, "shared")
+        return s.cache_write(block, scope)
+    s.set_scope(block, scope)
     return epilogue

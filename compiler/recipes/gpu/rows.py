@@ -1,4 +1,7 @@
-"""Rows on GPUs: a block of threads computes a row with its producers, reductions included."""
+"""Rows on GPUs: a block of threads computes a row with its producers, reductions included.
+
+Source: OneFlow's and Apex's softmax and layer norm (rows in registers, loads of 128 bits); CUB's BlockReduce.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ from math import prod
 
 from xdsl.dialects.builtin import Float32Type
 
+from compiler.affine.linear import variable
 from compiler.intrinsics import INTRINSICS
-from compiler.program.tree import Block
+from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.gpu.spread import THREADS, WARP, reuses, spread_on_threads
+from compiler.recipes.gpu.vectors import load_vectors, store_vectors, vector_along
 from compiler.recipes.rows import place
 from compiler.recipes.steps import fused, inside, nest, node_of
 from compiler.schedule import Handle, Schedule, Size
@@ -20,11 +25,18 @@ FEW = 4
 """The number of threads that combine partial results after the 32 of a warp."""
 LONG = 1 << 16
 """The shortest rows that are split over several blocks of threads if there are few rows."""
+MOST_EACH = 32
+"""The most elements of a row that a thread keeps in registers."""
+UNROLLED = 8
+"""The most loads in an unrolled loop of a reduction."""
+WARPS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32)
+"""The numbers of warps of a block."""
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of an elementwise block with its producers in one kernel, a block of threads for each row.
-    Yields none if no producer is a reduction, rows are short, or few long rows need several blocks each."""
+    """Yield schedules of an elementwise block with its producers in one kernel, a block of threads for each row: values
+    of a row in registers, computed again where rows are too long, or in shared memory. Yields none if no producer is a
+    reduction, rows are short, or few long rows need several blocks each."""
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
@@ -34,8 +46,16 @@ def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
     if any(reader.label in draft.left and not _is_tiled(reader) for reader in draft.readers(label)):
         return  # a later block of the row is to come
     needed = _needed(draft, label)
-    if any(draft.block(name).combiners for name in needed):
-        yield Alternative("rows on blocks", partial(_rows, label=label, needed=needed))
+    if not any(draft.block(name).combiners for name in needed):
+        return
+    along = [name for name in needed if not draft.block(name).combiners and draft.block(name).axes[-1].size > 1]
+    if all(_is_plain(draft, name, label, needed) for name in along):
+        if length <= WARPS[-1] * WARP * MOST_EACH:
+            yield Alternative("rows in registers", partial(_rows, label=label, needed=needed, inline=()))
+        if along:
+            again = partial(_rows, label=label, needed=needed, inline=tuple(along))
+            yield Alternative("rows on blocks, computed again", again)
+    yield Alternative("rows on blocks", partial(_rows, label=label, needed=needed, inline=None))
 
 
 def _is_tiled(block: Block) -> bool:
@@ -52,17 +72,66 @@ def _needed(draft: Draft, label: str) -> list[str]:
     return [name for name in draft.left if name in needed - {label}]
 
 
-def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:
+def _is_plain(draft: Draft, name: str, label: str, needed: Sequence[str]) -> bool:
+    """Return whether an elementwise block and its readers access each element of its result in the iteration of their
+    last axes that has its number: threads then compute what they read."""
+    block = draft.block(name)
+    length = block.axes[-1].size
+
+    def is_in_step(node: Block, access: Access) -> bool:
+        last = len(node.axes) - 1
+        is_row = node.axes[last].size == length and len(node.axes) - node.spatial <= 1
+        rest = set().union(*(form.variables() for form in access.index[:-1]))
+        return is_row and access.index[-1] == variable(last) and last not in rest and not access.where
+
+    if len(block.writes) > 1 or block.table is not None or not is_in_step(block, block.writes[0]):
+        return False
+    buffer = block.writes[0].buffer
+    readers = [draft.block(reader) for reader in (*needed, label)]
+    return all(is_in_step(node, access) for node in readers for access in node.reads if access.buffer == buffer)
+
+
+def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str] | None) -> Sequence[str]:
+    """Schedule rows with their values in registers; those of the blocks `inline` are computed where they are read. With
+    None values are in shared memory."""
     s = draft.schedule
+    for name in inline or ():
+        s.inline(s.get_block(name))
+    kept = [name for name in needed if name not in (inline or ())]
     extent = draft.block(label).axes[-1].size
-    warps = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if 2 * WARP * n <= extent], THREADS // WARP, "warps")
-    rows_on_threads(s, s.get_block(label), warps, needed)
+    nodes = [draft.block(name) for name in (*kept, label)]
+    private = {access.buffer for name in kept for access in draft.block(name).writes}
+    blocks = [node for node in nodes if node.axes and node.axes[-1].size > 1]
+    vector = 1 if inline is None else vector_along(s.program, blocks, private)
+    warps = choose_warps(draft, extent, vector, None if inline is None else MOST_EACH)
+    rows_on_threads(s, s.get_block(label), warps, kept, vector, in_registers=inline is not None)
     return [label, *needed]
 
 
-def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
+def choose_warps(draft: Draft, extent: int, vector: int, each: int | None = None) -> Size:
+    """Add a choice of the warps that share a row of `extent` elements, with at most `each` elements a thread if so many
+    warps exist, else the most. By default blocks have about THREADS threads at most: of these numbers the one that
+    leaves the fewest threads without elements, in the fewest rounds."""
+    vectors = _most_warps(extent, vector)
+    options = [n for n in WARPS if n <= vectors]
+    if each is not None:
+        options = [n for n in options if extent <= n * WARP * each] or options[-1:]
+    about = [n for n in options if 2 * n >= min(vectors, THREADS // WARP) and n <= THREADS // WARP] or options[:1]
+    rounds = {n: -(-extent // (n * WARP * vector)) for n in about}
+    wanted = min(about, key=lambda n: (rounds[n] * n, rounds[n]))
+    return draft.choose(options, wanted, "warps")
+
+
+def rows_on_threads(
+    s: Schedule,
+    block: Handle,
+    warps: Size = 8,
+    needed: Sequence[str] | None = None,
+    vector: int = 1,
+    in_registers: bool = False,
+) -> Handle:
     """Schedule a block row by row with its producers, a block of threads for each row. In reductions each thread
-    reduces a part; a warp combines its parts by shuffles, and one thread combines those of the warps.
+    reduces a part; a warp combines its parts by shuffles, and each thread those of the warps.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
@@ -71,9 +140,11 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
                     sum.rf thread_y, thread_x;  sum.rf.1 thread_y, tensorized;  sum
                     j { D } thread_y, thread_x }
 
-    Returns the loop over rows. Intermediate values are in shared memory. `needed` are the producers, in program order;
-    all other blocks by default. Reductions other than add, max and min of f32 are combined by a warp, then FEW threads,
-    then one. Requires what `by_rows` does.
+    Returns the loop over rows. Intermediate values are in shared memory, or with `in_registers` in those of the threads
+    that need them, which requires that each element is read in the iteration of a row that has its number. `vector`
+    elements are loaded and stored at once. `needed` are the producers, in program order; all other blocks by default.
+    Reductions other than add, max and min of f32 are combined by a warp, then FEW threads, then each. Requires what
+    `by_rows` does.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
     last = s.label(block)
@@ -82,41 +153,90 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
         row = place(s, label, row, block)
     for label in [name for name in s.program.blocks if name in {*needed, last}]:
         node, handle = s.program.blocks[label], s.get_block(label)
+        is_single = s.program.enclosing(label)[-1].label == s.label(row)  # one element a row
         if label != last:
-            s.set_scope(handle, "shared")
-        if s.program.enclosing(label)[-1].label == s.label(row):
-            continue  # one element a row
-        inner = s.get_loops(handle)[-1]
-        across = max(1, min(warps, s.extent(inner) // WARP)) if isinstance(warps, int) else warps
+            s.set_scope(handle, "local" if node.combiners or is_single or in_registers else "shared")
+        if is_single:
+            continue
         if node.combiners:
-            sum_row(s, handle, row, across)
+            sum_row(s, handle, row, warps, vector, in_registers)
         else:
-            spread_on_threads(s, inner, (across, WARP), 1)
+            _on_row(s, handle, warps, vector, stores=label == last)
     rows = fused(s, [*outer, row])
     s.bind(rows, "block_x")
     return rows
 
 
-def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Reduce each row by the threads of a block of `warps` warps: a part in each thread, then over each warp by
-    shuffles, then over the warps. A row of at most WARP elements is not changed."""
-    node = node_of(s, block)
+def _on_row(s: Schedule, block: Handle, warps: Size, vector: int, stores: bool) -> None:
+    """Spread an elementwise block along a row over the threads of a block. With `stores` to memory."""
+    copy = s.cache_write(block, "local") if stores and vector > 1 and len(node_of(s, block).writes) == 1 else None
     inner = s.get_loops(block)[-1]
+    across = _at_most(warps, s.extent(inner), vector)
+    rounds, warp, lane, *elements = s.split(inner, [None, across, WARP, *([vector] if vector > 1 else [])])
+    s.reorder(warp, lane, rounds, *elements)
+    s.bind(warp, "thread_y")
+    s.bind(lane, "thread_x")
+    _unroll(s, rounds, elements)
+    if vector > 1:
+        load_vectors(s, block, rounds)
+    if copy is not None:
+        store_vectors(s, copy, rounds)
+
+
+def _most_warps(extent: int, vector: int) -> int:
+    """Return the most warps that have vectors of a row; of single elements each thread has one, so that the init of its
+    partial result has no guard."""
+    return max(1, extent // WARP if vector == 1 else -(-extent // (WARP * vector)))
+
+
+def _at_most(warps: Size, extent: int, vector: int) -> Size:
+    """Return a constant number of warps, reduced to those that have vectors of a row of `extent` elements."""
+    return min(warps, _most_warps(extent, vector)) if isinstance(warps, int) else warps
+
+
+def _unroll(s: Schedule, rounds: Handle, elements: Sequence[Handle]) -> None:
+    """Unroll the loops over what a thread has of a row, if it fits its registers."""
+    if s.extent(rounds) * prod(map(s.extent, elements)) <= MOST_EACH:
+        s.unroll(rounds)
+    for loop in elements:
+        s.unroll(loop)
+
+
+def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size, vector: int = 1, in_registers: bool = False) -> None:
+    """Reduce a row by the threads of a block: several elements by each thread, then by each warp, then over the warps,
+    by each thread. Partial results are in registers; those of the warps, and those that no warp combines by shuffles,
+    in shared memory. A row of at most WARP elements stays as it is."""
+    node = node_of(s, block)
+    *others, inner = inside(s, block, row)
     if s.extent(inner) <= WARP:
         return
-    warps = max(1, min(warps, s.extent(inner) // (2 * WARP))) if isinstance(warps, int) else warps
-    _, thread = s.split(inner, [None, s.product(warps, WARP)])
+    across = _at_most(warps, s.extent(inner), vector)
+    rounds, thread, *elements = s.split(inner, [None, s.product(across, WARP), *([vector] if vector > 1 else [])])
+    s.reorder(thread, *others, rounds, *elements)
     partial_sums = s.rfactor(block, thread)
-    s.set_scope(partial_sums, "shared")
-    *rounds, thread = inside(s, partial_sums, row)
-    s.reorder(thread, *rounds)
-    spread_on_threads(s, thread, (warps, WARP), 1)
     kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
     sum_up = f"warp.{node.combiners[0]}.f32"
-    if kind != {Float32Type} or len(node.combiners) != 1 or sum_up not in INTRINSICS:
+    is_shuffled = kind == {Float32Type} and len(node.combiners) == 1 and sum_up in INTRINSICS
+    s.set_scope(partial_sums, "local" if is_shuffled else "shared")
+    loops = inside(s, partial_sums, row)
+    thread, rounds, *elements = loops[0], loops[len(others) + 1], *loops[len(others) + 2 :]
+    spread_on_threads(s, thread, (across, WARP), 1)
+    if vector > 1 or in_registers:
+        if s.extent(rounds) * prod(map(s.extent, elements)) > MOST_EACH:
+            _, rounds = s.split(rounds, [None, UNROLLED])
+        _unroll(s, rounds, elements)
+    if vector > 1:
+        load_vectors(s, partial_sums, rounds)
+    if not is_shuffled:
         add_by_fewer(s, block)
         return
-    warp, lane = s.split(s.get_loops(block)[-1], [None, WARP])
+    _, lane = s.split(s.get_loops(block)[-1], [None, WARP])
+    _combine_warps(s, block, row, sum_up, lane)
+
+
+def _combine_warps(s: Schedule, block: Handle, row: Handle, sum_up: str, lane: Handle) -> None:
+    """Combine a value of each thread: by shuffles in the warps, whose loop over threads is `lane`, then over warps."""
+    warp = s.get_loops(block)[-2]
     if s.extent(warp) == 1:
         s.tensorize(lane, sum_up)
         return
@@ -125,6 +245,7 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
     *_, warp, lane = inside(s, sums, row)
     s.bind(warp, "thread_y")
     s.tensorize(lane, sum_up)
+    s.unroll(s.get_loops(block)[-1])
 
 
 def add_by_fewer(s: Schedule, block: Handle) -> None:

@@ -28,6 +28,7 @@ from compiler.targets.cuda.unrolling import pragmas
 from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
+_VECTORS = (vector.LoadOp, vector.StoreOp, nvgpu.CopyOp)
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more must be dynamic."""
 
@@ -86,11 +87,13 @@ class CudaWriter(SourceWriter):
             name, element = self.name(op.memref), spelled(op.memref.type.element_type)
             outer_extent, *inner_extents = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
             inner_extent_text = "".join(inner_extents)
+            has_vectors = any(isinstance(use.operation, _VECTORS) for use in op.memref.uses)
+            is_aligned = has_vectors or (is_shared(op) and _is_whole(op))
+            aligned = "__align__(16) " if is_aligned else ""
             if not is_shared(op):
-                aligned = "__align__(16) " if _has_fragments(op) else ""
                 self.line(f"{aligned}{element} {name}{outer_extent}{inner_extent_text};")
             elif not self.dynamic:
-                self.line(f"__shared__ __align__(16) {element} {name}{outer_extent}{inner_extent_text};")
+                self.line(f"__shared__ {aligned}{element} {name}{outer_extent}{inner_extent_text};")
             else:
                 pointer = f"{element} (*{name}){inner_extent_text}" if inner_extent_text else f"{element}* {name}"
                 type_ = f"{element} (*){inner_extent_text}" if inner_extent_text else f"{element}*"
@@ -339,14 +342,9 @@ def _is_narrowed(op: math.Exp2Op) -> bool:
     return bool(uses) and narrow and isinstance(op.result.type, Float32Type)
 
 
-def _has_fragments(op: memref.AllocaOp) -> bool:
-    """Return whether a buffer of scalars is also accessed by whole fragments."""
-    values = [
-        use.operation.result if isinstance(use.operation, vector.LoadOp) else use.operation.vector
-        for use in op.memref.uses
-        if isinstance(use.operation, vector.LoadOp | vector.StoreOp)
-    ]
-    return any(isinstance(value.type, VectorType) and len(value.type.get_shape()) == 2 for value in values)
+def _is_whole(op: memref.AllocaOp) -> bool:
+    """Return whether a buffer ends at a multiple of 16 bytes; of others that begin at one NVVM reads what is behind."""
+    return prod(op.memref.type.get_shape()) * element_bytes(op.memref.type.element_type) % 16 == 0
 
 
 def _can_insert_in_place(op: vector.InsertOp) -> bool:

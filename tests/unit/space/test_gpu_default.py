@@ -177,7 +177,7 @@ def test_the_text_is_right_on_the_host(tmp_path: Path) -> None:
 def test_scalars_by_two_kernels() -> None:
     """The blocks of the first fill the multiprocessors, the second adds up what they have."""
     assert threads_of(default(reduced((1 << 22,), (0,)))) == [(216, 256), (1, 64)]
-    assert threads_of(default(reduced((5000,), (0,)))) == [(4, 256), (1, 1)]
+    assert threads_of(default(reduced((5000,), (0,)))) == [(4, 160), (1, 1)]
     assert threads_of(default(reduced((900,), (0,)))) == [(1, 256)]
 
 

@@ -1,0 +1,76 @@
+"""The stages of a kernel: nests of thread loops that run one after another, and which of them all threads run alike.
+
+A stage that writes local buffers alone is *replicated*: along a thread dimension without a loop of its own, each thread
+runs it for a copy of its own. So a result that all threads need is computed by each of them, without a barrier.
+
+    S (no thread loop) writes S.local[0];  thread_x { D[tx] reads S.local[0] }  ->  each thread computes its S.local[0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from compiler.intrinsics import find
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in
+
+THREADS = ("thread_x", "thread_y", "thread_z")
+BLOCKS = ("block_x", "block_y", "block_z")
+UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
+"""The kinds of uniform loops: around thread loops, all threads of a block are in the same iteration."""
+
+
+def is_stage(node: Node) -> bool:
+    """Whether a node under block loops is a stage: a block, or a loop that is not uniform."""
+    return isinstance(node, Block) or (isinstance(node, Loop) and node.kind not in UNIFORM)
+
+
+def stages_in(nodes: Iterable[Node]) -> list[Loop | Block]:
+    """Return the stages at or inside nodes, in order."""
+    found: list[Loop | Block] = []
+    for node in nodes:
+        if isinstance(node, Block) or (isinstance(node, Loop) and is_stage(node)):
+            found.append(node)
+        elif isinstance(node, Loop):
+            found += stages_in(node.body)
+    return found
+
+
+def bound_kinds(*nodes: Node) -> frozenset[str]:
+    """Return the thread dimensions to which loops at or inside nodes are bound; x for what a warp runs together."""
+    kinds = {loop.kind for loop in loops_in(*nodes)}
+    return frozenset(kinds & {*THREADS} | ({THREADS[0]} if "tensorized" in kinds else set()))
+
+
+def replicated(program: Program, kernel: Node) -> Mapping[str, frozenset[str]]:
+    """Map each block in a replicated stage of a kernel to the thread dimensions along which all threads run it alike.
+
+    A stage is replicated if it writes local buffers alone, and stages that are replicated or bound to all dimensions of
+    the kernel write all local buffers that it reads.
+    """
+    stages = {key_of(stage): stage for stage in stages_in([kernel])}
+    idle = {key: bound_kinds(kernel) - bound_kinds(stage) for key, stage in stages.items()}
+    is_local = {name for name, buffer in program.buffers.items() if buffer.scope == "local"}
+    read = {key: {name for b in blocks_in(stage) for name in b.sources} for key, stage in stages.items()}
+    written = {key: {name for b in blocks_in(stage) for name in b.targets} for key, stage in stages.items()}
+    found = {key for key in stages if idle[key] and written[key] <= is_local}
+    while True:
+        partial = {name for key in stages if idle[key] and key not in found for name in written[key] & is_local}
+        refuted = {key for key in found if (read[key] | written[key]) & partial}
+        if not refuted:
+            return {block.label: idle[key] for key in found for block in blocks_in(stages[key])}
+        found -= refuted
+
+
+def copied_along(program: Program, buffer: str, alike: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the thread dimensions along which each thread has a copy of a local buffer: all blocks that write it are
+    replicated along them (`alike`, as `replicated` gives them). The sum of a warp is a copy in each of its threads."""
+    copied = frozenset(THREADS)
+    for block in program.writers[buffer]:
+        sums = any(is_warp_sum(loop) for loop in program.enclosing(block.label))
+        copied &= alike.get(block.label, frozenset()) | ({THREADS[0]} if sums else set())
+    return copied
+
+
+def is_warp_sum(loop: Loop) -> bool:
+    """Whether a loop runs over values of a warp's threads, one each, that shuffles combine."""
+    return bool(loop.intrinsic) and find(loop.intrinsic).form == "sum"
