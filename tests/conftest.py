@@ -57,6 +57,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if is_drawn(item.nodeid, step)]
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no later search for garbage looks at it."""
+    gc.freeze()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a package that is not installed."""
     if item.get_closest_marker("doors"):
