@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from compiler.filecheck.payload import FileCheckError, expanded
-from compiler.filecheck.shell import is_filecheck, run_line, tokens
+from compiler.filecheck.shell import is_filecheck, program, run_line, tokens
 
 _RUN = re.compile(r"//\s*RUN:\s*(.*?)\s*$", re.MULTILINE)
 _WORD = re.compile(r"^\s*//\s*([A-Z][A-Z0-9_-]*)(\{LITERAL\})?(:?)")
@@ -118,7 +117,7 @@ def _conditions(file: RunLines) -> bool:
 def _has(name: str) -> bool:
     """Whether there is a program, or whether this is the architecture or the system; True for `*`."""
     own = ("*", platform.machine().lower(), platform.system().lower())
-    return name in own or shutil.which(name) is not None
+    return name in own or program(name) is not None
 
 
 def _vacuity_faults(text: str, commands: list[str]) -> Iterator[str]:

@@ -171,8 +171,8 @@ def _tools(piped: str) -> dict[str, Callable[[list[str]], int]]:
 
 def _process(words: Sequence[str], piped: str, merged: bool) -> Done:
     """Run a program of an absolute folder of the PATH. Raises FileCheckError without one, and after the time limit."""
-    path = shutil.which(words[0]) if words else None
-    if path is None or not Path(path).is_absolute():
+    path = program(words[0]) if words else None
+    if path is None:
         raise FileCheckError(f"a RUN line can run strata-opt, strata, filecheck and programs, not '{' '.join(words)}'")
     errors = subprocess.STDOUT if merged else subprocess.PIPE
     command = [path, *words[1:]]
@@ -183,6 +183,12 @@ def _process(words: Sequence[str], piped: str, merged: bool) -> Done:
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
         raise FileCheckError(f"{path} cannot be run: {error}") from error
     return Done(done.returncode, done.stdout, done.stderr or "")
+
+
+def program(name: str) -> str | None:
+    """Find a program in the absolute folders of the PATH; None if there is none."""
+    path = shutil.which(name)
+    return path if path is not None and Path(path).is_absolute() else None
 
 
 def _filecheck(words: list[str], piped: str) -> int:
