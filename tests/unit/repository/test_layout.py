@@ -57,6 +57,7 @@ ORDER = [
     "cli",
     "__main__",
     "filecheck",
+    "reduce",
 ]
 EXCEPTIONS = {"schedule": "lowering.te_to_loop"}
 """A schedule of a te function begins with its loops."""
