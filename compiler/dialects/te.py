@@ -299,6 +299,14 @@ class GatherOp(Gathering):
 
     A dimension of the table's index is a quasi-affine expression of the axes, proved in bounds, or the value of an
     integer tensor. If such a value is outside the table, the `else` value is read; negative values do not wrap.
+
+    ```mlir
+    func.func @rows(%T: tensor<100x16xf32>, %I: tensor<5xi64>) -> tensor<5x16xf32> {
+      %Y = te.gather "Y" [i = 5, d = 16] %T[%I[i], d] else 0.0 : tensor<100x16xf32>, tensor<5xi64>
+          -> tensor<5x16xf32>
+      func.return %Y : tensor<5x16xf32>
+    }
+    ```
     """
 
     name = "te.gather"

@@ -23,6 +23,11 @@ def gather(
     fn maps one axis a dimension to one `.at` read of a table, with at least one index that is an element of an integer
     tensor. An index out of bounds yields `otherwise`; negative indices do not wrap. Raises TeError, naming the tensor
     and the axis, for an invalid shape, index or read.
+
+    >>> W, I = te.constant([1.0, 2.0, 3.0]), te.constant([2, 0])
+    >>> B = te.gather((2,), lambda i: W.at(I[i]))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([3., 1.], dtype=float32)
     """
     spatial = spatial_axes(name, shape, fn, axes)
     try:

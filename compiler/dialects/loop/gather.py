@@ -19,6 +19,18 @@ class GatherOp(Placed, Gathering):
 
     A statement like loop.block without a body: the element read is written to the one target. If an index value is
     outside the table, the `else` value is written.
+
+    ```mlir
+    func.func @rows(%T: memref<100x16xf32>, %I: memref<5xi64>, %Y: memref<5x16xf32>) attributes {outputs = 1 : i64} {
+      loop.for "i" %i = 5 {
+        loop.for "d" %d = 16 {
+          loop.gather "Y" [i = 5 at %i, d = 16 at %d] %T[%I[i], d] else 0.0 : memref<100x16xf32>, memref<5xi64>
+              -> (%Y[i, d] : memref<5x16xf32>) origin "Y"[i, d]
+        }
+      }
+      func.return
+    }
+    ```
     """
 
     name = "loop.gather"

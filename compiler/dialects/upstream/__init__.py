@@ -8,6 +8,7 @@ scf.py      the syntax of scf.parallel
 vector.py   vector.gather, vector.scatter
 memref.py   memref.prefetch, the syntax of memref.global and memref.copy
 gpu.py      gpu.shuffle
+llvm.py     llvm.call_intrinsic, of which llvm.ldexp has no effect
 linalg/     linalg.generic, and named ops by a table
 tensor.py   padding and reshapes that xDSL refuses
 stablehlo/  StableHLO and CHLO, which xDSL lacks, as JAX prints them

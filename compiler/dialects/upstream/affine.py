@@ -32,7 +32,12 @@ from compiler.affine.text import NamedAffineParser, to_text
 
 @irdl_op_definition
 class MaxOp(IRDLOperation):
-    """The largest of the results of an affine map for its operands, an index."""
+    """The largest of the results of an affine map for its operands, an index.
+
+    ```mlir
+    %0 = affine.max affine_map<(d0) -> (d0, 4)>(%i)
+    ```
+    """
 
     name = "affine.max"
 

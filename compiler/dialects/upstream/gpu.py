@@ -33,7 +33,12 @@ class ShuffleMode(StrEnum):
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle, as an attribute of gpu.shuffle."""
+    """The mode of a shuffle, as an attribute of gpu.shuffle.
+
+    ```mlir
+    #gpu<shuffle_mode xor>
+    ```
+    """
 
     name = "gpu.shuffle_mode"
 

@@ -45,7 +45,12 @@ from compiler.types.scopes import SCOPES, space_of
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """The type of the token of an asynchronous copy, or of a group of copies."""
+    """The type of the token of an asynchronous copy, or of a group of copies.
+
+    ```mlir
+    !nvgpu.device.async.token
+    ```
+    """
 
     name = "nvgpu.device.async.token"
 
@@ -95,7 +100,16 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class GroupOp(IRDLOperation):
-    """Group all copies that the thread has begun since its last group; the result is the group's token."""
+    """Group all copies that the thread has begun since its last group; the result is the group's token.
+
+    ```mlir
+    func.func @f() {
+      %g = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
+      "nvgpu.device_async_wait"(%g) : (!nvgpu.device.async.token) -> ()
+      func.return
+    }
+    ```
+    """
 
     name = "nvgpu.device_async_create_group"
 
@@ -111,7 +125,16 @@ class GroupOp(IRDLOperation):
 @irdl_op_definition
 class WaitOp(IRDLOperation):
     """Wait until the copies of all groups of the thread are done; with `numGroups`, of all but that many last
-    groups."""
+    groups.
+
+    ```mlir
+    func.func @f() {
+      %g = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
+      "nvgpu.device_async_wait"(%g) : (!nvgpu.device.async.token) -> ()
+      func.return
+    }
+    ```
+    """
 
     name = "nvgpu.device_async_wait"
 

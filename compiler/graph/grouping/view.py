@@ -27,7 +27,14 @@ class Anchors:
 
 
 class View:
-    """The computes of a graph, their neighbours, and the groups made of them so far, each compute alone at first."""
+    """The computes of a graph, their neighbours, and the groups made of them so far, each compute alone at first.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C"))
+    >>> view = strata.graph.View(strata.graph.read(strata.dialects.find_function(f.module)))
+    >>> view.readers("B"), view.producers("C")
+    (['C'], ['B'])
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

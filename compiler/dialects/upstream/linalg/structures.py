@@ -15,7 +15,12 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 @dataclass(frozen=True)
 class NamedStructure:
-    """A row of the table of named ops: the indexing maps as text, and the name of the scalar body in BODIES."""
+    """A row of the table of named ops: the indexing maps as text, and the name of the scalar body in BODIES.
+
+    >>> matmul = NamedStructure("m,k; k,n -> m,n", "mul_add")
+    >>> [str(map) for map in matmul.maps((), ())]
+    ['(d0, d1, d2) -> (d0, d2)', '(d0, d1, d2) -> (d2, d1)', '(d0, d1, d2) -> (d0, d1)']
+    """
 
     text: str
     body: str
