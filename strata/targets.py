@@ -1,6 +1,6 @@
 """Targets, the kernels that they make, and the facts of machines."""
 
-from compiler.targets import simt
+from compiler.targets import simt, timing
 from compiler.targets.arguments import Argument, Array
 from compiler.targets.c.kernel import CKernel
 from compiler.targets.cpu import Kernel, Timing
@@ -26,4 +26,5 @@ __all__ = [
     "host",
     "simt",
     "target_named",
+    "timing",
 ]

@@ -90,7 +90,8 @@ class SearchTask(TaskProgram):
     )
 
     def tune(self, options: TuningOptions | None = None) -> Best | None:
-        """Search until the budget is spent, and return the best record; None if nothing could be measured.
+        """Search until the budget is spent, and return the best record; None if nothing could be measured. For a GPU
+        that is not present the record is then the default schedule's, also if the time was up before the first trial.
 
         The run continues from the task's records in the database, which count as trials. Each outcome is on disk
         before the next measurement; an interruption ends the run without losing any. Raises TargetError if the worker
@@ -116,14 +117,24 @@ class SearchTask(TaskProgram):
             is_over = not self._chosen.compare(options)
             self._follow()
             if is_over:
-                return (self.records(options.path) if options.path else {}) if self._whole else None
+                return (self.records(options.path) if options.path else {}) if self._whole else self._default(options)
         if self._whole is not None:
             if options.path is not None:
                 with Database(options.path) as database:
                     database.keep(self._whole.stored(self.name))
             weighted = [WeightedTask(group._problem(options), group.occurrences) for group in self.groups]
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
-        return tune(self._problem(options), options)
+        return tune(self._problem(options), options) or self._default(options)
+
+    def _default(self, options: TuningOptions) -> Record | None:
+        """The best record if nothing was tried: the default schedule's where times are estimated, else None."""
+        from compiler.autotune.fallback import record_default
+        from compiler.database.schema import MEMORY
+
+        if not self.estimated:
+            return None
+        with Database(options.path or MEMORY) as database:
+            return record_default(self._problem(options), self.schedule, options.seed, database)
 
     def _finals(self, program: GroupedProgram) -> ComparisonSetup:
         """Make the set-up of the final comparison, inside a whole program, of each group's default with its record."""

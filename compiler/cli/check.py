@@ -86,6 +86,7 @@ def _check(options: argparse.Namespace, steps: Steps) -> int:
     from compiler.pipeline.loops import lower, lower_to_kernels, without_bindings
     from compiler.targets.launches import read_host_function
     from compiler.targets.registry import gpu_of
+    from compiler.targets.timing import kernel_times
 
     steps.step = "lowering the program"
     selected: object = program.selected(options)
@@ -113,6 +114,8 @@ def _check(options: argparse.Namespace, steps: Steps) -> int:
         show(line)
     if wrong_results or faults:
         return 1
+    for time in kernel_times(kernels, gpu, options.function):
+        show(f"estimate for {gpu.name}: {time}")
     print("no fault was found, the results are right")
     return 0
 

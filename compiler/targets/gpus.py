@@ -44,6 +44,10 @@ class KernelResources(Protocol):
     """The resources that a compiled kernel uses on a GPU."""
 
     @property
+    def registers(self) -> int:
+        """The registers of a thread."""
+
+    @property
     def spill_bytes(self) -> int:
         """Bytes that each thread spills from registers to memory."""
 

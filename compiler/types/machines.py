@@ -99,6 +99,12 @@ class Gpu:
     vector_bits: the widest access of a thread. bandwidth: bytes per second of the GPU's memory. grid_extents,
     block_extents: the most blocks of a grid and threads of a block along x, y and z.
 
+    For estimates. Per multiprocessor: schedulers, each of which begins an instruction of a warp in a cycle; operations
+    on integers, on float64 and of functions such as exp2 in a cycle; port_bytes: most bytes from L2 in a cycle. Cycles
+    until a result can be used: alu_latency, shared_latency, l1_latency, l2_latency, memory_latency; branch_latency and
+    barrier_latency: until the next instruction. fetch_cycles: of an instruction's first fetch. l2_rate: the bandwidth
+    of L2 relative to that of memory.
+
     name: the model's name. arch: the architecture to compile for, such as sm_80.
 
     >>> strata.targets.Gpu.family, strata.targets.Gpu.lanes
@@ -122,6 +128,20 @@ class Gpu:
     warp: int = 32
     vector_bits: int = 128
     tensor_fmas: int = 512
+    schedulers: int = 4
+    integers: int = 64
+    doubles: int = 2
+    specials: int = 16
+    port_bytes: int = 64
+    alu_latency: int = 4
+    shared_latency: int = 23
+    l1_latency: int = 32
+    l2_latency: int = 200
+    memory_latency: int = 400
+    branch_latency: int = 8
+    barrier_latency: int = 20
+    fetch_cycles: float = 1.0
+    l2_rate: float = 2.5
     grid_extents: tuple[int, int, int] = ((1 << 31) - 1, 65_535, 65_535)
     block_extents: tuple[int, int, int] = (1024, 1024, 64)
 
@@ -131,6 +151,11 @@ class Gpu:
     in_clusters: ClassVar[bool] = False
     lanes: ClassVar[int] = 1
     """A thread computes one element at a time."""
+
+    @property
+    def l2_bandwidth(self) -> float:
+        """Bytes per second from L2."""
+        return self.l2_rate * self.bandwidth
 
     def place(self, threads: int) -> str:
         """The GPU's name and architecture as text, such as "L4, sm_89"; `threads` is not used."""

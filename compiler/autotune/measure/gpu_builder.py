@@ -27,11 +27,11 @@ from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
-from compiler.space.gpu_features import estimate
 from compiler.targets import simt
 from compiler.targets.arguments import Array
-from compiler.targets.gpus import GpuKernel
+from compiler.targets.gpus import KernelResources
 from compiler.targets.registry import gpu_of
+from compiler.targets.timing import kernel_times, total_seconds
 
 SAMPLE = simt.BlockSample(blocks=3, steps=40_000)
 """The limits of the simulation of a kernel on numpy: the number of blocks and of steps."""
@@ -55,14 +55,13 @@ class GpuBuilder:
     def _simulated(self, schedule: Schedule, script: str) -> GpuArtefact | Outcome:
         subject = self.subject
         kernel = build_as_written(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
-        wrong = self._spills(kernel) or self._run(schedule, script)
-        return wrong or GpuArtefact(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
+        resources = kernel.resources() if kernel.can_compile else {}
+        wrong = self._spills(resources) or self._run(schedule, script)
+        return wrong or GpuArtefact(kernel, estimated_seconds(schedule, subject, resources))
 
-    def _spills(self, kernel: GpuKernel) -> Outcome | None:
-        """The outcome for a kernel whose registers spill; None if none does, or without a compiler to machine code."""
-        if not kernel.can_compile:
-            return None
-        for name, used in kernel.resources().items():
+    def _spills(self, resources: Mapping[str, KernelResources]) -> Outcome | None:
+        """The outcome for kernels with these resources if registers of one spill; None if none does."""
+        for name, used in resources.items():
             if used.spill_bytes:
                 return Outcome("spills", reason=f"{name}: {used.spill_bytes} bytes of a thread on {self.subject.arch}")
         return None
@@ -97,6 +96,13 @@ class GpuBuilder:
                 self._cases.clear()
             self._cases[subject.text] = reference(subject).cases[0]
         return self._cases[subject.text]
+
+
+def estimated_seconds(schedule: Schedule, subject: Subject, resources: Mapping[str, KernelResources]) -> float:
+    """Estimate the seconds of a schedule's kernels with these resources; without any they are counted from the IR."""
+    module, function, _ = lower_to_kernels(schedule.module.clone(), subject.name, subject.policy)
+    gpu = gpu_of(subject.target, subject.arch)
+    return total_seconds(kernel_times(module, gpu, function.sym_name.data, resources))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def test_a_right_program_is_said_to_be_right(file: Path, capsys: pytest.CaptureF
     assert main(["check", str(file)]) == 0
     said = capsys.readouterr().out
     assert said.endswith("no fault was found, the results are right\n")
+    assert "\nestimate for A100: product_C_local: " in said and ", bound by latency; " in said
     assert "product_C_local: A.shared, shared: " in said and "product_C_local: C, global: " in said
 
 
@@ -55,8 +56,8 @@ def test_the_text_of_kernels_is_checked(
         monkeypatch.setattr(nvrtc, "ptx", lambda *_, given=given: given)
         assert main(["check", str(path), "--oracle", "ptx"]) == status
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "no fault was found, the results are right"
-    assert lines[3].startswith(
+    assert lines[3] == "no fault was found, the results are right"
+    assert lines[4].startswith(
         "race of a write with a read at A_shared+0: product_C_local, block 0, thread 0, PTX line "
     )
 

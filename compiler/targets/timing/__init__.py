@@ -1,0 +1,72 @@
+"""timing: the estimated time of kernels, and what it is bound by, without a GPU.
+
+code.py         instructions and loops, as the warps of a kernel execute them
+values.py       SSA values as linear forms and as numbers of sampled threads
+access.py       sectors of global memory, rounds of shared memory
+counts.py       instructions of an op
+emitter.py      code under construction, registers for values
+memory.py       accesses to memory as instructions
+kernel_code.py  the code of a kernel from its IR
+order.py        loads before the uses of other loads
+pipeline.py     a multiprocessor that executes code in order
+time.py         the terms of the estimate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+
+from compiler.dialects.functions import find_function
+from compiler.targets.gpus import KernelResources
+from compiler.targets.launches import KernelLaunch, read_host_function, shared_bytes
+from compiler.targets.timing.code import SPILL, Code, Instruction, Repeat, weighted
+from compiler.targets.timing.kernel_code import kernel_code, registers_of
+from compiler.targets.timing.order import with_loads_first
+from compiler.targets.timing.time import KernelTime, KernelWork, kernel_time, total_seconds
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Gpu
+
+WORD = 4
+"""Bytes of a register."""
+
+
+def kernel_times(
+    module: ModuleOp,
+    gpu: Gpu,
+    name: str | None = None,
+    resources: Mapping[str, KernelResources] | None = None,
+    in_order: bool = False,
+) -> list[KernelTime]:
+    """Estimate the time of each launch of a host function, from the IR of its kernels. resources: what a compiler says
+    of registers and spills, by kernel; without them registers are counted from the IR, and none spills. in_order:
+    instructions stay in the order of the text, as in PTX; else loads begin early, as assemblers order them."""
+    host = read_host_function(module, find_function(module, name))
+    return [kernel_time(work_of(launch, resources or {}, in_order), gpu) for launch in host.launches]
+
+
+def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_order: bool = False) -> KernelWork:
+    """Return what a launch does, by its IR."""
+    name = launch.kernel.sym_name.data
+    arrays = [value.type for value in dict.fromkeys(launch.operands) if isinstance(value.type, MemRefType)]
+    moved = sum(prod(type_.get_shape()) * element_bytes(type_.element_type) for type_ in arrays)
+    code, used = kernel_code(launch), resources.get(name)
+    registers = registers_of(launch.kernel) if used is None else used.registers
+    if used is not None and used.spill_bytes:
+        code += _spills(code, used.spill_bytes)
+    code = code if in_order else with_loads_first(code)
+    shared = shared_bytes(launch.kernel)
+    return KernelWork(name, prod(launch.grid), prod(launch.block), registers, shared, moved, code)
+
+
+def _spills(code: list[Code], bytes: int) -> list[Code]:
+    """Return stores and loads of spilled registers, as often as the most frequent instruction: compilers spill what
+    lives across the innermost loop."""
+    most = max(times for _, times in weighted(code))
+    accesses = [Instruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
+    return [Repeat(most, accesses)]
+
+
+__all__ = ["KernelTime", "KernelWork", "kernel_time", "kernel_times", "total_seconds", "work_of"]

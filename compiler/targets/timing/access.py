@@ -1,0 +1,43 @@
+"""The cost of a warp's access to memory: sectors of global memory, rounds of shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+BANKS, BANK, SECTOR, ROUND = 32, 4, 32, 128
+"""The banks of shared memory, the bytes of a bank's word, of a sector, and of what moves in a cycle."""
+
+
+def sectors(addresses: Ints, bytes: int) -> list[Ints]:
+    """Return the numbers of the sectors that each warp accesses. addresses: in bytes, (warps, lanes), negative for
+    inactive lanes. bytes: of a lane.
+
+    >>> [len(s) for s in sectors(np.arange(64).reshape(2, 32) * 4, 4)]
+    [4, 4]
+    """
+    first = addresses // SECTOR
+    touched = [first + step for step in range(max(1, bytes // SECTOR))]
+    rows = np.concatenate([np.where(addresses >= 0, part, -1) for part in touched], axis=1)
+    return [np.unique(row[row >= 0]) for row in rows]
+
+
+def rounds(addresses: Ints, bytes: int) -> Ints:
+    """Return the cycles in which shared memory serves each warp: the most words of a bank, for each part of the warp
+    whose lanes have 128 bytes together.
+
+    >>> rounds(np.arange(32).reshape(1, 32) * 4, 4), rounds(np.arange(32).reshape(1, 32) * 128, 4)
+    (array([1]), array([32]))
+    """
+    group = max(1, min(addresses.shape[1], ROUND // max(BANK, bytes)))
+    total = np.zeros(len(addresses), np.int64)
+    words = max(1, bytes // BANK)
+    for start in range(0, addresses.shape[1], group):
+        part = addresses[:, start : start + group]
+        for row, lanes in enumerate(part):
+            active = lanes[lanes >= 0]
+            if len(active):
+                word = np.unique((active[:, None] // BANK + np.arange(words)).reshape(-1))
+                total[row] += int(np.bincount(word % BANKS).max())
+    return total

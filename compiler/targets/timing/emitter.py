@@ -1,0 +1,106 @@
+"""`Emitter`: the code of a kernel while it is read, and registers for values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from compiler.targets.launches import KernelLaunch
+from compiler.targets.timing.code import COPY, INTEGER, Code, Instruction, Warps
+from compiler.targets.timing.values import Value
+
+WARP = 32
+BLOCKS = 3
+"""The sampled blocks of a grid."""
+
+
+class Emitter:
+    """Evaluates a kernel's body for sampled blocks, and collects its code."""
+
+    def __init__(self, launch: KernelLaunch) -> None:
+        self.launch = launch
+        self.threads = prod(launch.block)
+        self.padded = -(-self.threads // WARP) * WARP
+        total = prod(launch.grid)
+        count = min(BLOCKS, total)
+        self.blocks = [(2 * n + 1) * total // (2 * count) for n in range(count)]
+        lanes = np.arange(self.padded)
+        self.thread = np.tile(np.where(lanes < self.threads, lanes, 0), count)
+        self.block = np.repeat(np.array(self.blocks, np.int64), self.padded)
+        self.values: dict[SSAValue, Value] = {}
+        self.buffers: dict[SSAValue, Hashable] = {}
+        self.local: dict[tuple[Hashable, int], Hashable] = {}
+        self.version: dict[Hashable, int] = {}
+        self.code: list[list[Code]] = [[]]
+        """The code of each open loop, outermost first."""
+        self.masks = [np.tile(lanes < self.threads, count)]
+        """The mask of threads at the beginning of each open loop."""
+        self.depth: dict[Hashable, int] = {}
+        self.available: list[dict[Hashable, Hashable]] = [{}]
+        """Pure values by key, for each open loop."""
+        self.loaded: list[dict[Hashable, Hashable]] = [{}]
+        """Loaded values by key, for each open condition."""
+        self.touched: dict[Hashable, Any] = {}
+        self.last: dict[Hashable, Any] = {}
+        self.path: tuple[Hashable, ...] = ()
+        self.loads: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        """Loads from shared memory: their positions in the code, and the elements of the threads."""
+        self._warps: dict[int, tuple[Any, Warps]] = {}
+        self._fresh = 0
+
+    def fresh(self) -> int:
+        """Return a new register of the innermost open loop."""
+        self._fresh += 1
+        self.depth[self._fresh] = len(self.code) - 1
+        return self._fresh
+
+    def warps(self, active: Any) -> Warps:
+        """Return which warps have an active thread."""
+        known = self._warps.get(id(active))
+        if known is None or known[0] is not active:
+            known = self._warps[id(active)] = (active, active.reshape(-1, WARP).any(axis=1))
+        return known[1]
+
+    def emit(self, kind: str, active: Any, target: Hashable | None, sources: Sequence[Hashable], **facts: Any) -> None:
+        """Append an instruction to the innermost open loop."""
+        self.code[-1].append(Instruction(kind, target, tuple(sources), self.warps(active), **facts))
+
+    def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:
+        """Compute a value by a chain of instructions as far out as its sources are known, unless it has been; return
+        its register."""
+        for scope in self.available:
+            if key in scope:
+                return scope[key]
+        level = min(max((self.depth.get(source, 0) for source in sources), default=0), len(self.code) - 1)
+        mask, register_ = self.warps(self.masks[level]), self.fresh()
+        for step, kind in enumerate(kinds or (COPY,)):
+            inputs = tuple(sources) if step == 0 else (register_, *sources[step + 1 : step + 2])
+            self.code[level].append(Instruction(kind, register_, inputs, mask))
+        self.depth[register_] = level
+        self.available[level][key] = register_
+        return register_
+
+    def reg(self, value: Value) -> Hashable | None:
+        """Return the register of a value without its constant, computed if need be; None for a constant."""
+        if not value.terms:
+            return None
+        if len(value.terms) == 1 and value.terms[0][1] == 1:
+            return value.terms[0][0]
+        count = len(value.terms) - any(abs(factor) == 1 for _, factor in value.terms)
+        sources = [key for key, _ in value.terms]
+        return self.pure(("linear", value.terms), [INTEGER] * max(1, count), sources)
+
+    def regs(self, values: Sequence[Value]) -> tuple[Hashable, ...]:
+        """Return the registers of values that are no constants."""
+        return tuple(r for r in map(self.reg, values) if r is not None)
+
+    def _sources(self, value: Value) -> tuple[Hashable, ...]:
+        """Return the registers of an operand: several of a product that is fused."""
+        if len(value.terms) > 1 and all(factor == 1 for _, factor in value.terms) and value.lanes is None:
+            return tuple(key for key, _ in value.terms)
+        found = self.reg(value)
+        return () if found is None else (found,)

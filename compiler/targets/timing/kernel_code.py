@@ -1,0 +1,309 @@
+"""`kernel_code`: the code of a kernel from its IR, as a compiler would leave it.
+
+The IR is evaluated for all threads of a few blocks at once, loops at a few iterations: that tells which warps execute
+an instruction, and which addresses they access. What a compiler does is counted, not done:
+
+- equal expressions and loads are computed once, before the loops on which they do not depend, and loads of neighbours
+  in shared memory together;
+- index arithmetic is a linear form: one instruction a term, none for constants, which addresses take;
+- loops that the text marks, or of at most FULL ops in all, are unrolled; others by UNROLL;
+- local buffers at constant indices are registers; products are fused into sums;
+- a condition is a comparison and a jump; both sides run if their threads are in one warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, gpu, memref, scf, vector
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Block, Operation
+
+from compiler.dialects.upstream import nvgpu
+from compiler.dialects.upstream.gpu import ShuffleOp
+from compiler.interpret.scalar import function
+from compiler.targets.cuda.unrolling import is_unrolled
+from compiler.targets.launches import SIDES, KernelLaunch, allocated_bytes, is_shared
+from compiler.targets.timing.code import BARRIER, CONTROL, COPY, INTEGER, SHARED, Code, Instruction, Repeat
+from compiler.targets.timing.counts import UNKNOWN_TRIPS, elements, is_fused, kinds, op_count
+from compiler.targets.timing.memory import MemoryReader
+from compiler.targets.timing.values import Lanes, Value, added, number, register, times
+
+FULL, UNROLL, PARTIAL = 160, 4, 40
+"""Loops of at most FULL ops in all iterations are unrolled, others of at most PARTIAL ops in one by UNROLL."""
+DEEP = 3
+"""From this depth of loops on one iteration is sampled."""
+
+
+class KernelReader(MemoryReader):
+    """Evaluates a kernel's body for sampled blocks, and collects its code."""
+
+    def read(self) -> list[Code]:
+        """Return the code of the kernel."""
+        body = self.launch.kernel.body.block
+        for argument, operand in zip(body.args, self.launch.operands, strict=True):
+            self.buffers[argument] = operand
+        with np.errstate(all="ignore"):
+            self.run(body, self.masks[0])
+        return self.code[0]
+
+    def run(self, body: Block, active: Any) -> list[Value]:
+        """Evaluate the ops of a block; return what it yields."""
+        for op in body.ops:
+            if isinstance(op, scf.YieldOp):
+                return [self.values[v] for v in op.operands]
+            handler = _OPS.get(type(op), KernelReader.scalar)
+            handler(self, op, active)
+        return []
+
+    def constant(self, op: arith.ConstantOp, active: Any) -> None:
+        """A constant, which instructions take for free."""
+        value = op.value
+        self.values[op.result] = number(value.value.data) if isinstance(value, IntegerAttr) else Value(())
+
+    def position(self, op: Any, active: Any) -> None:
+        """The index of threads or blocks, or their number, along a dimension."""
+        side = SIDES.index(op.dimension.data.value)
+        if isinstance(op, gpu.BlockDimOp | gpu.GridDimOp):
+            extents = self.launch.block if isinstance(op, gpu.BlockDimOp) else self.launch.grid
+            self.values[op.results[0]] = number(extents[side])
+            return
+        is_thread = isinstance(op, gpu.ThreadIdOp)
+        extents = self.launch.block if is_thread else self.launch.grid
+        lanes = (self.thread if is_thread else self.block) // prod(extents[:side]) % extents[side]
+        key = ("thread" if is_thread else "block", side)
+        if extents[side] == 1:
+            self.values[op.results[0]] = number(0)
+            return
+        self.values[op.results[0]] = register(self.pure(key, [INTEGER], ()), lanes)
+
+    def scalar(self, op: Operation, active: Any) -> None:
+        """An op without effects: linear if it can be, else one register a result."""
+        if not op.results:
+            return
+        operands = [self.values.get(v) or Value(()) for v in op.operands]
+        linear = self._linear(op, operands)
+        if linear is not None:
+            self.values[op.results[0]] = linear
+            return
+        lanes = self._lanes(op, operands)
+        if operands and all(v.is_constant for v in operands) and isinstance(lanes, int | bool | np.integer | np.bool_):
+            self.values[op.results[0]] = number(int(lanes))
+            return
+        if is_fused(op):
+            self.values[op.results[0]] = Value(tuple((r, 1) for r in dict.fromkeys(self.regs(operands))))
+            return
+        sources = tuple(r for v in operands for r in self._sources(v))
+        constants = tuple(v.constant for v in operands)
+        key = (op.name, str(op.properties.get("predicate", "")), sources, constants)
+        width = elements(op.results[0])
+        computed = register(self.pure(key, kinds(op, operands) * width, sources), lanes)
+        for result in op.results:
+            self.values[result] = computed
+
+    def _linear(self, op: Operation, operands: Sequence[Value]) -> Value | None:
+        if not op.results or not isinstance(op.results[0].type, IndexType | IntegerType):
+            return None
+        if isinstance(op, arith.AddiOp):
+            return added(operands[0], operands[1])
+        if isinstance(op, arith.SubiOp):
+            return added(operands[0], operands[1], -1)
+        if isinstance(op, arith.MuliOp):
+            a, b = operands
+            if b.is_constant:
+                return times(a, b.constant)
+            return times(b, a.constant) if a.is_constant else None
+        if op.name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
+            return operands[0]
+        return None
+
+    def _lanes(self, op: Operation, operands: Sequence[Value]) -> Lanes:
+        """Return the numbers of an op's result, if it is an integer of known operands."""
+        if not isinstance(op.results[0].type, IndexType | IntegerType):
+            return None
+        lanes: list[Any] = [v.lanes for v in operands]
+        if not lanes or any(part is None for part in lanes):
+            return None
+        if isinstance(op, arith.SelectOp):
+            selected: Lanes = np.where(lanes[0], lanes[1], lanes[2])
+            return selected
+        if not op.name.startswith("arith."):
+            return None
+        return function(op)(*[np.asarray(part) for part in lanes])  # type: ignore[no-any-return]
+
+    def barrier(self, op: gpu.BarrierOp, active: Any) -> None:
+        """A barrier: shared memory has other values after it."""
+        self.emit(BARRIER, active, None, ())
+        for name in self.buffers.values():
+            if isinstance(name, tuple) and name[0] == SHARED:
+                self.version[name] = self.version.get(name, 0) + 1
+
+    def branch(self, op: scf.IfOp, active: Any) -> None:
+        """Evaluate the sides that threads take; a constant condition costs nothing."""
+        condition = self.values[op.cond]
+        lanes = condition.lanes
+        truth = (
+            np.ones(len(active), np.bool_)
+            if lanes is None
+            else np.broadcast_to(np.asarray(lanes, np.bool_), active.shape)
+        )
+        no = truth if lanes is None else ~truth
+        if not condition.is_constant:
+            self.emit(CONTROL, active, None, self.regs([condition]))
+        sides = []
+        for region, mask in ((op.true_region, truth), (op.false_region, no)):
+            taken = active if mask.all() else active & mask
+            yielded: list[Value] = []
+            if region.blocks and taken.any():
+                self.loaded.append({})
+                yielded = self.run(region.block, taken)
+                self.loaded.pop()
+            sides.append(yielded)
+        for n, result in enumerate(op.results):
+            arms = [side[n] for side in sides if side]
+            if len(arms) == 1 or (len(arms) == 2 and arms[0] == arms[1]):
+                self.values[result] = arms[0]
+                continue
+            key = self.fresh()
+            self.emit(COPY, active, key, self.regs(arms))
+            known = lanes is not None and len(arms) == 2 and all(arm.lanes is not None for arm in arms)
+            self.values[result] = register(key, np.where(truth, arms[0].lanes, arms[1].lanes) if known else None)  # type: ignore[arg-type]
+
+    def loop(self, op: scf.ForOp, active: Any) -> None:
+        """Unroll a loop, or sample its iterations."""
+        bounds = [self.values[v] for v in (op.lb, op.ub, op.step)]
+        carried = [self.values[v] for v in op.iter_args]
+        numbers = [_number(v) for v in bounds]
+        if any(n is None for n in numbers):
+            carried = self._sampled(op, active, carried, None)
+        else:
+            iterations = range(*numbers)  # type: ignore[arg-type]
+            size = op_count(op.body.block)
+            if len(iterations) <= 1 or is_unrolled(op) or size * len(iterations) <= FULL:
+                for step in iterations:
+                    carried = self._iteration(op, active, number(step), carried, step)
+            else:
+                carried = self._sampled(op, active, carried, iterations)
+        self.values.update(zip(op.results, carried, strict=True))
+
+    def _iteration(
+        self, op: scf.ForOp, active: Any, index: Value, carried: Sequence[Value], step: Hashable
+    ) -> list[Value]:
+        body = op.body.block
+        self.values[body.args[0]] = index
+        self.values.update(zip(body.args[1:], carried, strict=True))
+        former, self.path = self.path, (*self.path, step)
+        yielded = self.run(body, active)
+        self.path = former
+        return yielded
+
+    def _sampled(self, op: scf.ForOp, active: Any, carried: Sequence[Value], iterations: range | None) -> list[Value]:
+        """Sample a loop: two neighbouring iterations and the last, weighted."""
+        count = UNKNOWN_TRIPS if iterations is None else len(iterations)
+        unroll = UNROLL if iterations is not None and count % UNROLL == 0 and op_count(op.body.block) <= PARTIAL else 1
+        rounds = count // unroll
+        samples = (
+            {0: rounds}
+            if rounds < 3 or len(self.code) > DEEP
+            else {rounds // 2 - 1: 1, rounds // 2: rounds - 2, rounds - 1: 1}
+        )
+        for at, weight in samples.items():
+            self.code.append([])
+            self.masks.append(active)
+            self.available.append({})
+            self.loaded.append({})
+            key = self.fresh()
+            start = dict(self.local)
+            entries = [register(self.fresh()) for _ in carried]
+            first = entries
+            for u in range(unroll):
+                lanes = None if iterations is None else iterations[at * unroll + u]
+                step = 0 if iterations is None else iterations.step
+                entries = self._iteration(op, active, Value(((key, 1),), u * step, lanes), entries, u)
+            self._close(start, first, entries, key, active)
+            body = self.code.pop()
+            self.masks.pop()
+            self.available.pop()
+            self.loaded.pop()
+            for value, before in zip(first, carried, strict=True):
+                self.emit(COPY, active, value.terms[0][0], self.regs([before]))
+            self.code[-1].append(Repeat(weight, body))
+            carried = entries
+        for name in self.version:
+            self.version[name] += 1
+        return [register(self._after(value)) for value in carried]
+
+    def _after(self, value: Value) -> Hashable:
+        found = self.reg(value)
+        key = self.fresh()
+        self.depth[key] = len(self.code) - 1
+        self.code[-1].append(Instruction(COPY, key, () if found is None else (found,)))
+        return key
+
+    def _close(
+        self,
+        start: Mapping[Any, Hashable],
+        first: Sequence[Value],
+        entries: Sequence[Value],
+        key: Hashable,
+        active: Any,
+    ) -> None:
+        """End the body of a loop: registers that live from iteration to iteration, the counter, the jump back."""
+        for place, register_ in list(self.local.items()):
+            before = start.get(place, ("local", *place))
+            if register_ != before:
+                self.emit(COPY, active, before, (register_,))
+                self.local[place] = before
+        for value, new in zip(first, entries, strict=True):
+            self.emit(COPY, active, value.terms[0][0], self.regs([new]))
+        self.emit(INTEGER, active, key, (key,))
+        test = self.fresh()
+        self.emit(INTEGER, active, test, (key,))
+        self.emit(CONTROL, active, None, (test,))
+
+
+def _number(value: Value) -> int | None:
+    return value.constant if value.is_constant and value.lanes is not None else None
+
+
+Handler = Callable[[KernelReader, Any, Any], None]
+_OPS: Mapping[type[Operation], Handler] = {
+    arith.ConstantOp: KernelReader.constant,
+    gpu.ThreadIdOp: KernelReader.position,
+    gpu.BlockIdOp: KernelReader.position,
+    gpu.BlockDimOp: KernelReader.position,
+    gpu.GridDimOp: KernelReader.position,
+    gpu.BarrierOp: KernelReader.barrier,
+    memref.AllocaOp: KernelReader.alloca,
+    memref.GetGlobalOp: KernelReader.get_global,
+    memref.LoadOp: KernelReader.load,
+    memref.StoreOp: KernelReader.store,
+    vector.LoadOp: KernelReader.load,
+    vector.StoreOp: KernelReader.store,
+    nvgpu.CopyOp: KernelReader.copy,
+    nvgpu.GroupOp: KernelReader.group,
+    nvgpu.WaitOp: KernelReader.wait,
+    nvgpu.LoadMatrixOp: KernelReader.fragment,
+    nvgpu.MmaOp: KernelReader.multiply,
+    ShuffleOp: KernelReader.shuffle,
+    scf.IfOp: KernelReader.branch,
+    scf.ForOp: KernelReader.loop,
+}
+
+
+def kernel_code(launch: KernelLaunch) -> list[Code]:
+    """Return the code of a launched kernel."""
+    return KernelReader(launch).read()
+
+
+ADDRESSES = 20
+"""Registers of a thread besides its local buffers: indices, pointers, loads under way."""
+
+
+def registers_of(kernel: gpu.FuncOp) -> int:
+    """Return the registers of a thread without a compiler: its local buffers, and ADDRESSES."""
+    local = [op for op in kernel.walk() if isinstance(op, memref.AllocaOp) and not is_shared(op)]
+    return ADDRESSES + sum(-(-allocated_bytes(op) // 4) for op in local)

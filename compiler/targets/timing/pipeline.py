@@ -1,0 +1,200 @@
+"""`Pipeline`: a multiprocessor that executes the code of its resident warps in order.
+
+The warps of a scheduler execute an instruction one after another (loose round robin), then the next one: it begins when
+the units are free and the first warp's operands are there. What a warp waits for is hidden by the others exactly where
+they have as many instructions between a load and its use as the load takes: Little's law, for each stretch of code.
+
+Source: Hong and Kim, An analytical model for a GPU architecture (ISCA 2009); Huang et al., GPUMech (MICRO 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+
+from compiler.targets.timing.code import (
+    BARRIER,
+    CONTROL,
+    COPY,
+    DOUBLE,
+    FLOAT,
+    GLOBAL,
+    INTEGER,
+    MEMORY,
+    SHARED,
+    SPECIAL,
+    TENSOR,
+    WAIT,
+    Code,
+    Instruction,
+    Repeat,
+    weighted,
+)
+from compiler.types.machines import Gpu
+
+QUEUE = 32
+"""Cycles that accesses may wait for the load/store unit while their warps go on."""
+SETTLED = 3
+"""The iterations of a loop that are executed; the others take as long as the last one of these."""
+
+
+@dataclass
+class Pipeline:
+    """Executes code for `warps` resident warps of a multiprocessor. latency: cycles of global loads that L1 lacks.
+    l2_bytes: bytes that a multiprocessor gets from L2 in a cycle. Times are cycles."""
+
+    gpu: Gpu
+    warps: float
+    latency: float
+    l2_bytes: float
+    now: float = 0.0
+    free: dict[str, float] = field(default_factory=dict)
+    """When a unit is free: of a scheduler; the load/store unit and memory of the multiprocessor."""
+    ready: dict[Hashable, float] = field(default_factory=dict)
+    most_in_flight: float = 0.0
+    """The most bytes of loads that the multiprocessor waits for."""
+    _in_flight: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def end(self) -> float:
+        """When the last result is there."""
+        return max(self.now, *self.free.values(), *self.ready.values(), 0.0)
+
+    @property
+    def schedulers(self) -> float:
+        """The schedulers that have warps."""
+        return min(self.gpu.schedulers, self.warps)
+
+    @property
+    def each(self) -> float:
+        """The warps of a scheduler."""
+        return self.warps / self.schedulers
+
+    def run(self, code: Sequence[Code]) -> None:
+        """Execute code."""
+        for item in code:
+            if isinstance(item, Repeat):
+                self._repeat(item)
+            else:
+                self.execute(item)
+
+    def _repeat(self, loop: Repeat) -> None:
+        """Execute some iterations of a loop, and move all times by those of the others."""
+        before = self.now
+        trips = ceil(loop.trips)
+        for _ in range(min(trips, SETTLED)):
+            before = self.now
+            self.run(loop.body)
+        skipped = max(0.0, loop.trips - SETTLED) * (self.now - before)
+        if skipped:
+            self.now += skipped
+            self.free = {unit: time + skipped for unit, time in self.free.items()}
+            self.ready = {key: time + skipped for key, time in self.ready.items() if time > before}
+
+    def execute(self, instruction: Instruction) -> None:
+        """Execute an instruction for all warps."""
+        kind = instruction.kind
+        operands = max((self.ready.get(source, 0.0) for source in instruction.sources), default=0.0)
+        if kind == COPY:
+            self.ready[instruction.target] = operands
+            return
+        share = 1.0 if instruction.warps is None else float(np.mean(instruction.warps))
+        warps, each = self.warps * share, self.each * share
+        start = max(self.now, operands, self.free.get(kind, 0.0) if kind not in MEMORY else 0.0)
+        self.now = start + max(1.0, each)
+        if kind in MEMORY:
+            finished = self._access(instruction, start, warps)
+        else:
+            self.free[kind] = start + each * self.interval(instruction)
+            finished = start + self.delay(kind)
+            if kind in (BARRIER, CONTROL):
+                self.now = max(self.now, finished)
+        if instruction.target is not None:
+            former = self.ready.get(instruction.target, 0.0) if instruction.target == ("copies",) else 0.0
+            self.ready[instruction.target] = max(former, finished)
+
+    def _access(self, instruction: Instruction, start: float, warps: float) -> float:
+        """Occupy the load/store unit, and the way to L2; return when the last warp has its data."""
+        begun = max(start, self.free.get("load/store", 0.0) - QUEUE)
+        self.now = max(self.now, begun + 1.0)
+        served = max(begun, self.free.get("load/store", 0.0)) + warps * instruction.rounds
+        self.free["load/store"] = served
+        lag = max(0.0, served - begun - max(1.0, warps / self.schedulers))
+        if instruction.kind == SHARED:
+            return begun + lag + self.gpu.shared_latency
+        if instruction.kind != GLOBAL:
+            return begun + lag + self.gpu.l1_latency
+        if not instruction.bytes:
+            return begun + lag + self.gpu.l1_latency
+        moved = warps * instruction.bytes / self.l2_bytes
+        arrived = max(begun, self.free.get("memory", 0.0)) + moved
+        self.free["memory"] = arrived
+        part = min(1.0, instruction.bytes / (32.0 * max(1.0, 4 * instruction.rounds)))
+        wait = part * self.latency + (1 - part) * self.gpu.l1_latency
+        finished = begun + max(lag, arrived - begun - max(1.0, warps / self.schedulers)) + wait
+        self._count(begun, finished, warps * instruction.bytes if instruction.is_load else 0.0)
+        return finished
+
+    def _count(self, begun: float, finished: float, bytes: float) -> None:
+        """Add a load to those under way."""
+        self._in_flight = [(end, size) for end, size in self._in_flight if end > begun]
+        self._in_flight.append((finished, bytes))
+        self.most_in_flight = max(self.most_in_flight, sum(size for _, size in self._in_flight))
+
+    def interval(self, instruction: Instruction) -> float:
+        """Return the cycles in which a unit of a scheduler takes one warp."""
+        gpu, lanes = self.gpu, self.gpu.warp * self.gpu.schedulers
+        match instruction.kind:
+            case "float":
+                return lanes / gpu.fmas
+            case "integer":
+                return lanes / gpu.integers
+            case "double":
+                return lanes / gpu.doubles
+            case "special":
+                return lanes / gpu.specials
+            case "tensor":
+                return instruction.rounds * gpu.schedulers / gpu.tensor_fmas
+        return 1.0
+
+    def delay(self, kind: str) -> float:
+        """Return the cycles until the result of an instruction can be read."""
+        gpu = self.gpu
+        delays = {SPECIAL: 4 * gpu.alu_latency, TENSOR: 8 * gpu.alu_latency, DOUBLE: 2 * gpu.alu_latency}
+        delays |= {BARRIER: gpu.barrier_latency, CONTROL: gpu.branch_latency, WAIT: 1}
+        return delays.get(kind, gpu.alu_latency)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What all executions of a kernel's code take of the units, for one warp on average, in cycles of a scheduler
+    (issue, arithmetic) or of the multiprocessor (load_store), and in bytes."""
+
+    issue: float
+    arithmetic: float
+    load_store: float
+    bytes: float
+    counts: dict[str, float]
+
+
+def totals(code: Sequence[Code], gpu: Gpu) -> Totals:
+    """Add up what a warp executes."""
+    pipeline = Pipeline(gpu, 1, 0, 1)
+    counts: dict[str, float] = {}
+    busy: dict[str, float] = {}
+    rounds = moved = 0.0
+    for instruction, times in weighted(code):
+        if instruction.kind == COPY:
+            continue
+        executed = times * (1.0 if instruction.warps is None else float(np.mean(instruction.warps)))
+        counts[instruction.kind] = counts.get(instruction.kind, 0.0) + executed
+        if instruction.kind in (INTEGER, FLOAT, DOUBLE, SPECIAL, TENSOR):
+            cycles = executed * pipeline.interval(instruction)
+            busy[instruction.kind] = busy.get(instruction.kind, 0.0) + cycles
+        if instruction.kind in MEMORY:
+            rounds += executed * instruction.rounds
+            moved += executed * instruction.bytes
+    return Totals(sum(counts.values()), max(busy.values(), default=0.0), rounds, moved, counts)

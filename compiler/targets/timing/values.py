@@ -1,0 +1,58 @@
+"""`Value`: an SSA value as a linear form of registers, and as numbers of the sampled threads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lanes: TypeAlias = NDArray[np.int64] | NDArray[np.bool_] | int | bool | None
+"""The number of each sampled thread, or of all of them; None if it is unknown."""
+Terms: TypeAlias = tuple[tuple[Hashable, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The sum of registers times factors, sorted, and of a constant, which instructions take for free."""
+
+    terms: Terms
+    constant: int = 0
+    lanes: Lanes = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no register is in it."""
+        return not self.terms
+
+
+def register(key: Hashable, lanes: Lanes = None) -> Value:
+    """Return the value of a register."""
+    return Value(((key, 1),), 0, lanes)
+
+
+def number(value: int) -> Value:
+    """Return a constant integer."""
+    return Value((), value, value)
+
+
+def added(a: Value, b: Value, sign: int = 1) -> Value:
+    """Return a + sign * b."""
+    factors = dict(a.terms)
+    for key, factor in b.terms:
+        factors[key] = factors.get(key, 0) + sign * factor
+    terms = tuple(sorted(((k, f) for k, f in factors.items() if f), key=_order))
+    lanes = None if a.lanes is None or b.lanes is None else a.lanes + sign * b.lanes
+    return Value(terms, a.constant + sign * b.constant, lanes)
+
+
+def times(a: Value, factor: int) -> Value:
+    """Return a * factor."""
+    terms = tuple((key, f * factor) for key, f in a.terms) if factor else ()
+    return Value(terms, a.constant * factor, None if a.lanes is None else a.lanes * factor)
+
+
+def _order(term: tuple[Hashable, int]) -> int:
+    return hash(term[0])
