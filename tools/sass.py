@@ -285,6 +285,8 @@ WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "matmul 1024": lambda: _product(1024, 1024, 1024),
     "matmul 4096": lambda: _product(4096, 4096, 4096),
     "matmul 127x333x511": lambda: _product(127, 333, 511),
+    "matmul 127x333x511 f16": lambda: _product(127, 333, 511, "f16"),
+    "matmul 1000x1000x1000 f16": lambda: _product(1000, 1000, 1000, "f16"),
     "matmul 4096 f16": lambda: _product(4096, 4096, 4096, "f16"),
     "softmax 4096x1024": lambda: _rows(te.nn.softmax, 0, 4096, 1024),
     "softmax 4096x1000": lambda: _rows(te.nn.softmax, 0, 4096, 1000),

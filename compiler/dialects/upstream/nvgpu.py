@@ -83,10 +83,16 @@ class CopyOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(
-        self, dst: SSAValue, to: Sequence[SSAValue], src: SSAValue, at: Sequence[SSAValue], count: int
+        self,
+        dst: SSAValue,
+        to: Sequence[SSAValue],
+        src: SSAValue,
+        at: Sequence[SSAValue],
+        count: int,
+        src_elements: SSAValue | None = None,
     ) -> None:
         super().__init__(
-            operands=[dst, to, src, at, None],
+            operands=[dst, to, src, at, src_elements],
             properties={"dstElements": IntegerAttr(count, IndexType())},
             result_types=[TokenType()],
         )

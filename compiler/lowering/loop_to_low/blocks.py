@@ -6,6 +6,7 @@ A value that is equal in all lanes stays a scalar.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import copysign
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
@@ -198,7 +199,11 @@ class Emitter(Accessor):
             return False
         if block.combiners or len(block.reads) != 1 or block.body != (read(0, block.read_types[0]),):
             return False
-        if block.reads[0].where or not self._is_alone(block.writes[0].buffer, enclosing_loops):
+        if not self._is_alone(block.writes[0].buffer, enclosing_loops):
+            return False
+        if any(map(self.context.has_lanes, (c.form for c in self._missing(block.reads[0])))):
+            return False
+        if block.reads[0].where and not _is_positive_zero(block.reads[0].otherwise):
             return False
         accesses = (block.reads[0], block.writes[0])
         source, target = (self.context.buffers[access.buffer].type for access in accesses)
@@ -216,18 +221,25 @@ class Emitter(Accessor):
         reads, writes = touched(neighbours)
         return target not in reads | writes
 
+    def _missing(self, access: Access) -> list[Condition]:
+        """Return the conditions of a read that do not always hold."""
+        conditions = self.context.conditions(access.where, self.axes)
+        return [c for c in conditions if not c.always(self.scopes.ranges)]
+
     def _begin_copy(self) -> None:
+        """Begin an asynchronous copy; where a condition of the read fails, nothing is read, and zeros are written."""
+        lanes, missing = 1 if self.context.lane is None else self.context.lanes, self._missing(self.block.reads[0])
+        count = None
+        if missing:
+            all_of_them, none = self.scopes.index_constant(lanes), self.scopes.index_constant(0)
+            count = self.scopes.add(SelectOp(self.context.all_of(missing), all_of_them, none))
         endpoints = []
         for access in (self.block.writes[0], self.block.reads[0]):
             element = self._element(access)
             indices = self.scopes.indices(element.index) if self.context.lane is None else self._first_indices(element)
             endpoints.append((element.buffer, indices))
         (target, target_indices), (source, source_indices) = endpoints
-        self.scopes.run(
-            CopyOp(
-                target, target_indices, source, source_indices, 1 if self.context.lane is None else self.context.lanes
-            )
-        )
+        self.scopes.run(CopyOp(target, target_indices, source, source_indices, lanes, count))
 
     def _combine_each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
         combined = zip(self.block.combiners, self.block.writes, yielded, strict=True)
@@ -294,3 +306,7 @@ class Emitter(Accessor):
         """Reduce the lanes of a value to a scalar; masked lanes have the identity."""
         value = self._with_identity(value, identity(combiner, element))
         return self.scopes.add(scalars.reduction(combiner, value, element, self.context.policy))
+
+
+def _is_positive_zero(value: FloatAttr | IntegerAttr | None) -> bool:
+    return value is not None and value.value.data == 0 and copysign(1, value.value.data) > 0

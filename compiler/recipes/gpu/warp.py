@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
@@ -18,7 +18,7 @@ from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.spread import spread_on_threads
 from compiler.recipes.gpu.tiles import cooperative_fetch, overlapped, pad_rows
 from compiler.recipes.register_tile import register_tile
-from compiler.recipes.steps import fused, nest, node_of, operands, refusal, target_of
+from compiler.recipes.steps import around, fused, inside, nest, node_of, operands, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 
 DEPTH = 16
@@ -27,6 +27,8 @@ FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
 """Map a dtype to the first architecture, sm_NN, whose tensor cores multiply it."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
 """The most warps of a block and MMA tiles of a warp along an axis, and the most MMA tiles of a panel along k."""
+FEWEST, MOST_FETCHED = 16, 32
+"""The fewest iterations along each axis of a product that is padded, and the most loads of an unrolled fetch."""
 FIRST_COPY, MOST_STAGES, PADDING = 80, 4, 8
 """The first architecture, sm_NN, with asynchronous copies; the most buffers of an operand; and the elements that pad a
 row of a buffer."""
@@ -34,7 +36,7 @@ row of a buffer."""
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in
-    shared memory, fetched a round ahead or not, and the epilogue on finished tiles. Extents are multiples of MMA tiles.
+    shared memory, fetched rounds ahead or not, and the epilogue on finished tiles. Extents are FEWEST or more.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """
@@ -47,8 +49,7 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     if _lies_along_k(block) is None:
         return
     (element,) = elements
-    even = sizes[-3] % ROWS == sizes[-2] % COLUMNS == sizes[-1] % DEPTH == 0
-    if not even or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
+    if not (_is_even(sizes) or min(sizes[-3:]) >= FEWEST) or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
     after = draft.consumer(label)
     with_ = f", with '{after.label}'" if after is not None else ""
@@ -73,35 +74,74 @@ def _apply(draft: Draft, label: str, after: Block | None, most_stages: int) -> S
     s = draft.schedule
     block = s.get_block(label)
     *_, m, n, k = s.get_loops(block)
-    (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
-    panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
+    extents = [s.extent(loop) for loop in s.get_loops(block)]
+    is_even = _is_even(extents)
+    is_stored = after is not None or not is_even
+    tiles_m, tiles_n = _preferred(draft, extents, is_even, is_stored)
+    (warps_m, m_), (warps_n, n_) = (
+        _cut(draft, loop, edge, preferred, is_even)
+        for loop, edge, preferred in ((m, ROWS, tiles_m), (n, COLUMNS, tiles_n))
+    )
+    panels = s.extent(k) // DEPTH if s.extent(k) % DEPTH == 0 else 2
+    panel = draft.choose([1, *_powers(panels, MOST_PANEL)], 2, "panel")
     epilogue = draft.handle(after)
+    if any(s.program.buffers[name].shape[-1] % 2 for name in operands(s, block)):
+        most_stages = min(most_stages, 2)  # no asynchronous copy is that short
     tiles = WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=most_stages > 1)
-    stages = _stages(draft, tiles, most_stages) if tiles.twice else 2
+    stages = _stages(draft, tiles, most_stages, is_stored) if tiles.twice else 2
     tile_on_warps(s, block, epilogue, replace(tiles, stages=stages))
     return [label, *labels(after)]
 
 
-def _stages(draft: Draft, tiles: WarpTiles, most: int) -> int:
-    """Return how many buffers of both operands fit in half the shared memory of a multiprocessor: from 2 to `most`."""
+def _is_even(extents: Sequence[int]) -> bool:
+    """Return whether MMA tiles divide the last extents, m, n and k, into few tiles or into multiples of a block's."""
+    m, n, k = extents[-3:]
+    counts = ((m // ROWS, 8), (n // COLUMNS, 16))
+    fitting = all(count < most or count % most == 0 for count, most in counts)
+    return fitting and m % ROWS == n % COLUMNS == k % DEPTH == 0
+
+
+def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: bool) -> tuple[int, int]:
+    """Return the default MMA tiles of a warp along m and n: 4 and 8, or fewer until two buffers of the operands, and
+    sums that are stored, fit in the shared memory of a block and, of a product that is padded, until there are blocks
+    of 2 x 2 warps for half of the multiprocessors."""
+    *many, m, n, _ = extents
+    tiles = [4, 8]
+    while max(tiles) > 2:
+        rows, columns = 2 * ROWS * tiles[0], 2 * COLUMNS * tiles[1]
+        blocks = -(-m // rows) * -(-n // columns) * prod(many)
+        size = 4 * rows * columns + 2 * _buffer_bytes(rows, columns, 2 * DEPTH)
+        fits = not is_stored or size <= draft.gpu.block_shared_bytes
+        if fits and (is_even or 2 * blocks >= draft.gpu.multiprocessors):
+            break
+        tiles[tiles[1] > tiles[0]] //= 2
+    return tiles[0], tiles[1]
+
+
+def _buffer_bytes(m: int, n: int, k: int) -> int:
+    """Return the most bytes of a panel of both operands, with padded rows."""
+    return 2 * max(m * (k + PADDING) + k * (n + PADDING), (m + n) * (k + PADDING))
+
+
+def _stages(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) -> int:
+    """Return how many buffers of both operands fit in half the shared memory of a multiprocessor, or in that of a block
+    if two do not: from 2 to `most`. is_stored: sums go through shared memory."""
     s = draft.schedule
-    (m, n), depth = (
-        [
-            s.value(w) * s.value(t) * edge
-            for w, t, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)
-        ],
-        s.value(tiles.panel) * DEPTH,
-    )
-    one = 2 * max(m * (depth + PADDING) + depth * (n + PADDING), (m + n) * (depth + PADDING))
-    limit = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes)
-    return max(2, min(most, limit // one))
+    pairs = zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)
+    (m, n), k = [s.value(warps) * s.value(each) * edge for warps, each, edge in pairs], s.value(tiles.panel) * DEPTH
+    buffer = _buffer_bytes(m, n, k)
+    sums, limit = 4 * m * n if is_stored else 0, draft.gpu.block_shared_bytes
+    if sums + 2 * buffer <= draft.gpu.shared_bytes // 2:
+        limit = min(limit, draft.gpu.shared_bytes // 2)
+    return max(2, min(most, (limit - sums) // buffer))
 
 
-def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, Size]:
+def _cut(draft: Draft, loop: Handle, edge: int, preferred: int, is_even: bool) -> tuple[Size, Size]:
     """Return, as choices, the warps of a block and the MMA tiles of a warp along a loop, for MMA tiles of `edge`
     elements: powers of two that divide the number of MMA tiles, above 1 if possible, since the nest that clears the
-    sums would lack a loop of one iteration."""
-    matrices = draft.schedule.extent(loop) // edge
+    sums would lack a loop of one iteration; in a product that is padded, up to the next power of two."""
+    matrices = -(-draft.schedule.extent(loop) // edge)
+    matrices = matrices if is_even else 1 << (matrices - 1).bit_length()
     warps = _powers(matrices, MOST_WARPS)
     matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
     return draft.choose(warps, 2, "warps"), draft.choose(matrices_each, preferred, "matrices")
@@ -151,16 +191,21 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     f16 and bf16 are summed up in f32; f32 is converted to tf32 under fast floating point, with B contiguous along k.
     Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched rounds ahead; barriers
     wait for the groups of copies that their round reads. Without an epilogue the sums are stored directly. Requires
-    loops m, n, k around the block in that order, inside those of a batch; extents that the tiles divide; and an
-    epilogue that reads only C, elementwise. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    loops m, n, k around the block in that order, inside those of a batch; and an epilogue that reads only C,
+    elementwise. Tiles that exceed an extent are fetched with zeros there, and their sums stored through shared memory.
+    Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
     *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
     kind, is_transposed = _kind(s, block)
     multiply = find(f"mma.f32.{kind}")
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
-    names = operands(s, block)
-    _check_even(s, block, (m, n, k), tiles, depth)
     (warps_m, warps_n), (matrices_m, matrices_n) = tiles.warps, tiles.matrices
+    rows = [s.program.buffers[name].shape[-1] for name in operands(s, block)]
+    rounded, pads = _rounded(s, (m, n, k), tiles, depth), list[Handle]()
+    if rounded != [s.extent(loop) for loop in (m, n, k)]:
+        epilogue = epilogue if epilogue is not None else s.cache_write(block, "shared")
+        pads, (m, n, k) = _with_zeros(s, block, (m, n, k), rounded)
+    names = operands(s, block)
     sizes = {m: [warps_m, matrices_m, ROWS], n: [warps_n, matrices_n, COLUMNS], k: [tiles.panel, depth]}
     tile = register_tile(s, [m, n, k, m, n], [k], [m, n, m, n, k], sizes)
     (m0, n0, k0, m1, n1), (k1,), (m2, n2, m3, *_) = tile.around, tile.reduction, tile.tile
@@ -174,20 +219,21 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     s.transform_layout(
         block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
     )
-    fetches = [cooperative_fetch(s, block, name, k0, threads, tiles.vector) for name in names]
+    fetches = [
+        cooperative_fetch(s, block, name, k0, threads, gcd(tiles.vector, row))
+        for name, row in zip(names, rows, strict=True)
+    ]
     for fetch, name in zip(fetches, names, strict=True):
         pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
-    _load(s, block, 0, k1, ROWS, f"mma.load.a.{kind}", along_k=False)
-    at_once = 2 if kind != "tf32" and s.value(matrices_n) % 2 == 0 else 1
-    load_b = f"mma.load.b{'2' * (at_once - 1)}.{kind}{'.t' * is_transposed}"
-    _load(s, block, 1, k1, COLUMNS, load_b, along_k=not is_transposed, at_once=at_once)
+    for copy in pads:
+        s.inline(copy)
+    for fetch, row in zip(fetches, rows, strict=True):
+        if row % 2:  # an element at a time
+            _unroll_fetch(s, fetch, k0)
+    _load_operands(s, block, k1, kind, is_transposed, two_tiles=s.value(matrices_n) % 2 == 0)
     clear = s.decompose_reduction(block, k0)
     _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
-    i, j = s.get_loops(store)[-2:]
-    i1, i2, i3 = s.split(i, [warps_m, None, ROWS])
-    j1, j2, j3 = s.split(j, [warps_n, None, COLUMNS])
-    s.reorder(i1, j1, i2, j2, i3, j3)
-    _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
+    _store(s, store, tiles.warps)
     if epilogue is not None:
         spread_on_threads(s, s.fuse(*s.get_loops(epilogue)[-2:]), threads, _at_once(s, epilogue))
     if tiles.twice:
@@ -213,21 +259,60 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
-    """Return the number of elements that a thread computes at once in an elementwise block: 4 if all buffers have
-    32-bit elements, else 2."""
+    """Return the number of elements that a thread computes at once in an elementwise block: 4 if all it touches have 32
+    bits, else 2; one where these do not divide a row."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
-    return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
+    at_once = 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
+    return at_once if node.axes[-1].size % at_once == 0 else 1
 
 
-def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> None:
-    """Raise ScheduleError if a constant tile does not divide the extent of its loop; choices are not checked."""
+def _rounded(s: Schedule, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> list[int]:
+    """Return the extents of the loops m, n and k, rounded up to multiples of the tiles."""
     sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
-    for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
-        divisor = prod(size for size in tile if isinstance(size, int))
-        if s.extent(loop) % divisor:
-            reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {divisor}"
-            raise refusal(s, block, "tile_on_warps", reason)
+    steps = [prod(map(s.value, tile)) for tile in (*sizes, (tiles.panel, depth))]
+    return [-(-s.extent(loop) // step) * step for loop, step in zip(loops, steps, strict=True)]
+
+
+def _with_zeros(
+    s: Schedule, block: Handle, loops: Sequence[Handle], extents: Sequence[int]
+) -> tuple[list[Handle], list[Handle]]:
+    """Lengthen the loops m, n and k of a product whose sums are temporary; its operands are read through copies with
+    zeros beyond their edges. Return the copies and the loops."""
+    node = node_of(s, block)
+    by_axis = dict(zip(range(len(node.axes) - 3, len(node.axes)), extents, strict=True))
+    copies = []
+    for access in node.reads:
+        axes = [next(iter(form.variables()), -1) for form in access.index]
+        copies.append(s.pack(block, access.buffer, [by_axis.get(axis, 1) for axis in axes]))
+    tails = ("pad", "pad", "guard")
+    return copies, [s.split(loop, [n], tail=tail)[0] for loop, n, tail in zip(loops, extents, tails, strict=True)]
+
+
+def _store(s: Schedule, store: Handle, warps: tuple[Size, Size]) -> None:
+    """Have the warps of a block store the MMA tiles of their sums."""
+    i, j = s.get_loops(store)[-2:]
+    i1, i2, i3 = s.split(i, [warps[0], None, ROWS])
+    j1, j2, j3 = s.split(j, [warps[1], None, COLUMNS])
+    s.reorder(i1, j1, i2, j2, i3, j3)
+    _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
+
+
+def _unroll_fetch(s: Schedule, fetch: Handle, at: Handle) -> None:
+    """Unroll the rounds of a fetch inside the loop `at`, so that its loads do not wait for each other."""
+    handles = [s.label(loop) for loop in inside(s, fetch, at)]
+    for handle, loop in around(s, fetch):
+        if loop.label in handles and loop.kind == "serial" and loop.extent <= MOST_FETCHED:
+            s.unroll(handle)
+
+
+def _load_operands(s: Schedule, block: Handle, at: Handle, kind: str, is_transposed: bool, two_tiles: bool) -> None:
+    """Load the MMA tiles of both operands in each iteration of the loop `at`; of B two at once if `two_tiles`, but for
+    tf32."""
+    _load(s, block, 0, at, ROWS, f"mma.load.a.{kind}", along_k=False)
+    at_once = 2 if two_tiles and kind != "tf32" else 1
+    load_b = f"mma.load.b{'2' * (at_once - 1)}.{kind}{'.t' * is_transposed}"
+    _load(s, block, 1, at, COLUMNS, load_b, along_k=not is_transposed, at_once=at_once)
 
 
 def _load(

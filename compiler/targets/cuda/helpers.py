@@ -72,6 +72,16 @@ COPIES: Mapping[str, str] = {
   for (int n = 0; n < bytes / 4; ++n) static_cast<unsigned*>(to)[n] = static_cast<const unsigned*>(from)[n];
 #endif
 }""",
+    "copy_some_async": """template <int bytes> __device__ __forceinline__ void copy_some_async(
+    void* to, const void* from, int size) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+               "n"(bytes), "r"(size) : "memory");
+#else
+  for (int n = 0; n < bytes / 4; ++n)
+    static_cast<unsigned*>(to)[n] = 4 * n < size ? static_cast<const unsigned*>(from)[n] : 0;
+#endif
+}""",
     "commit_copies": """__device__ __forceinline__ void commit_copies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -181,10 +181,15 @@ class CudaWriter(SourceWriter):
     def _copy(self, op: nvgpu.CopyOp) -> None:
         type_ = op.src.type
         assert isinstance(type_, MemRefType)
-        self.helpers.add("copy_async")
+        self.helpers |= {"copy_async"} if op.src_elements is None else {"copy_some_async"}
         bytes_ = op.count.value.data * element_bytes(type_.element_type)
         target, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
-        self.line(f"copy_async<{bytes_}>(&{target}, &{source});")
+        if op.src_elements is None:
+            self.line(f"copy_async<{bytes_}>(&{target}, &{source});")
+            return
+        each, size = element_bytes(type_.element_type), self.text(op.src_elements)
+        code = associative("*", size, CExpr(str(each)), PRODUCT).code
+        self.line(f"copy_some_async<{bytes_}>(&{target}, &{source}, {code});")
 
     def _wait(self, op: nvgpu.WaitOp) -> None:
         name, in_flight = ("wait_for_copies", "") if op.groups is None else ("wait_for_groups", op.groups.value.data)
@@ -215,6 +220,8 @@ class CudaWriter(SourceWriter):
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
                 return self._zero(value)
+            if is_opaque_vector(value.type):
+                return self._zero(value)
             name = self.name(value)
             if is_opaque_vector(value.type):
                 numbers = ", ".join(_words(value))
@@ -229,7 +236,8 @@ class CudaWriter(SourceWriter):
         assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr)
         if any(owner.value.get_values()):
             raise LoweringError(f"kernels have no constants of type {value.type} but zero")
-        self.helpers.add("Fragment")
+        if isinstance(value.type, VectorType) and not is_opaque_vector(value.type):
+            self.helpers.add("Fragment")
         return CExpr(f"{spelled(value.type)}{{}}")
 
     def _constant_buffer(self, op: memref.GetGlobalOp) -> None:

@@ -242,10 +242,21 @@ class ThreadLanes(Threads):
         """Start an asynchronous copy between aligned addresses; its target is uninitialised until the wait."""
         lanes, access = op.count.value.data, self.access(op, active)
         source, target = self.memories[op.src], self.memories[op.dst]
-        values = source.read(self.consecutive(op, source, op.src_indices, lanes, active), access)
+        values = self._source_of(op, source, lanes, active)
         index = self.consecutive(op, target, op.dst_indices, lanes, active)
         self._copies_in_flight.append((target, *target.begin_copy(index, values, access), self._groups.copy()))
         self.values[op.token] = np.asarray(0)
+
+    def _source_of(self, op: nvgpu.CopyOp, source: CheckedBuffer, lanes: int, active: Bools) -> Values:
+        """Read the source of a copy: of fewer elements than the target's the others are zero."""
+        if op.src_elements is None:
+            return source.read(self.consecutive(op, source, op.src_indices, lanes, active), self.access(op, active))
+        count = np.broadcast_to(self.values[op.src_elements], (self.count,))
+        reading = active & (count > 0)
+        values = source.read(
+            self.consecutive(op, source, op.src_indices, lanes, reading), self.access(op, reading)
+        ).reshape(self.count, -1)
+        return np.where(np.arange(values.shape[1]) < count[:, None], values, np.zeros((), values.dtype))
 
     def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
         """Close the group of the copies that each active thread has begun since its last group."""
