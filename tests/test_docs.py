@@ -28,6 +28,12 @@ ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.m
 """Documents each of whose blocks stands alone."""
 
 
+@pytest.fixture(autouse=True)
+def _one_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that pages tune take few trials, which one process builds."""
+    monkeypatch.setattr("compiler.autotune.measure.local.cores", lambda: 1)
+
+
 def python_blocks(path: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
 

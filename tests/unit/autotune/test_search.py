@@ -34,6 +34,7 @@ from compiler.space.candidates import (
     neighbours,
 )
 from compiler.support.errors import InputError
+from tests.sample import some
 from tests.synthetic_spaces import NAMES, Bench, Reluctant, Table, Tiled
 
 SPACE = Tiled()
@@ -41,7 +42,7 @@ TRUTH = SPACE.everything()
 BEST = min(TRUTH.values())
 SMALL = Options(pool=512, mutants=128)
 """Smaller rounds, for tests that do not ask how good the search is."""
-SEEDS = range(5)
+SEEDS = some(range(5), 2)
 
 
 def measured(*seconds: float) -> Outcome:
@@ -93,8 +94,8 @@ def test_its_predictions_rank_before_they_are_measured() -> None:
 def test_earlier_tasks_find_it_sooner() -> None:
     """Another size of the same program: half of the start is what it ranks best."""
     rng = np.random.default_rng(0)
-    some = [list(TRUTH)[i] for i in rng.choice(len(TRUTH), 150, replace=False)]
-    pool = filter_candidates(SPACE, some).feasible
+    candidates = [list(TRUTH)[i] for i in rng.choice(len(TRUTH), 150, replace=False)]
+    pool = filter_candidates(SPACE, candidates).feasible
     past = WarmStart(pool.values, np.array([1e9 * TRUTH[c] for c in pool.candidates]))
     told = [
         first_good(p.candidate for p in drive(Search(SPACE, s, None, [past]), Bench(SPACE.cost), 32)) for s in SEEDS
@@ -378,7 +379,7 @@ def test_a_replay_in_another_process_is_the_same_byte_for_byte() -> None:
         "sys.stdout.write(replay(Tiled(), sys.stdin.read()).log())"
     )
     root = Path(__file__).parents[3]
-    for hash_seed in ("1", "77"):
+    for hash_seed in some(("1", "77"), 2):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(root)}
         ran = subprocess.run([sys.executable, "-c", code], input=log, text=True, capture_output=True, env=env, cwd=root)
         assert ran.returncode == 0, ran.stderr
