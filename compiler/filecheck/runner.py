@@ -34,7 +34,7 @@ COMPARING = ("diff", "cmp", "grep")
 
 
 class Unsupported(FileCheckError):
-    """A file is not run here; the message names what it requires, or what does not support it."""
+    """Raised for a file that is not run here; the message names what the file requires, or what does not support it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RunLines:
 
     @classmethod
     def of(cls, path: Path) -> RunLines:
-        """Read a file. Raises FileCheckError for a wrong payload."""
+        """Read a file with its payloads and RUN lines. Raises FileCheckError for a malformed payload."""
         text = expanded(path)
         lines = [""]
         for line in _RUN.findall(text):
@@ -115,7 +115,7 @@ def _conditions(file: RunLines) -> bool:
 
 
 def _has(name: str) -> bool:
-    """Whether there is a program, or whether this is the architecture or the system; True for `*`."""
+    """Whether `name` is a program on this machine, or its architecture or system; True for `*`."""
     own = ("*", platform.machine().lower(), platform.system().lower())
     return name in own or program(name) is not None
 

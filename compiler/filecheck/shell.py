@@ -73,7 +73,7 @@ class _Command:
 
 
 def pipes(line: str) -> list[list[_Command]]:
-    """Parse a line to the pipes between its `&&`. Raises FileCheckError."""
+    """Parse a line to the pipes between its `&&`. Raises FileCheckError for another syntax."""
     parsed: list[list[_Command]] = [[_Command([], {})]]
     rest = iter(tokens(line))
     for token, is_operator in rest:

@@ -72,7 +72,7 @@ class Remarks:
                     raise InputError(f"argument --{option.replace('_', '-')}: '{expression}': {error}") from error
 
     def __call__(self, action: Action) -> bool:
-        """Print a remark, or keep it for the file."""
+        """Print a remark at once, or record it for the YAML file; other actions are ignored, and the result is True."""
         expression = self.filters.get(action.category)
         if expression is None or not expression.search(action.name):
             return True

@@ -33,11 +33,8 @@ WITHOUT_EFFECT = {
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Make the parser of the command line. It raises InputError for invalid arguments.
-
-    Its long options are mlir-opt's without `mlir-`; the words of a command line are spelled so by
-    `compiler.opt.spelling.normalized` first.
-    """
+    """Return the parser of the command line. It raises InputError for invalid arguments. Its long options are
+    mlir-opt's without `mlir-`; `compiler.opt.spelling.normalized` first spells the words of a command line so."""
     parser = command.Parser(
         prog="strata-opt",
         description="Run passes over MLIR files. Options are spelled as mlir-opt's: with one dash or two, and with or "

@@ -41,8 +41,11 @@ class Diagnostic:
 
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """Make the diagnostic of an exception; `running` is the pass that raised it, None outside of passes. It is located
-    at the pass option that a ScheduleError names, else at the location of the error, else at `start`, as unknown."""
+    """Return the diagnostic of an exception; `running` is the pass that raised it, None outside of passes.
+
+    It is located at the pass option that a ScheduleError names, else at the location of the error, else at `start`, as
+    unknown.
+    """
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)

@@ -21,7 +21,7 @@ ModuleText = Callable[[ModuleOp], str]
 
 
 class Instrument:
-    """An observer of the passes of a run; this one does nothing."""
+    """An observer of the passes of a run, with methods that do nothing and that subclasses replace."""
 
     def before(self, applied: ModulePass, module: ModuleOp) -> None:
         """Called before a pass."""

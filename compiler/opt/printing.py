@@ -30,7 +30,7 @@ def module_text(module: ModuleOp, options: argparse.Namespace) -> str:
 
 
 class _OptPrinter(Printer):
-    """xDSL's printer, with the options that print less and more."""
+    """xDSL's printer, with the options of strata-opt to omit regions and to add the users of results."""
 
     def __init__(self, stream: StringIO, options: argparse.Namespace) -> None:
         super().__init__(stream, print_generic_format=options.print_op_generic, print_debuginfo=options.print_debuginfo)
@@ -92,7 +92,7 @@ def _count(type: Attribute) -> int:
 
 
 def _name_by_locations(module: ModuleOp) -> None:
-    """Name the first result of each op with a location `loc("name")` by it, where it is a name of a value."""
+    """Name the first result of each op with a location `loc("name")` so, if values may have this name."""
     for op in module.walk():
         location = op.location
         if isinstance(location, NameLoc) and op.results and SSAValue.is_valid_name(location.desc.data):

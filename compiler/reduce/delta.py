@@ -13,14 +13,8 @@ Item = TypeVar("Item")
 
 
 def shortened(items: Sequence[Item], holds: Callable[[list[Item]], bool]) -> list[Item]:
-    """Return a subset of `items`, in their order, for which `holds` is true: none of it can be removed alone.
-
-    `holds` is assumed to be true for `items`; it is asked for subsets only.
-
-    >>> from compiler.reduce.delta import shortened
-    >>> shortened(list(range(100)), lambda kept: {3, 70} <= set(kept))
-    [3, 70]
-    """
+    """Return a subset of `items`, in their order, for which `holds` is true and from which no single item can be
+    removed. `holds` must be true for `items`; it is called for subsets only."""
     kept, size = list(items), len(items)
     while size and kept:
         start, removed = 0, False

@@ -98,7 +98,7 @@ def _reduce_model(source: Path, output: Path, test: _Test) -> tuple[int, int]:
 
 
 class _Test:
-    """A line that tests a file. count: how often it was run."""
+    """A test of a file by a command line. count: the number of runs so far."""
 
     def __init__(self, line: str, suffix: str) -> None:
         from compiler.filecheck.payload import FileCheckError

@@ -22,7 +22,8 @@ def reduce_model(model: Any, holds: Callable[[Any], bool]) -> Any:
     types = {value.name: value for value in (*inferred.graph.value_info, *inferred.graph.output, *inferred.graph.input)}
 
     def extracted(kept: Sequence[int]) -> Any:
-        """The model of some nodes: what they read and do not compute are inputs, what no other reads are outputs."""
+        """Return the model of the nodes at positions `kept`: tensors that they read and do not compute are its inputs,
+        and those that none of them reads its outputs."""
         graph = model.graph
         nodes = [graph.node[number] for number in kept]
         computed = {name for node in nodes for name in node.output}
@@ -58,6 +59,6 @@ def reduce_model(model: Any, holds: Callable[[Any], bool]) -> Any:
 
 
 def _reads(node: Any) -> list[str]:
-    """The tensors that a node reads, also in the graphs of its attributes."""
+    """The names of the tensors that a node reads, also in the graphs of its attributes."""
     inner = [graph for attribute in node.attribute for graph in (attribute.g, *attribute.graphs)]
     return [*node.input, *(name for graph in inner for each in graph.node for name in _reads(each))]

@@ -82,11 +82,11 @@ class _Reduction:
     answers: dict[str, bool] = field(default_factory=dict)
 
     def parsed(self, text: str) -> ModuleOp:
-        """Parse a text."""
+        """Return the module of a text. Raises ParseError."""
         return Parser(universe.context(), text, self.file).parse_module()
 
     def keep(self, text: str) -> bool:
-        """Take a text if it parses and verifies, and the test holds; return whether it was taken."""
+        """Record a text as the shortest if it verifies and the test holds; return whether it is recorded."""
         if text not in self.answers:
             self.answers[text] = self._is_program(text) and self.holds(text)
         if self.answers[text]:
@@ -101,7 +101,7 @@ class _Reduction:
         return True
 
     def shorten(self, parts: Callable[[ModuleOp], Iterator[object]], change: Change) -> None:
-        """Remove parts of the module, in runs that become shorter."""
+        """Remove `parts` of the module by `change`, in runs that become shorter, as long as the test holds."""
         whole = self.text
         count = sum(1 for _ in parts(self.parsed(whole)))
 
@@ -116,7 +116,7 @@ class _Reduction:
 
 
 def _removed(parts: Iterator[Operation], kept: Sequence[int]) -> list[Operation]:
-    """The parts that are not kept, the last ones first."""
+    """Return the parts at other positions than `kept`, the last ones first."""
     numbers = set(kept)
     return [part for number, part in enumerate(parts) if number not in numbers][::-1]
 
@@ -143,7 +143,7 @@ def _keep_ops(module: ModuleOp, kept: Sequence[int]) -> bool:
 
 def _erase(op: Operation) -> bool:
     """Erase an op; uses of its results become uses of an operand of their type, or of a new argument of the function.
-    Return False where there is neither."""
+    Return False, without a change, if there is neither."""
     for result in op.results:
         if not result.uses:
             continue
@@ -159,7 +159,7 @@ def _erase(op: Operation) -> bool:
 
 
 def _argument(op: Operation, result: SSAValue) -> SSAValue | None:
-    """A new first argument of the function around an op, of the type of a result; None outside of functions."""
+    """Add a first argument, of the type of a result, to the function around an op; return it, None without one."""
     scope = op.parent_op()
     while scope is not None and not isinstance(scope, FuncOp):
         scope = scope.parent_op()

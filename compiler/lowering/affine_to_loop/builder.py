@@ -62,8 +62,7 @@ class Builder:
         return self.buffers[value]
 
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
-        """Return a new, empty loop, named like its variable; a name that a printer has numbered becomes a letter by
-        depth."""
+        """Return a new, empty loop, named like its variable; a number from a printer becomes a letter by depth."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):
@@ -106,7 +105,7 @@ class Builder:
         )
 
     def reduced(self, target: Access, around: Surroundings) -> tuple[Loop, ...]:
-        """The loops over which updates of an element are a reduction: those inside its allocation that do not index
+        """The loops over which updates of an element are a reduction: those in its allocation's that do not index
         it."""
         indexed = set[int]().union(*(form.variables() for form in target.index))
         return tuple(loop for loop in around.loops[self._depths[target.buffer] :] if loop.number not in indexed)

@@ -87,8 +87,7 @@ def _is_init(store: Node, user: Node, elements: Mapping[str, Attribute], ranges:
 
 
 def _is_injective(reduction: Block, count: int) -> bool:
-    """Whether each of the last `count` spatial axes is an index of the target, so that no two iterations share an
-    element."""
+    """Whether the last `count` spatial axes are indices of the target, so that no iterations share an element."""
     indices = [form.as_variable for form in reduction.writes[0].index]
     return all(axis in indices for axis in range(reduction.spatial - count, reduction.spatial))
 

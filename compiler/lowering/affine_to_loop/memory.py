@@ -97,8 +97,7 @@ def clobbered(load: LoadLike, use: Operation) -> bool:
 
 
 def _common(load: Operation, use: Operation) -> tuple[Block, Operation]:
-    """The innermost block that contains both a load and a use of it, and the op in this block that is or contains the
-    load."""
+    """The innermost block with both a load and a use of it, and the op in this block that is or contains the load."""
     op: Operation | None = load
     while op is not None:
         block = op.parent

@@ -202,8 +202,7 @@ class Nests(Builder):
         return op.memref is store.memref and self._loads(value, target)
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
-        """Return a block that copies an element to a buffer of rank 0, since a store may change it before its value is
-        used."""
+        """Return a block that copies an element to a buffer of rank 0, since a store may change it before its use."""
         result, kept = op.results[0], f"{op.memref.name_hint or 'value'}_read"
         buffer, source = self.buffer(result, op, len(around.loops), kept), self.named(op.memref, op)
         target, index = Access(buffer.name, ()), index_of(op, self.forms)

@@ -28,8 +28,7 @@ _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 @dataclass(frozen=True)
 class Update:
-    """A contribution to an element: the operand at `position` of `op`, its negative for a difference, for fma the
-    product."""
+    """A contribution to an element: operand `position` of `op`, its negative for a difference, for fma the product."""
 
     combiner: str
     op: Operation

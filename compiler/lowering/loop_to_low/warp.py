@@ -113,8 +113,7 @@ def _store_fragment(nest: Operands, fragment: SSAValue, at: Mapping[int, Linear]
 
 
 def _is_of_scalars(buffer: MemRefType, fragment: VectorType) -> bool:
-    """Return whether an open fragment's buffer has fragments of a type as scalars: equal element types and last
-    dimensions."""
+    """Return whether an open fragment's buffer has the scalars of fragments of a type."""
     return buffer.element_type == fragment.element_type and buffer.get_shape()[-2:] == fragment.get_shape()
 
 

@@ -32,7 +32,7 @@ VECTOR = 8
 
 @dataclass(frozen=True)
 class StreamTiles:
-    """Tiles of an attention: the warps of a block, the MMA tiles of 16 queries of a warp, and the keys of a block."""
+    """Tiles of an attention: warps of a block of threads, MMA tiles of 16 queries of a warp, keys of an iteration."""
 
     warps: int = 4
     tiles: int = 1
@@ -181,14 +181,14 @@ def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: Stream
 
 
 def _fetch(s: Schedule, block: Handle, at: Handle, tiles: StreamTiles) -> None:
-    """Copy rows to shared memory by all threads of a block, in rows that begin in different banks."""
+    """Copy rows to shared memory by all threads of a block of threads; the rows begin in different banks."""
     s.set_scope(block, "shared")
     spread_on_threads(s, fused(s, inside(s, block, at)), (tiles.warps, LANES), VECTOR)
     pad_rows(s, block, VECTOR)
 
 
 def _load(s: Schedule, block: Handle, name: str, at: Handle, size: int, intrinsic: str) -> None:
-    """Load the MMA tiles of `size` rows of an operand that an iteration of `at` reads."""
+    """Load the MMA tiles of `size` rows of the operand `name` that an iteration of `at` reads, by `intrinsic`."""
     load = s.cache_read(block, name, "fragment")
     s.compute_at(load, at)
     s.transform_layout(block, target_of(s, load), _OPERANDS[size])
@@ -209,12 +209,12 @@ _OPERANDS: dict[int, Callable[..., tuple[AffineExpr, ...]]] = {
 
 
 def _in_tiles(columns: int) -> Callable[..., tuple[AffineExpr, ...]]:
-    """Return the index map to MMA tiles of ROWS rows and so many columns."""
+    """Return the index map from rows and columns to MMA tiles of ROWS rows and `columns` columns."""
     return lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // columns, b[-2] % ROWS, b[-1] % columns)
 
 
 def _zero(s: Schedule, clear: Handle, tiles: Sequence[Handle], tile: Handle) -> None:
-    """Clear accumulators, a tile at a time."""
+    """Schedule the block `clear` to set accumulators to zero, a `tile` at a time in the loops `tiles`."""
     by_label = {s.label(loop): loop for loop in s.get_loops(clear)}
     for label in map(s.label, tiles):
         if label in by_label:  # a loop of one iteration is not there
@@ -230,7 +230,8 @@ def _on_warps(s: Schedule, warps: Handle, tiles: Sequence[Handle], tile: Handle,
 
 
 def _on_lanes(s: Schedule, loops: Sequence[Handle], tiles: StreamTiles, vector: bool = False) -> None:
-    """Bind queries and columns to the threads that hold them in accumulators; `vector`: pairs of columns at once."""
+    """Bind loops over queries and columns to the threads that have their accumulators in registers; `vector`: two
+    neighbouring columns at once."""
     m, n = loops
     warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
     many, quad, pair = s.split(n, [None, QUAD, PAIR])
@@ -246,7 +247,7 @@ def _on_lanes(s: Schedule, loops: Sequence[Handle], tiles: StreamTiles, vector: 
 
 
 def _top(s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handle, Handle], tiles: StreamTiles) -> None:
-    """Reduce the scores of each thread, in registers, and behind the loop over keys those of the threads of a row."""
+    """Reduce the scores of each thread in registers; after the loop over keys, reduce those of the threads of a row."""
     (m0, n0), (m, n) = at, loops
     warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
     many, quad, pair = s.split(n, [None, QUAD, PAIR])

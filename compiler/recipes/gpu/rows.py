@@ -168,7 +168,7 @@ def rows_on_threads(
 
 
 def _on_row(s: Schedule, block: Handle, warps: Size, vector: int, stores: bool) -> None:
-    """Spread an elementwise block along a row over the threads of a block. With `stores` to memory."""
+    """Spread an elementwise block along a row over a block of threads; `stores`: its result is in memory."""
     copy = s.cache_write(block, "local") if stores and vector > 1 and len(node_of(s, block).writes) == 1 else None
     inner = s.get_loops(block)[-1]
     across = _at_most(warps, s.extent(inner), vector)
@@ -195,7 +195,7 @@ def _at_most(warps: Size, extent: int, vector: int) -> Size:
 
 
 def _unroll(s: Schedule, rounds: Handle, elements: Sequence[Handle]) -> None:
-    """Unroll the loops over what a thread has of a row, if it fits its registers."""
+    """Unroll the loops over a thread's elements of a row, if these fit in its registers."""
     if s.extent(rounds) * prod(map(s.extent, elements)) <= MOST_EACH:
         s.unroll(rounds)
     for loop in elements:

@@ -259,8 +259,8 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
-    """Return the number of elements that a thread computes at once in an elementwise block: 4 if all it touches have 32
-    bits, else 2; one where these do not divide a row."""
+    """Return the number of elements that a thread computes at once in an elementwise block: 4 if all that it accesses
+    have 32 bits, else 2; 1 if this does not divide a row."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     at_once = 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
@@ -290,7 +290,7 @@ def _with_zeros(
 
 
 def _store(s: Schedule, store: Handle, warps: tuple[Size, Size]) -> None:
-    """Have the warps of a block store the MMA tiles of their sums."""
+    """Schedule the warps of a block of threads to store the MMA tiles of their sums."""
     i, j = s.get_loops(store)[-2:]
     i1, i2, i3 = s.split(i, [warps[0], None, ROWS])
     j1, j2, j3 = s.split(j, [warps[1], None, COLUMNS])

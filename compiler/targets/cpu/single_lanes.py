@@ -16,9 +16,12 @@ _STORE = re.compile(
 
 
 def with_scalar_stores(llvm: str) -> str:
-    """Replace each masked store of a single integer lane in LLVM IR. call @llvm.masked.store(<4 x i16> %x, ptr align 2
-    %p, <4 x i1> <i1 true, i1 false, i1 false, i1 false>) -> %lane = extractelement <4 x i16> %x, i64 0 store i16 %lane,
-    ptr %p, align 2"""
+    """Replace each masked store of a single integer lane in LLVM IR.
+
+    call @llvm.masked.store(<4 x i16> %x, ptr align 2 %p, <4 x i1> <i1 true, i1 false, i1 false, i1 false>)
+      ->
+    %lane = extractelement <4 x i16> %x, i64 0    store i16 %lane, ptr %p, align 2
+    """
     count = 0
 
     def scalar_store(match: re.Match[str]) -> str:
