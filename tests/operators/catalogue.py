@@ -69,6 +69,15 @@ def of_one(name: str, *options: str) -> Callable[[str, Parameters], te.Function]
     return _of_one(name, lambda p: ([p[option] for option in options], {}))
 
 
+def alike(name: str, *options: str, torch: str = "") -> tuple[Callable[[str, Parameters], te.Function], Any, Any]:
+    """Build an operator of X that numpy has under the same name, and torch as a method; and do what these do."""
+    return (
+        of_one(name, *options),
+        lambda p, x: getattr(np, name)(x, *(p[option] for option in options)),
+        lambda p, x: getattr(x, torch or name)(*(p[option] for option in options)),
+    )
+
+
 def of_one_by_name(name: str) -> Callable[[str, Parameters], te.Function]:
     """Build an operator of X, of extents `x`, with all other parameters by their names."""
     return _of_one(name, lambda p: ([], {option: value for option, value in p.items() if option != "x"}))

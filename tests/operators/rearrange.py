@@ -9,7 +9,18 @@ from itertools import product
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, INTEGERS, NUMBERS, Array, Operator, Parameters, extent, of_one, shape
+from tests.operators.catalogue import (
+    EVERY,
+    INTEGERS,
+    NUMBERS,
+    Array,
+    Operator,
+    Parameters,
+    alike,
+    extent,
+    of_one,
+    shape,
+)
 
 P = te.placeholder
 
@@ -188,44 +199,16 @@ def _nd_reference(p: Parameters, x: Array, indices: Array) -> Array:
 
 FAMILY = (
     Operator("pad", NUMBERS, _padded, of_one("pad", "widths", "value", "mode"), _pad_reference, None),
-    Operator(
-        "roll",
-        EVERY,
-        _rolled,
-        of_one("roll", "shift", "axis"),
-        lambda p, x: np.roll(x, p["shift"], p["axis"]),
-        lambda p, x: x.roll(p["shift"], p["axis"]),
-    ),
-    Operator(
-        "repeat",
-        EVERY,
-        _repeated,
-        of_one("repeat", "repeats", "axis"),
-        lambda p, x: np.repeat(x, p["repeats"], p["axis"]),
-        lambda p, x: x.repeat_interleave(p["repeats"], p["axis"]),
-    ),
+    Operator("roll", EVERY, _rolled, *alike("roll", "shift", "axis")),
+    Operator("repeat", EVERY, _repeated, *alike("repeat", "repeats", "axis", torch="repeat_interleave")),
     Operator(
         "depth_to_space", EVERY, partial(_blocks, True), of_one("depth_to_space", "block", "order"), _to_space, None
     ),
     Operator(
         "space_to_depth", EVERY, partial(_blocks, False), of_one("space_to_depth", "block", "order"), _to_depth, None
     ),
-    Operator(
-        "tril",
-        EVERY,
-        _triangle,
-        of_one("tril", "diagonal"),
-        lambda p, x: np.tril(x, p["diagonal"]),
-        lambda p, x: x.tril(p["diagonal"]),
-    ),
-    Operator(
-        "triu",
-        EVERY,
-        _triangle,
-        of_one("triu", "diagonal"),
-        lambda p, x: np.triu(x, p["diagonal"]),
-        lambda p, x: x.triu(p["diagonal"]),
-    ),
+    Operator("tril", EVERY, _triangle, *alike("tril", "diagonal")),
+    Operator("triu", EVERY, _triangle, *alike("triu", "diagonal")),
     Operator("one_hot", INTEGERS, _hot, of_one("one_hot", "depth", "on", "off", "axis"), _hot_reference, None),
     Operator("reverse_sequence", EVERY, _turned, _turned_build, _turned_reference, None, _turned_inputs),
     Operator("unfold", NUMBERS, _windows, of_one("unfold", "kernel", "stride", "padding", "dilation"), _unfolded, None),

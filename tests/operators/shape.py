@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, Operator, Parameters, of_one, shape
+from tests.operators.catalogue import EVERY, Operator, Parameters, alike, of_one, shape
 
 P = te.placeholder
 
@@ -158,14 +158,7 @@ FAMILY = (
         lambda p, x: x.reshape(*x.shape[: p["start"]], -1),
         lambda p, x: x.flatten(p["start"]),
     ),
-    Operator(
-        "expand_dims",
-        EVERY,
-        _expanded,
-        of_one("expand_dims", "axis"),
-        lambda p, x: np.expand_dims(x, p["axis"]),
-        lambda p, x: x.unsqueeze(p["axis"]),
-    ),
+    Operator("expand_dims", EVERY, _expanded, *alike("expand_dims", "axis", torch="unsqueeze")),
     Operator(
         "squeeze",
         EVERY,
@@ -174,24 +167,10 @@ FAMILY = (
         lambda p, x: x.squeeze(p["axis"]),
         lambda p, x: x.squeeze() if p["axis"] is None else x.squeeze(p["axis"]),
     ),
-    Operator(
-        "broadcast_to",
-        EVERY,
-        _broadcast,
-        of_one("broadcast_to", "to"),
-        lambda p, x: np.broadcast_to(x, p["to"]),
-        lambda p, x: x.broadcast_to(p["to"]),
-    ),
+    Operator("broadcast_to", EVERY, _broadcast, *alike("broadcast_to", "to")),
     Operator("concat", EVERY, _several, _joined("concat"), lambda p, *x: np.concatenate(x, p["axis"]), _torch("cat")),
     Operator("stack", EVERY, _alike, _joined("stack"), lambda p, *x: np.stack(x, p["axis"]), _torch("stack")),
     Operator("slice", EVERY, _sliced, of_one("slice", "starts", "stops", "steps"), _cut, _cut_torch),
     Operator("flip", EVERY, _turned, of_one("flip", "axis"), lambda p, x: np.flip(x, p["axis"]), _flip_torch),
-    Operator(
-        "tile",
-        EVERY,
-        _tiled,
-        of_one("tile", "repeats"),
-        lambda p, x: np.tile(x, p["repeats"]),
-        lambda p, x: x.tile(p["repeats"]),
-    ),
+    Operator("tile", EVERY, _tiled, *alike("tile", "repeats")),
 )

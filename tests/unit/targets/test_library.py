@@ -30,6 +30,7 @@ from tests.operators.catalogue import numpy_dtype
 from tests.programs import matmul
 from tests.unit.targets.calls import said
 from tests.unit.targets.libraries import INPUTS, WEIGHTS, Array, CLibrary, needs_compiler, network, normal, tool
+from tests.unit.targets.test_kernel import IN_PLACE
 
 pytestmark = needs_compiler
 
@@ -44,16 +45,6 @@ func.func @by_value(%s: f32, %x: memref<8xf32>, %n: i32, %flag: i1, %wide: f64, 
     %b = arith.mulf %a, %f : f32
     %c = arith.addf %b, %w : f32
     memref.store %c, %r[%i] : memref<8xf32>
-  }
-  func.return
-}""")
-IN_PLACE = with_constants("""
-func.func @scale(%x: memref<8xf32>, %s: memref<f32>) {
-  %f = memref.load %s[] : memref<f32>
-  scf.for %i = %c0 to %c8 step %c1 {
-    %a = memref.load %x[%i] : memref<8xf32>
-    %b = arith.mulf %a, %f : f32
-    memref.store %b, %x[%i] : memref<8xf32>
   }
   func.return
 }""")
