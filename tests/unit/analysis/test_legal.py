@@ -386,3 +386,11 @@ def test_an_init_that_a_guard_no_longer_holds_back() -> None:
     assert "that its guard excludes now" in str(legal(without, before, Step(without, keeps_order=True)))
     s.split(late, [None, 2])
     assert str(s.verify()) == "proved"
+
+
+def test_a_sum_that_is_read_before_it_begins_is_said() -> None:
+    A, k = te.placeholder((8, 4), name="A"), te.reduce_axis(4, "k")
+    C = te.compute((8,), lambda i: te.sum(A[i, k], axis=k), name="C")
+    s = Schedule(te.function("f", [A], [te.compute((8,), lambda i: C[7 - i], name="Y")]))
+    with pytest.raises(ScheduleError, match=r"^merge: Y\[3\] reads C\[4\] before C\[4\] has been set to its identity$"):
+        s.merge(s.get_loops("C")[0], s.get_loops("Y")[0])
