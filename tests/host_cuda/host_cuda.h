@@ -1,14 +1,17 @@
-// Enough of CUDA C++ for kernels to be compiled by a C++20 compiler, and run on threads of the host, a block at a time.
+// Enough of CUDA C++ for kernels to be compiled by a C++20 compiler and run on the host, a block at a time. The threads of a
+// block are fibers of one thread of the host: a barrier is a switch between stacks, without the kernel of the host.
 #pragma once
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
-#include <barrier>
+#include <ucontext.h>
+
 #include <cmath>
+#include <csetjmp>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -37,12 +40,60 @@ using uint2 = vector2<unsigned>;
 using uint4 = vector4<unsigned>;
 
 inline thread_local dim3 threadIdx, blockIdx;
-inline std::barrier<>* block_barrier;
-inline void __syncthreads() { block_barrier->arrive_and_wait(); }
+
+constexpr int STACK = 256 << 10;
+struct Fiber {  // a thread of a block, where it waits, and its stack
+  std::jmp_buf at;
+  ucontext_t start;
+  std::unique_ptr<char[]> stack{new char[STACK]};
+  bool is_started, has_ended;
+};
+inline std::vector<Fiber> fibers;
+inline std::jmp_buf scheduler;
+inline std::function<void()> fiber_body;
+inline int running, alive;
+
+__attribute__((noinline)) inline void let_others_run() {
+  if (!_setjmp(fibers[running].at)) _longjmp(scheduler, 1);
+}
+
+inline void enter_fiber() {
+  fiber_body();
+  fibers[running].has_ended = true, --alive;
+  _longjmp(scheduler, 1);
+}
+
+__attribute__((noinline)) inline void resume_fiber() {
+  Fiber& fiber = fibers[running];
+  if (_setjmp(scheduler)) return;
+  if (fiber.is_started) _longjmp(fiber.at, 1);
+  fiber.is_started = true;
+  getcontext(&fiber.start);
+  fiber.start.uc_stack = {fiber.stack.get(), 0, STACK};
+  fiber.start.uc_link = nullptr;
+  makecontext(&fiber.start, enter_fiber, 0);
+  setcontext(&fiber.start);
+}
+
+struct Barrier {
+  int count, arrived = 0;
+  unsigned round = 0;
+  void release() { arrived = 0, ++round; }
+  void wait() {
+    const unsigned mine = round;
+    if (++arrived == count) release();
+    while (mine == round) let_others_run();
+  }
+  void drop() {
+    if (arrived == --count) release();
+  }
+};
+inline Barrier block_barrier;
+inline void __syncthreads() { block_barrier.wait(); }
 
 struct Warp {  // what its threads hand to each other
   const void* slots[32];
-  std::unique_ptr<std::barrier<>> together = std::make_unique<std::barrier<>>(32);
+  Barrier together{32};
 };
 inline std::vector<Warp> block_warps;
 inline thread_local int this_warp, this_lane;
@@ -82,19 +133,21 @@ inline long long size(dim3 extents) { return (long long)extents.x * extents.y * 
 template <class... P>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments) {
   const int count = size(block);
+  if ((int)fibers.size() < count) fibers = std::vector<Fiber>(count);
+  fiber_body = [=] {
+    call(kernel, arguments, std::index_sequence_for<P...>());
+    block_barrier.drop();
+  };
   for (long long number = 0; number < size(grid); ++number) {
-    std::barrier<> together(count);
-    block_barrier = &together;
-    block_warps = std::vector<Warp>(count / 32 + 1);
-    std::vector<std::thread> threads;
-    for (int thread = 0; thread < count; ++thread)
-      threads.emplace_back([=] {
-        blockIdx = place(number, grid), threadIdx = place(thread, block);
-        this_warp = thread / 32, this_lane = thread % 32;
-        call(kernel, arguments, std::index_sequence_for<P...>());
-        block_barrier->arrive_and_drop();
-      });
-    for (auto& thread : threads) thread.join();
+    blockIdx = place(number, grid), block_barrier = {count}, alive = count;
+    block_warps.assign(count / 32 + 1, Warp());
+    for (auto& fiber : fibers) fiber.is_started = fiber.has_ended = false;
+    while (alive)
+      for (running = 0; running < count; ++running) {
+        if (fibers[running].has_ended) continue;
+        threadIdx = place(running, block), this_warp = running / 32, this_lane = running % 32;
+        resume_fiber();
+      }
   }
 }
 

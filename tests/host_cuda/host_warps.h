@@ -1,15 +1,15 @@
-// What the threads of a warp do together, on threads of the host: each hands its part to the others, in the layouts of
+// What the threads of a warp do together, on the host: each hands its part to the others, in the layouts of
 // NVIDIA's PTX ISA. It stands behind the text's own struct Fragment, in the place of what the text says in assembly.
 #pragma once
 #include <array>
 
 template <class T> auto exchanged(const T& mine) {
-  static thread_local std::array<T, 32> all;
+  std::array<T, 32> all;
   Warp& warp = block_warps[this_warp];
   warp.slots[this_lane] = &mine;
-  warp.together->arrive_and_wait();
+  warp.together.wait();
   for (int lane = 0; lane < 32; ++lane) all[lane] = *static_cast<const T*>(warp.slots[lane]);
-  warp.together->arrive_and_wait();
+  warp.together.wait();
   return all;
 }
 
