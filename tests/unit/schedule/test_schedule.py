@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 import compiler
-from compiler import universe
+from compiler import te, universe
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import SchedOp
 from compiler.schedule import Handle, Schedule, as_python, replay
@@ -406,3 +406,11 @@ def test_a_wrong_script_of_a_file(tmp_path: Path, text: str, sentence: str) -> N
     with pytest.raises((ScheduleError, InputError), match=sentence) as error:
         passed(f'apply-schedule{{script="{name}"}}')
     assert "script.mlir" in str(error.value)
+
+
+def test_a_row_of_a_matrix_of_one_row_is_all_of_it() -> None:
+    x = te.placeholder((1, 8), name="X")
+    t = te.compute((1, 8), lambda i, j: x[i, j] * 2.0, name="T")
+    s = Schedule(te.function("f", [x], [te.compute((8,), lambda j: t[0, j] + 1.0, name="Y")]))
+    s.reverse_inline(s.get_block("Y"))
+    assert list(s.program.blocks) == ["Y"] and s.verify()
