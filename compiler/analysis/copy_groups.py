@@ -25,7 +25,8 @@ FARTHEST = 8
 
 @dataclass(frozen=True)
 class CopyGroups:
-    """The key of the node whose barrier waits for groups, and how many of the latest ones it leaves in flight."""
+    """The groups of a kernel's copies: the key of the node whose barrier waits for groups, and the number of latest
+    groups for which it does not wait."""
 
     barrier: object
     in_flight: int
@@ -64,8 +65,8 @@ def copy_groups(program: Program, kernel: Loop, barriers: Collection[object]) ->
 
 
 def _in_flight(program: Program, loop: Loop, nodes: Sequence[Sequence[Node]], is_before: bool) -> int:
-    """Return how many groups the barrier may leave in flight: by the distances of copies and uses, and of copies to the
-    same place; 0 if isl did not decide."""
+    """Return the number of groups for which the barrier need not wait, by the distances of copies and uses, and of
+    copies to the same element; 0 if isl does not decide."""
     every = statements(program)
     copies, users = ([s for node in each for b in blocks_in(node) for s in every.of_block(b.label)] for each in nodes)
     most = FARTHEST

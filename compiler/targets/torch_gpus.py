@@ -22,7 +22,7 @@ TARGETS: dict[str, str] = {"cpu": "cpu", "cuda": "cuda"}
 
 @dataclass(frozen=True)
 class TorchGpu:
-    """A GPU by torch's device, which has an index."""
+    """A GPU, by its torch device, which must have an index."""
 
     device: torch.device
     _workspaces: dict[tuple[int, int], _Workspace] = field(default_factory=dict, compare=False)
@@ -65,7 +65,7 @@ class TorchGpu:
 
     @contextmanager
     def selected(self) -> Iterator[None]:
-        """Make the device CuPy's current one, for what is loaded and asked of it."""
+        """Select the device as CuPy's current one in the context, for loading kernels and for queries."""
         with cupy().cuda.Device(self.device.index):
             yield
 
@@ -98,7 +98,7 @@ class TorchGpu:
 
 @dataclass
 class _Workspace:
-    """Device memory for the buffers between kernels, and the lock of those who launch kernels on it."""
+    """Device memory for the buffers between kernels, and a lock for the threads that launch kernels on it."""
 
     lock: Lock = field(default_factory=Lock)
     bytes: torch.Tensor | None = None
@@ -112,5 +112,5 @@ def gpu_of(device: torch.device) -> TorchGpu:
 
 @cache
 def _stream(index: int, handle: int) -> Cupy:
-    """A stream of torch on a device as CuPy's."""
+    """Return the stream of a torch stream's `handle` for CuPy."""
     return cupy().cuda.ExternalStream(handle)

@@ -40,15 +40,16 @@ def kernel_times(
     resources: Mapping[str, KernelResources] | None = None,
     in_order: bool = False,
 ) -> list[KernelTime]:
-    """Estimate the time of each launch of a host function, from the IR of its kernels. resources: what a compiler says
-    of registers and spills, by kernel; without them registers are counted from the IR, and none spills. in_order:
-    instructions stay in the order of the text, as in PTX; else loads begin early, as assemblers order them."""
+    """Estimate the time of each launch of a host function, from the IR of its kernels. resources: the registers and
+    spills that a compiler reports, by kernel; without them registers are counted from the IR, and none spills.
+    in_order: instructions stay in the order of the text, as in PTX; else loads begin early, as assemblers order
+    them."""
     host = read_host_function(module, find_function(module, name))
     return [kernel_time(work_of(launch, resources or {}, in_order), gpu) for launch in host.launches]
 
 
 def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_order: bool = False) -> KernelWork:
-    """Return what a launch does, by its IR."""
+    """Return the work of a launch: its sizes, its registers (from `resources`, or of the IR), and its code."""
     name = launch.kernel.sym_name.data
     arrays = [value.type for value in dict.fromkeys(launch.operands) if isinstance(value.type, MemRefType)]
     moved = sum(prod(type_.get_shape()) * element_bytes(type_.element_type) for type_ in arrays)
@@ -62,8 +63,8 @@ def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_o
 
 
 def _spills(code: list[Code], bytes: int) -> list[Code]:
-    """Return stores and loads of spilled registers, as often as the most frequent instruction: compilers spill what
-    lives across the innermost loop."""
+    """Return stores and loads of `bytes` of spilled registers, as often as the most frequent instruction: compilers
+    spill values that live across the innermost loop."""
     most = max(times for _, times in weighted(code))
     accesses = [Instruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
     return [Repeat(most, accesses)]

@@ -11,12 +11,8 @@ BANKS, BANK, SECTOR, ROUND = 32, 4, 32, 128
 
 
 def sectors(addresses: Ints, bytes: int) -> list[Ints]:
-    """Return the numbers of the sectors that each warp accesses. addresses: in bytes, (warps, lanes), negative for
-    inactive lanes. bytes: of a lane.
-
-    >>> [len(s) for s in sectors(np.arange(64).reshape(2, 32) * 4, 4)]
-    [4, 4]
-    """
+    """Return for each warp the numbers of the sectors that it accesses. addresses: in bytes, (warps, lanes), negative
+    for inactive lanes. bytes: of a lane's access."""
     first = addresses // SECTOR
     touched = [first + step for step in range(max(1, bytes // SECTOR))]
     rows = np.concatenate([np.where(addresses >= 0, part, -1) for part in touched], axis=1)
@@ -24,12 +20,8 @@ def sectors(addresses: Ints, bytes: int) -> list[Ints]:
 
 
 def rounds(addresses: Ints, bytes: int) -> Ints:
-    """Return the cycles in which shared memory serves each warp: the most words of a bank, for each part of the warp
-    whose lanes have 128 bytes together.
-
-    >>> rounds(np.arange(32).reshape(1, 32) * 4, 4), rounds(np.arange(32).reshape(1, 32) * 128, 4)
-    (array([1]), array([32]))
-    """
+    """Return for each warp the cycles in which shared memory serves it: the most words of a bank, for each part of the
+    warp whose lanes have 128 bytes together. addresses, bytes: as for `sectors`."""
     group = max(1, min(addresses.shape[1], ROUND // max(BANK, bytes)))
     total = np.zeros(len(addresses), np.int64)
     words = max(1, bytes // BANK)

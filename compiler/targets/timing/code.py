@@ -22,12 +22,9 @@ Warps: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction of a warp.
-
-    target: the register that it writes, None for none. sources: the registers that it reads. warps: mask of the sampled
-    warps that execute it, None for all. rounds: cycles of the load/store unit for a warp. bytes: moved from or to L2
-    for a warp. is_load: whether its result is late.
-    """
+    """An instruction of a warp. target: the register that it writes, None for none. sources: the registers that it
+    reads. warps: mask of the sampled warps that execute it, None for all. rounds: cycles of the load/store unit for a
+    warp. bytes: moved from or to L2 for a warp. is_load: whether its result comes from memory."""
 
     kind: str
     target: Hashable | None = None
@@ -50,7 +47,7 @@ Code: TypeAlias = Instruction | Repeat
 
 
 def weighted(code: Sequence[Code], times: float = 1.0) -> Iterator[tuple[Instruction, float]]:
-    """Iterate over instructions and their executions, the products of the trip counts of the loops around them."""
+    """Yield each instruction and its number of executions, the product of the trip counts of its loops."""
     for item in code:
         if isinstance(item, Repeat):
             yield from weighted(item.body, times * item.trips)
@@ -59,5 +56,5 @@ def weighted(code: Sequence[Code], times: float = 1.0) -> Iterator[tuple[Instruc
 
 
 def length(code: Sequence[Code]) -> int:
-    """Return the number of instructions of the code's text."""
+    """Return the number of instructions in the text of code: loop bodies count once, copies of registers not at all."""
     return sum(length(item.body) if isinstance(item, Repeat) else item.kind != COPY for item in code)

@@ -55,19 +55,19 @@ def op_count(body: Block) -> int:
 
 
 def constant_of(value: SSAValue) -> int | None:
-    """Return the integer that a value is; None if it is no constant."""
+    """Return the integer of an SSA value that is a constant; None for any other value."""
     owner = value.owner
     is_number = isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr)
     return owner.value.value.data if is_number else None  # type: ignore[union-attr]
 
 
 def elements(value: SSAValue) -> int:
-    """Return the elements of a scalar or vector."""
+    """Return the number of elements of a value: 1 for a scalar."""
     return prod(value.type.get_shape()) if isinstance(value.type, VectorType) else 1
 
 
 def is_fused(op: Operation) -> bool:
-    """Return whether a product becomes part of the sum that alone reads it."""
+    """Return whether an op is a product that only a sum reads: an fma computes both."""
     if not isinstance(op, arith.MulfOp):
         return False
     uses = list(op.result.uses)

@@ -19,7 +19,7 @@ BLOCKS = 3
 
 
 class Emitter:
-    """Evaluates a kernel's body for sampled blocks, and collects its code."""
+    """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
 
     def __init__(self, launch: KernelLaunch) -> None:
         self.launch = launch
@@ -59,7 +59,7 @@ class Emitter:
         return self._fresh
 
     def warps(self, active: Any) -> Warps:
-        """Return which warps have an active thread."""
+        """Return the mask of the warps with an active thread."""
         known = self._warps.get(id(active))
         if known is None or known[0] is not active:
             known = self._warps[id(active)] = (active, active.reshape(-1, WARP).any(axis=1))
@@ -70,8 +70,8 @@ class Emitter:
         self.code[-1].append(Instruction(kind, target, tuple(sources), self.warps(active), **facts))
 
     def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:
-        """Compute a value by a chain of instructions as far out as its sources are known, unless it has been; return
-        its register."""
+        """Return the register of the value `key`, computed from `sources` by a chain of instructions of `kinds`, once,
+        in the outermost open loop in which the sources are known."""
         for scope in self.available:
             if key in scope:
                 return scope[key]
@@ -85,7 +85,7 @@ class Emitter:
         return register_
 
     def reg(self, value: Value) -> Hashable | None:
-        """Return the register of a value without its constant, computed if need be; None for a constant."""
+        """Return the register of a value without its constant, which is computed if necessary; None for a constant."""
         if not value.terms:
             return None
         if len(value.terms) == 1 and value.terms[0][1] == 1:
@@ -99,7 +99,7 @@ class Emitter:
         return tuple(r for r in map(self.reg, values) if r is not None)
 
     def _sources(self, value: Value) -> tuple[Hashable, ...]:
-        """Return the registers of an operand: several of a product that is fused."""
+        """Return the registers of an operand: those of its factors if the operand is a fused product."""
         if len(value.terms) > 1 and all(factor == 1 for _, factor in value.terms) and value.lanes is None:
             return tuple(key for key, _ in value.terms)
         found = self.reg(value)

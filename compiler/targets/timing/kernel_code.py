@@ -39,7 +39,7 @@ DEEP = 3
 
 
 class KernelReader(MemoryReader):
-    """Evaluates a kernel's body for sampled blocks, and collects its code."""
+    """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
 
     def read(self) -> list[Code]:
         """Return the code of the kernel."""
@@ -51,7 +51,7 @@ class KernelReader(MemoryReader):
         return self.code[0]
 
     def run(self, body: Block, active: Any) -> list[Value]:
-        """Evaluate the ops of a block; return what it yields."""
+        """Evaluate the ops of a block for the `active` threads; return the values that it yields."""
         for op in body.ops:
             if isinstance(op, scf.YieldOp):
                 return [self.values[v] for v in op.operands]
@@ -60,12 +60,12 @@ class KernelReader(MemoryReader):
         return []
 
     def constant(self, op: arith.ConstantOp, active: Any) -> None:
-        """A constant, which instructions take for free."""
+        """Evaluate a constant, which costs no instruction."""
         value = op.value
         self.values[op.result] = number(value.value.data) if isinstance(value, IntegerAttr) else Value(())
 
     def position(self, op: Any, active: Any) -> None:
-        """The index of threads or blocks, or their number, along a dimension."""
+        """Evaluate the index of threads or blocks, or their number, along a dimension."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.BlockDimOp | gpu.GridDimOp):
             extents = self.launch.block if isinstance(op, gpu.BlockDimOp) else self.launch.grid
@@ -81,7 +81,7 @@ class KernelReader(MemoryReader):
         self.values[op.results[0]] = register(self.pure(key, [INTEGER], ()), lanes)
 
     def scalar(self, op: Operation, active: Any) -> None:
-        """An op without effects: linear if it can be, else one register a result."""
+        """Evaluate an op without effects: a sum of registers if it is linear, else a new register for each result."""
         if not op.results:
             return
         operands = [self.values.get(v) or Value(()) for v in op.operands]
@@ -121,7 +121,7 @@ class KernelReader(MemoryReader):
         return None
 
     def _lanes(self, op: Operation, operands: Sequence[Value]) -> Lanes:
-        """Return the numbers of an op's result, if it is an integer of known operands."""
+        """Return the integers of an op's result in each thread, if all operands are known; else None."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         lanes: list[Any] = [v.lanes for v in operands]
@@ -135,14 +135,14 @@ class KernelReader(MemoryReader):
         return function(op)(*[np.asarray(part) for part in lanes])  # type: ignore[no-any-return]
 
     def barrier(self, op: gpu.BarrierOp, active: Any) -> None:
-        """A barrier: shared memory has other values after it."""
+        """Emit a barrier, after which loads from shared memory are repeated."""
         self.emit(BARRIER, active, None, ())
         for name in self.buffers.values():
             if isinstance(name, tuple) and name[0] == SHARED:
                 self.version[name] = self.version.get(name, 0) + 1
 
     def branch(self, op: scf.IfOp, active: Any) -> None:
-        """Evaluate the sides that threads take; a constant condition costs nothing."""
+        """Evaluate the regions that active threads execute; a constant condition costs nothing."""
         condition = self.values[op.cond]
         lanes = condition.lanes
         truth = (
@@ -201,7 +201,7 @@ class KernelReader(MemoryReader):
         return yielded
 
     def _sampled(self, op: scf.ForOp, active: Any, carried: Sequence[Value], iterations: range | None) -> list[Value]:
-        """Sample a loop: two neighbouring iterations and the last, weighted."""
+        """Evaluate two neighbouring iterations and the last one of a loop, weighted; return the loop's results."""
         count = UNKNOWN_TRIPS if iterations is None else len(iterations)
         unroll = UNROLL if iterations is not None and count % UNROLL == 0 and op_count(op.body.block) <= PARTIAL else 1
         rounds = count // unroll
@@ -251,7 +251,7 @@ class KernelReader(MemoryReader):
         key: Hashable,
         active: Any,
     ) -> None:
-        """End the body of a loop: registers that live from iteration to iteration, the counter, the jump back."""
+        """End the body of a loop with copies of loop-carried registers, the counter's update, and the jump back."""
         for place, register_ in list(self.local.items()):
             before = start.get(place, ("local", *place))
             if register_ != before:
@@ -304,6 +304,6 @@ ADDRESSES = 20
 
 
 def registers_of(kernel: gpu.FuncOp) -> int:
-    """Return the registers of a thread without a compiler: its local buffers, and ADDRESSES."""
+    """Return an estimate of a thread's registers without a compiler: those of its local buffers, and ADDRESSES."""
     local = [op for op in kernel.walk() if isinstance(op, memref.AllocaOp) and not is_shared(op)]
     return ADDRESSES + sum(-(-allocated_bytes(op) // 4) for op in local)

@@ -30,18 +30,18 @@ MOST_SECTORS = 1 << 24
 
 
 class MemoryReader(Emitter):
-    """Emits loads, stores, and what goes through the load/store unit."""
+    """The emitter of loads, stores and other instructions of the load/store unit."""
 
     def alloca(self, op: memref.AllocaOp, active: Any) -> None:
-        """A shared or local buffer."""
+        """Record a shared or local buffer."""
         self.buffers[op.memref] = (SHARED if is_shared(op) else SPILL, op)
 
     def get_global(self, op: memref.GetGlobalOp, active: Any) -> None:
-        """A constant of the module, in global memory."""
+        """Record a constant of the module, a buffer in global memory."""
         self.buffers[op.memref] = ("constant", op.name_.string_value())
 
     def load(self, op: Any, active: Any) -> None:
-        """Load an element or a vector."""
+        """Emit the load of an element or a vector, by the `active` threads."""
         buffer, indices = op.operands[0], op.operands[1:]
         index = self._flat(buffer, indices)
         width = elements(op.results[0])
@@ -87,7 +87,7 @@ class MemoryReader(Emitter):
         self.loads[*group, first, size] = (at, lanes)
 
     def store(self, op: Any, active: Any) -> None:
-        """Store an element or a vector."""
+        """Emit the store of an element or a vector, by the `active` threads."""
         value, buffer, *indices = op.operands
         index = self._flat(buffer, indices)
         name, stored = self.buffers[buffer], self.values[value]
@@ -113,7 +113,7 @@ class MemoryReader(Emitter):
     def _access(
         self, op: Operation, buffer: SSAValue, index: Value, width: int, active: Any, target: Any, sources: Any
     ) -> None:
-        """Emit an access to memory with its address."""
+        """Emit an access to memory, after the instructions of its address."""
         type_, name = buffer.type, self.buffers[buffer]
         assert isinstance(type_, MemRefType)
         itemsize = element_bytes(element_of(type_.element_type))
@@ -136,7 +136,7 @@ class MemoryReader(Emitter):
         item: int,
         type_: MemRefType,
     ) -> tuple[float, float]:
-        """Return the rounds, and the bytes that L1 lacks, of the warps that execute an access, on average."""
+        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks."""
         executing = self.warps(active)
         count = max(1, int(executing.sum()))
         if kind == SPILL:
@@ -153,7 +153,8 @@ class MemoryReader(Emitter):
         return max(1.0, total / 4 / count), fresh * access.SECTOR / count
 
     def _fresh_sectors(self, name: Hashable, found: Sequence[Any], size: int) -> float:
-        """Return how many sectors the sampled blocks access for the first time, and remember them."""
+        """Return the number of sectors that the sampled blocks access for the first time, and record them; of a buffer
+        of more than MOST_SECTORS, all that they access."""
         if size > MOST_SECTORS:
             return float(sum(map(len, found)))
         if name not in self.touched:
@@ -167,7 +168,7 @@ class MemoryReader(Emitter):
         return float(fresh)
 
     def _moved(self, op: Operation, addresses: Any) -> float:
-        """Return the part of a sector that an access advances by from one iteration to the next; 1 at the first."""
+        """Return the part of a sector by which an access advances in one iteration; 1 in the first iteration."""
         key = (op, self.path)
         former = self.last.get(key)
         self.last[key] = addresses
@@ -190,7 +191,7 @@ class MemoryReader(Emitter):
         self.values[op.token] = number(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Any) -> None:
-        """Wait for asynchronous copies; those of later groups may be under way."""
+        """Emit a wait for asynchronous copies, except for those of the latest groups that the op permits."""
         later = op.groups.value.data if op.groups is not None else 0
         self.emit(WAIT, active, None, () if later else (("copies",),))
 

@@ -11,7 +11,7 @@ AHEAD = 16
 
 
 def with_loads_first(code: Sequence[Code]) -> list[Code]:
-    """Return code in which loads of a stretch without jumps and barriers begin before what uses their results.
+    """Return code in which, between jumps and barriers, loads begin before the instructions that use their results.
 
       a = load; s1 = s0 + a; b = load; s2 = s1 + b
     ->
@@ -32,7 +32,7 @@ def with_loads_first(code: Sequence[Code]) -> list[Code]:
 
 
 def _ordered(stretch: Sequence[Instruction]) -> Iterator[Instruction]:
-    """Yield the instructions of a stretch, loads and what they need first, AHEAD loads at a time."""
+    """Yield the instructions of a stretch, loads and their sources first, AHEAD loads at a time."""
     rest = list(stretch)
     while rest:
         early: list[int] = []

@@ -60,21 +60,21 @@ class Pipeline:
 
     @property
     def end(self) -> float:
-        """When the last result is there."""
+        """The cycle in which the last result is available."""
         return max(self.now, *self.free.values(), *self.ready.values(), 0.0)
 
     @property
     def schedulers(self) -> float:
-        """The schedulers that have warps."""
+        """The number of schedulers that have warps."""
         return min(self.gpu.schedulers, self.warps)
 
     @property
     def each(self) -> float:
-        """The warps of a scheduler."""
+        """The number of warps of a scheduler, on average."""
         return self.warps / self.schedulers
 
     def run(self, code: Sequence[Code]) -> None:
-        """Execute code."""
+        """Execute code, which advances the times of the pipeline."""
         for item in code:
             if isinstance(item, Repeat):
                 self._repeat(item)
@@ -82,7 +82,7 @@ class Pipeline:
                 self.execute(item)
 
     def _repeat(self, loop: Repeat) -> None:
-        """Execute some iterations of a loop, and move all times by those of the others."""
+        """Execute some iterations of a loop, and advance all times by those of the other iterations."""
         before = self.now
         trips = ceil(loop.trips)
         for _ in range(min(trips, SETTLED)):
@@ -117,7 +117,7 @@ class Pipeline:
             self.ready[instruction.target] = max(former, finished)
 
     def _access(self, instruction: Instruction, start: float, warps: float) -> float:
-        """Occupy the load/store unit, and the way to L2; return when the last warp has its data."""
+        """Occupy the load/store unit and the path to L2; return the cycle in which the last warp has its data."""
         begun = max(start, self.free.get("load/store", 0.0) - QUEUE)
         self.now = max(self.now, begun + 1.0)
         served = max(begun, self.free.get("load/store", 0.0)) + warps * instruction.rounds
@@ -139,13 +139,13 @@ class Pipeline:
         return finished
 
     def _count(self, begun: float, finished: float, bytes: float) -> None:
-        """Add a load to those under way."""
+        """Add a load of `bytes`, from cycle `begun` to `finished`, to those in flight, and update `most_in_flight`."""
         self._in_flight = [(end, size) for end, size in self._in_flight if end > begun]
         self._in_flight.append((finished, bytes))
         self.most_in_flight = max(self.most_in_flight, sum(size for _, size in self._in_flight))
 
     def interval(self, instruction: Instruction) -> float:
-        """Return the cycles in which a unit of a scheduler takes one warp."""
+        """Return the cycles for which a warp's instruction occupies a unit of its scheduler."""
         gpu, lanes = self.gpu, self.gpu.warp * self.gpu.schedulers
         match instruction.kind:
             case "float":
@@ -161,7 +161,7 @@ class Pipeline:
         return 1.0
 
     def delay(self, kind: str) -> float:
-        """Return the cycles until the result of an instruction can be read."""
+        """Return the cycles from the issue of an instruction of `kind` until its result can be read."""
         gpu = self.gpu
         delays = {SPECIAL: 4 * gpu.alu_latency, TENSOR: 8 * gpu.alu_latency, DOUBLE: 2 * gpu.alu_latency}
         delays |= {BARRIER: gpu.barrier_latency, CONTROL: gpu.branch_latency, WAIT: 1}
@@ -181,7 +181,7 @@ class Totals:
 
 
 def totals(code: Sequence[Code], gpu: Gpu) -> Totals:
-    """Add up what a warp executes."""
+    """Return the sums over all executions of the instructions of `code`."""
     pipeline = Pipeline(gpu, 1, 0, 1)
     counts: dict[str, float] = {}
     busy: dict[str, float] = {}

@@ -17,7 +17,7 @@ APART = 0.25
 
 @dataclass(frozen=True)
 class KernelWork:
-    """What a launch does. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a block.
+    """The work of a launch. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a block.
     argument_bytes: of all arrays that the kernel accesses. code: of a warp."""
 
     name: str
@@ -56,7 +56,7 @@ class KernelTime:
 
     @property
     def bound(self) -> str:
-        """The name of the term that is largest."""
+        """The name of the largest term."""
         terms = ("issue", "arithmetic", "load_store", "traffic", "latency", "fetch")
         return max(terms, key=lambda term: float(getattr(self, term)))
 
@@ -69,7 +69,8 @@ class KernelTime:
 
 
 def resident_blocks(work: KernelWork, gpu: Gpu) -> int:
-    """Return how many blocks a multiprocessor holds at once, at least one. Source: CUDA's occupancy calculator."""
+    """Return the number of blocks that a multiprocessor runs at once, at least 1. Source: CUDA's occupancy
+    calculator."""
     warps = -(-work.threads // gpu.warp)
     of_registers = gpu.registers // max(1, work.registers * warps * gpu.warp)
     of_shared = gpu.shared_bytes // max(1, work.shared_bytes)
@@ -78,7 +79,7 @@ def resident_blocks(work: KernelWork, gpu: Gpu) -> int:
 
 @dataclass(frozen=True)
 class _Block:
-    """The cycles of a block alone on a multiprocessor, and for how many of them it keeps each unit busy."""
+    """The cycles of a block that is alone on a multiprocessor, and the cycles in which each unit is busy meanwhile."""
 
     alone: float
     issue: float
@@ -92,8 +93,8 @@ class _Block:
         return max(self.issue, self.arithmetic, self.load_store, self.traffic)
 
     def together(self, blocks: int) -> float:
-        """Return the cycles of so many blocks at once: they fill each other's waits, APART excepted, until a unit is
-        busy all the time."""
+        """Return the cycles of several blocks at once: they fill each other's waits, except for a share APART, until a
+        unit is busy all the time."""
         busy = blocks * self.busy
         return max(self.alone, busy) + APART * min(self.alone, busy) * (blocks - 1) / blocks
 
@@ -101,8 +102,8 @@ class _Block:
 def kernel_time(work: KernelWork, gpu: Gpu) -> KernelTime:
     """Estimate the time of a launch on a GPU.
 
-    The busiest multiprocessor gets its blocks in waves of as many as it holds; a `Pipeline` executes the code of a
-    block, whose waits other blocks fill. Arrays that fit L2 together are there.
+    The busiest multiprocessor runs its blocks in waves of `resident_blocks`; a `Pipeline` executes the code of one
+    block, whose waits other blocks fill. Arrays that fit L2 together are read from there.
     """
     of_busiest = -(-work.blocks // gpu.multiprocessors)
     resident = min(resident_blocks(work, gpu), of_busiest)
@@ -144,5 +145,5 @@ def kernel_time(work: KernelWork, gpu: Gpu) -> KernelTime:
 
 
 def total_seconds(times: Sequence[KernelTime]) -> float:
-    """Return the seconds of launches one after another."""
+    """Return the sum of the seconds of launches."""
     return sum(time.seconds for time in times)

@@ -16,7 +16,8 @@ Terms: TypeAlias = tuple[tuple[Hashable, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The sum of registers times factors, sorted, and of a constant, which instructions take for free."""
+    """A sum of registers times factors, and of a constant, which costs no instruction. terms: (register, factor),
+    sorted. lanes: the integers of the sampled threads, None if unknown."""
 
     terms: Terms
     constant: int = 0
@@ -24,12 +25,12 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no register is in it."""
+        """Whether the sum has no register."""
         return not self.terms
 
 
 def register(key: Hashable, lanes: Lanes = None) -> Value:
-    """Return the value of a register."""
+    """Return the value of the register `key`; lanes: its integers, None if unknown."""
     return Value(((key, 1),), 0, lanes)
 
 
