@@ -38,6 +38,7 @@ from compiler.recipes.gpu.reduction import reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
 from compiler.recipes.gpu.spread import in_parts, spread
 from compiler.recipes.gpu.tiles import ThreadTiles, cooperative_fetch, tile_on_threads
+from compiler.recipes.gpu.transposes import transpose_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
 from compiler.recipes.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.recipes.implicit_gemm import (
@@ -66,6 +67,6 @@ __all__ = [
     "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts", "operands", "pack_panels",
     "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows", "row_reduction",
     "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads", "tile_on_warps",
-    "tiled_convolution", "tiled_gebp", "transposed", "windows",
+    "tiled_convolution", "tiled_gebp", "transpose_on_threads", "transposed", "windows",
 ]
 # fmt: on

@@ -15,6 +15,7 @@ from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
 from compiler.recipes.gpu.spread import on_threads
 from compiler.recipes.gpu.tiles import tiled_on_threads
+from compiler.recipes.gpu.transposes import transposes_on_threads
 from compiler.recipes.gpu.warp import on_warps
 from compiler.recipes.moving import as_written, pooling, transposes
 from compiler.recipes.product import packed_product
@@ -48,6 +49,7 @@ _GPU_RULES: tuple[Rule, ...] = (
     tiled_on_threads,
     rows_on_blocks,
     reduced_together,
+    transposes_on_threads,
     on_threads,
 )
 RULES: Sequence[Rule] = Extended("search rule", _CPU_RULES)

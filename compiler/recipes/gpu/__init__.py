@@ -5,6 +5,8 @@ spread.py      results on threads, and reductions in parts: spread, in_parts
 convolution.py convolutions as implicit products, by register tiles of filters and pixels: convolve_on_threads
 rows.py        softmax and norms, a row for each block of threads: rows_on_threads
 reduction.py   rows, columns and scalars by the threads of a block or of several: reduce_rows, reduce_columns
+vectors.py     loads and stores of 128 bits, where alignment is proved
+transposes.py  transposes through tiles in shared memory: transpose_on_threads
 warp.py        products on tensor cores: tile_on_warps
 attention.py   attention on tensor cores, in one kernel: stream_on_warps
 """
