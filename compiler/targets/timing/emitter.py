@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from compiler.targets.launches import KernelLaunch
 from compiler.targets.timing.code import COPY, INTEGER, Code, Instruction, Warps
-from compiler.targets.timing.values import Value
+from compiler.targets.timing.values import Lanes, Value, register
 
 WARP = 32
 BLOCKS = 3
@@ -40,6 +40,7 @@ class Emitter:
         self.masks = [np.tile(lanes < self.threads, count)]
         """The mask of threads at the beginning of each open loop."""
         self.depth: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, Lanes] = {}
         self.available: list[dict[Hashable, Hashable]] = [{}]
         """Pure values by key, for each open loop."""
         self.loaded: list[dict[Hashable, Hashable]] = [{}]
@@ -93,6 +94,22 @@ class Emitter:
         count = len(value.terms) - any(abs(factor) == 1 for _, factor in value.terms)
         sources = [key for key, _ in value.terms]
         return self.pure(("linear", value.terms), [INTEGER] * max(1, count), sources)
+
+    def named(self, key: Hashable, lanes: Lanes) -> Value:
+        """Return the value of a register, and remember its numbers."""
+        self.numbers[key] = lanes
+        return register(key, lanes)
+
+    def guess(self, value: Value) -> Lanes:
+        """Return the numbers of a value; loaded integers count as some numbers, the same for threads that load the same
+        element. None if it depends on anything else that is unknown."""
+        total: Any = value.constant
+        for key, factor in value.terms:
+            lanes: Any = self.numbers.get(key)
+            if lanes is None:
+                return None
+            total = total + factor * lanes
+        return total  # type: ignore[no-any-return]
 
     def regs(self, values: Sequence[Value]) -> tuple[Hashable, ...]:
         """Return the registers of values that are no constants."""

@@ -78,7 +78,7 @@ class KernelReader(MemoryReader):
         if extents[side] == 1:
             self.values[op.results[0]] = number(0)
             return
-        self.values[op.results[0]] = register(self.pure(key, [INTEGER], ()), lanes)
+        self.values[op.results[0]] = self.named(self.pure(key, [INTEGER], ()), lanes)
 
     def scalar(self, op: Operation, active: Any) -> None:
         """Evaluate an op without effects: a sum of registers if it is linear, else a new register for each result."""
@@ -100,9 +100,17 @@ class KernelReader(MemoryReader):
         constants = tuple(v.constant for v in operands)
         key = (op.name, str(op.properties.get("predicate", "")), sources, constants)
         width = elements(op.results[0])
-        computed = register(self.pure(key, kinds(op, operands) * width, sources), lanes)
+        register_ = self.pure(key, kinds(op, operands) * width, sources)
+        self.numbers[register_] = self._guessed(op, operands) if lanes is None else lanes
+        computed = register(register_, lanes)
         for result in op.results:
             self.values[result] = computed
+
+    def _guessed(self, op: Operation, operands: Sequence[Value]) -> Lanes:
+        """Return some numbers for an integer that depends on loaded ones: those of the operand that does."""
+        if not isinstance(op.results[0].type, IndexType | IntegerType):
+            return None
+        return next((self.guess(v) for v in operands if v.terms and v.lanes is None), None)
 
     def _linear(self, op: Operation, operands: Sequence[Value]) -> Value | None:
         if not op.results or not isinstance(op.results[0].type, IndexType | IntegerType):
@@ -222,6 +230,7 @@ class KernelReader(MemoryReader):
             for u in range(unroll):
                 lanes = None if iterations is None else iterations[at * unroll + u]
                 step = 0 if iterations is None else iterations.step
+                self.numbers[key] = None if lanes is None else lanes - u * step
                 entries = self._iteration(op, active, Value(((key, 1),), u * step, lanes), entries, u)
             self._close(start, first, entries, key, active)
             body = self.code.pop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
@@ -25,6 +25,8 @@ from compiler.types.elements import element_bytes
 
 WIDEST = 16
 """Bytes of the widest access of a thread."""
+SCATTER, SPREAD = 7919, 1021
+"""Loaded integers count as the position of their element times SCATTER, modulo SPREAD."""
 MOST_SECTORS = 1 << 24
 """Of larger buffers each access counts as one that L1 lacks."""
 
@@ -60,6 +62,9 @@ class MemoryReader(Emitter):
         self.loaded[-1][form] = key
         self._access(op, buffer, index, width, active, key, ())
         self.values[op.results[0]] = register(key)
+        where = self.guess(index)
+        if where is not None and isinstance(op.results[0].type, IndexType | IntegerType):
+            self.numbers[key] = np.asarray(where) * SCATTER % SPREAD
         if isinstance(name, tuple) and name[0] == SHARED and width == 1 and index.lanes is not None:
             self._widen(form, index, active, element_bytes(element_of(buffer.type.element_type)))
 
@@ -121,7 +126,8 @@ class MemoryReader(Emitter):
         base = self.reg(index)
         if kind == GLOBAL and base is not None:
             base = self.pure(("address", name, base), [INTEGER], (base,))
-        rounds, moved = self._cost(op, kind, name, index.lanes, itemsize * width, active, itemsize, type_)
+        lanes = self.guess(index) if index.lanes is None else index.lanes
+        rounds, moved = self._cost(op, kind, name, lanes, itemsize * width, active, itemsize, type_)
         registers = (*sources, *(() if base is None else (base,)))
         self.emit(kind, active, target, registers, rounds=rounds, bytes=moved, is_load=target is not None)
 
@@ -146,6 +152,7 @@ class MemoryReader(Emitter):
         addresses = np.where(active, np.broadcast_to(np.asarray(lanes), active.shape) * item, -1).reshape(-1, WARP)
         if kind == SHARED:
             return float(access.rounds(addresses, bytes).sum()) / count, 0.0
+        addresses = np.where(addresses >= 0, addresses % max(1, prod(type_.get_shape()) * item), -1)
         found = access.sectors(addresses, bytes)
         total = sum(map(len, found))
         fresh = self._fresh_sectors(name, found, prod(type_.get_shape()) * item // access.SECTOR + 2)

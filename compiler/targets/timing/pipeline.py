@@ -60,7 +60,7 @@ class Pipeline:
 
     @property
     def end(self) -> float:
-        """The cycle in which the last result is available."""
+        """The cycle in which the last result is available and the last store is acknowledged."""
         return max(self.now, *self.free.values(), *self.ready.values(), 0.0)
 
     @property
@@ -112,6 +112,8 @@ class Pipeline:
             finished = start + self.delay(kind)
             if kind in (BARRIER, CONTROL):
                 self.now = max(self.now, finished)
+        if kind == GLOBAL and not instruction.is_load:
+            self.free["stores"] = max(finished, self.free.get("stores", 0.0))
         if instruction.target is not None:
             former = self.ready.get(instruction.target, 0.0) if instruction.target == ("copies",) else 0.0
             self.ready[instruction.target] = max(former, finished)

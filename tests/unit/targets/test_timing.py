@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
 import compiler
 from compiler import recipes, te
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.targets.cuda import representative_gpu
-from compiler.targets.timing import KernelTime, kernel_times, total_seconds
+from compiler.targets.timing import KernelTime, KernelWork, access, kernel_time, kernel_times, total_seconds
+from compiler.targets.timing.code import BARRIER, FLOAT, GLOBAL, INTEGER, Code, Instruction, Repeat
+from compiler.targets.timing.pipeline import Pipeline
 from tests.gpu_schedules import product, tiled
 
 A100 = representative_gpu("sm_80")
@@ -110,3 +117,90 @@ def test_bank_conflicts_are_slower() -> None:
 
     (bad,), (good,) = times_of(transposed(False)), times_of(transposed(True))
     assert bad.load_store > 3 * good.load_store and bad.seconds > good.seconds
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
+
+def cycles(code: list[Code], warps: int = 1) -> float:
+    """The cycles of warps on one multiprocessor of an A100."""
+    pipeline = Pipeline(A100, warps, A100.l2_latency, 64.0)
+    pipeline.run(code)
+    return pipeline.end
+
+
+def load(name: str, *sources: str, bytes: float = 128.0) -> Instruction:
+    return Instruction(GLOBAL, name, sources, rounds=1.0, bytes=bytes, is_load=True)
+
+
+def test_loads_that_depend_on_each_other_wait_and_others_do_not() -> None:
+    together = [load("a"), load("b"), Instruction(FLOAT, "c", ("a", "b"))]
+    chained = [load("a"), load("b", "a"), Instruction(FLOAT, "c", ("a", "b"))]
+    assert A100.l2_latency < cycles(together) < 1.1 * A100.l2_latency
+    assert 2 * A100.l2_latency < cycles(chained) < 2.1 * A100.l2_latency
+
+
+def test_a_loop_takes_as_long_as_its_iterations() -> None:
+    body: list[Code] = [load("a", "s"), Instruction(FLOAT, "s", ("s", "a")), Instruction(INTEGER, "i", ("i",))]
+    assert cycles([Repeat(50, body)]) == pytest.approx(cycles(body * 50), rel=0.01)
+    assert cycles([Repeat(50, body)]) > 50 * A100.l2_latency
+
+
+def test_warps_share_schedulers_and_units() -> None:
+    """An A100 has 64 lanes for float32: a scheduler takes a warp in two cycles, and four of them work side by side."""
+    body: list[Code] = [Instruction(FLOAT, n, ()) for n in range(1000)]
+    assert cycles(body, 4) == pytest.approx(cycles(body, 1), rel=0.01) == pytest.approx(2000, rel=0.01)
+    assert cycles(body, 16) == pytest.approx(8000, rel=0.01)
+
+
+def test_bank_conflicts_are_rounds() -> None:
+    row, column = np.arange(32).reshape(1, 32) * 4, np.arange(32).reshape(1, 32) * 128
+    assert access.rounds(row, 4).tolist() == [1] and access.rounds(column, 4).tolist() == [32]
+    assert access.rounds(np.where(row < 64, row, -1), 4).tolist() == [1]
+    assert access.rounds(row * 4, 16).tolist() == [4], "128 bytes a cycle"
+    assert [len(s) for s in access.sectors(column, 4)] == [32]
+
+
+def work(code: list[Code], blocks: int = 432, threads: int = 256, registers: int = 32) -> KernelWork:
+    return KernelWork("k", blocks, threads, registers, 0, 1 << 20, code)
+
+
+def test_registers_limit_resident_warps() -> None:
+    """65536 registers hold 2048 threads of 32, or 256 of 255."""
+    code: list[Code] = [load("a"), Instruction(FLOAT, "b", ("a",)), Instruction(BARRIER)]
+    few, many = kernel_time(work(code, registers=255), A100), kernel_time(work(code), A100)
+    assert (few.resident_warps, many.resident_warps) == (8, 32) and few.waves == 4 and many.waves == 1
+    assert few.cycles > 2 * many.cycles
+
+
+def test_arrays_beyond_l2_come_from_memory() -> None:
+    code: list[Code] = [load("a"), Instruction(GLOBAL, None, ("a",), rounds=1.0, bytes=128.0)]
+    near, far = (kernel_time(replace(work(code), argument_bytes=size), A100) for size in (1 << 20, 1 << 28))
+    assert far.traffic > 2 * near.traffic and far.seconds > near.seconds
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a compiler says of a kernel."""
+
+    registers: int
+    spill_bytes: int
+
+
+def test_spilled_registers_take_time() -> None:
+    s = tiles(128, 128, 64, [(1, 8, 4), (1, 8, 4)], 16)
+    module, host, _ = lower_to_kernels(s.module.clone())
+    name = kernel_times(module, V100, host.sym_name.data)[0].name
+    free, spilled = (
+        kernel_times(module, V100, host.sym_name.data, {name: Used(64, size)})[0].load_store for size in (0, 256)
+    )
+    assert spilled > 1.15 * free
+
+
+def test_data_decide_no_address_but_the_same_data_the_same_one() -> None:
+    """Rows of a table at loaded indices: neighbouring threads read neighbouring elements of a row."""
+    table, index = te.placeholder((1000, 128), name="W"), te.placeholder((512,), "i32", name="I")
+    s = Schedule(compiler.lower(te.function("g", [table, index], te.nn.embedding(index, table, name="C"))))
+    recipes.spread(s, s.get_block("C"), 128)
+    (time,) = times_of(s)
+    assert time.traffic < 512 * 4 * (3 * 128 + 64) / 108 / 10, "no sector for a single element"
