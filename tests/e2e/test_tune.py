@@ -24,6 +24,8 @@ func.func @scaled(%X: tensor<64x64xf32>) -> tensor<64x64xf32> {
 }
 """
 
+TUNE = ["tune", "matmul:64x64x64", "--trials", "60", "--threads", "1"]
+
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -49,7 +51,7 @@ def test_a_tiny_program_is_tuned(file: str, strata: Strata) -> None:
 
 def test_a_signal_keeps_what_was_measured(file: str) -> None:
     """What a person sees on a pipe, until the first trial is done; then Ctrl-C."""
-    command = [sys.executable, "-u", "-m", "compiler", "tune", "matmul:64x64x64", "--trials", "60", "--threads", "1"]
+    command = [sys.executable, "-u", "-m", "compiler", *TUNE]
     path = str(Path(__file__).parents[2])
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "PYTHONPATH": path}
@@ -75,7 +77,7 @@ def test_a_run_leaves_no_file_in_the_temporary_folder(file: str, end: signal.Sig
     """One of its processes is killed, then it is ended itself."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-u", "-m", "compiler", "tune", "matmul:64x64x64", "--trials", "60", "--threads", "1"]
+    command = [sys.executable, "-u", "-m", "compiler", *TUNE]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
