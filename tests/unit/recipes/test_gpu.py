@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -123,17 +123,23 @@ CASES: dict[str, tuple[Callable[[], te.Function], Callable[[Schedule], Any]]] = 
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
+@cache
+def prepared(name: str) -> tuple[Schedule, list[Any], Any]:
+    """The schedule of a case, inputs, and the result of the CPU."""
     make, schedule = CASES[name]
     function = make()
     s = Schedule(compiler.lower(function))
     schedule(s)
-    assert str(s.verify()) == "proved"
-    assert len(kernel(s).launches) == 1
     reference = compiler.build(function)
     inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
-    want = reference(*inputs)
+    return s, inputs, reference(*inputs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_right_and_without_a_fault(name: str) -> None:
+    s, inputs, want = prepared(name)
+    assert str(s.verify()) == "proved"
+    assert len(kernel(s).launches) == 1
     module, _, _ = lower_to_kernels(s.module.clone())
     checked = simt.run(module, inputs)
     assert checked.is_correct, [str(fault) for fault in checked.faults]
@@ -143,22 +149,15 @@ def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
 @needs_gxx
 @pytest.mark.parametrize("name", some(CASES, 2))
 def test_the_text_is_right_on_the_host(name: str, tmp_path: Path) -> None:
-    make, schedule = CASES[name]
-    function = make()
-    s = Schedule(compiler.lower(function))
-    schedule(s)
-    reference = compiler.build(function)
-    inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
+    s, inputs, want = prepared(name)
     (actual,) = run_on_host(kernel(s), inputs, tmp_path)
-    np.testing.assert_allclose(actual, reference(*inputs), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual, want, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
 @pytest.mark.parametrize("name", CASES)
 def test_it_compiles_without_spills(name: str) -> None:
-    make, schedule = CASES[name]
-    s = Schedule(compiler.lower(make()))
-    schedule(s)
+    s, _, _ = prepared(name)
     for arch in sorted({*ARCHITECTURES} & {*nvrtc.architectures()}):
         assert all(resource.spill_bytes == resource.stack_bytes == 0 for resource in kernel(s).resources(arch).values())
 
