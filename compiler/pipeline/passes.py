@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.dialects.dominance import verify_module
+from compiler.dialects.dominance import Refusal, verify_module
 from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def run(
     """Apply passes to a module in order; `after` is called with the pass and the module after each.
 
     The module is verified after each pass with `verify`, or if the environment variable STRATA_VERIFY_EACH is 1, as in
-    the tests. Raises the passes' errors, and InputError for a program nested too deeply.
+    the tests. Raises the passes' errors, InputError for a program nested too deeply, and Refusal, at the op, if a pass
+    leaves an invalid program.
 
     >>> from xdsl.context import Context
     >>> A = te.placeholder((64,), name="A")
@@ -62,8 +63,15 @@ def run(
         for module_pass in passes:
             module_pass.apply(ctx, module)
             if verify:
-                verify_module(module)
+                _verify_after(module_pass.name, module)
             if after is not None:
                 after(module_pass, module)
     except RecursionError as error:
         raise InputError("the program is nested too deeply") from error
+
+
+def _verify_after(name: str, module: ModuleOp) -> None:
+    try:
+        verify_module(module)
+    except Refusal as error:
+        raise Refusal(error.op, f"the pass '{name}' leaves an invalid program: {error}") from error

@@ -238,6 +238,35 @@ def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatc
         universe._universes.cache_clear()
 
 
+BREAKING = '''
+from dataclasses import dataclass
+from xdsl.dialects.builtin import i64
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class Break(ModulePass):
+    """Give additions a wrong type."""
+    name = "break-types"
+
+    def apply(self, ctx, op):
+        for inner in op.walk():
+            if inner.name == "arith.addi":
+                inner.results[0]._type = i64
+
+def register(registry):
+    registry.pass_(Break)
+'''
+
+
+def test_a_pass_that_leaves_an_invalid_program_is_named(opt: Opt, tmp_path: Path) -> None:
+    (tmp_path / "breaking.py").write_text(BREAKING)
+    text = "func.func @f(%x: i32) -> i32 {\n  %0 = arith.addi %x, %x : i32\n  func.return %0 : i32\n}\n"
+    words = ["--load", str(tmp_path / "breaking.py"), "-cse", "-break-types"]
+    err = opt(text, *words)[2]
+    assert "in.mlir:2:3: error: the pass 'break-types' leaves an invalid program: attribute i32 expected" in err
+    assert opt(text, *words, "-verify-each=false")[0] == 0
+
+
 def test_our_own_pass_that_crashes_is_loud(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(universe.PASSES, "crash", f"{__name__}:Crash")
     with pytest.raises(RuntimeError, match="no such thing"):
