@@ -23,6 +23,8 @@ from compiler.autotune import SearchTask
 from compiler.bench.schedules import scheduled
 from compiler.bench.workloads import PRESETS, find
 from compiler.driver import build_as_written
+from compiler.fuzz.programs import program
+from compiler.fuzz.scripts import Walker
 from compiler.lowering.low_to_llvm import emit
 from compiler.pipeline.to_llvm import passes_from
 from compiler.schedule import Schedule, replay
@@ -31,8 +33,6 @@ from compiler.te import Function
 from compiler.types.machines import host
 from strata.passes import parse, run
 from tests.operators import CASES
-from tests.random_programs import program
-from tests.random_scripts import Walker
 from tests.schedules import SCHEDULES, lowered, mm_exp_mm
 
 CANDIDATES = 6

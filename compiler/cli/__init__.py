@@ -7,6 +7,7 @@ cache.py        strata cache info|clear|path: the cache of machine code
 db.py           tuning records: list, best, export, import, replay, report, prune
 examples.py     write the example files of the documentation
 hash.py         the canonical hash of each te function
+fuzz.py              random programs against the parts of plugins
 explain_rewrites.py  the laws that apply to a program, and the reasons why others do not
 explain.py      the generated code of a program, and its cost
 model.py        models of ONNX: input shapes, expected results

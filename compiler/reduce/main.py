@@ -12,7 +12,7 @@ from typing import Any
 
 import compiler
 from compiler.opt.diagnostics import PROGRAM_ERRORS, diagnose
-from compiler.support import command, spans
+from compiler.support import command, plugins, spans
 from compiler.support.errors import InputError, StrataError
 from compiler.support.files import read, write
 from compiler.support.spans import Span
@@ -37,6 +37,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("file", metavar="FILE", help="the file, .mlir or .onnx")
     add("--test", required=True, metavar="LINE", help="such as \"not strata-opt %%s -mine 2>&1 | grep 'bad index'\"")
     add("-o", "--output", metavar="FILE", help="where to write; by default FILE with .reduced before its suffix")
+    add("--load", action="append", default=[], metavar="FILE", help="a plugin, whose ops the file has")
     add("--version", action="version", version=f"strata-reduce {compiler.__version__}")
     return parser
 
@@ -48,7 +49,8 @@ def _run(words: Sequence[str]) -> int:
     start, test = perf_counter(), _Test(options.test, source.suffix)
     is_model = source.suffix == ".onnx"
     try:
-        before, after = _reduce_model(source, output, test) if is_model else _reduce_text(source, output, test)
+        with plugins.loaded(options.load):
+            before, after = _reduce_model(source, output, test) if is_model else _reduce_text(source, output, test)
     except PROGRAM_ERRORS as error:
         if isinstance(error, StrataError):
             raise
@@ -119,7 +121,7 @@ class _Test:
         from compiler.filecheck.shell import run_line
 
         self.count += 1
-        with tempfile.TemporaryDirectory() as folder:
+        with plugins.set_aside(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder, f"case{self._suffix}")
             save(path)
             try:

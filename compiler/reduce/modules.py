@@ -39,15 +39,13 @@ def reduce_module(text: str, holds: Holds, file: str = "<reduced>") -> str:
     >>> A = te.placeholder((64, 32), name="A")
     >>> module = te.function("f", [A], te.nn.relu(te.nn.exp(A, name="B"), name="C")).module
     >>> print(reduce_module(str(module), lambda text: "math.exp" in text))
-    builtin.module {
-      func.func @f(%A: tensor<1x1xf32>) {
-        %B = te.compute "B" [i0 = 1, i1 = 1]
-            (%a = %A[i0, i1] : tensor<1x1xf32>) -> tensor<1x1xf32> {
-          %0 = math.exp %a : f32
-          te.yield %0 : f32
-        }
-        func.return
+    func.func @f(%A: tensor<1x1xf32>) {
+      %B = te.compute "B" [i0 = 1, i1 = 1]
+          (%a = %A[i0, i1] : tensor<1x1xf32>) -> tensor<1x1xf32> {
+        %0 = math.exp %a : f32
+        te.yield %0 : f32
       }
+      func.return
     }
     <BLANKLINE>
     """
@@ -68,7 +66,11 @@ def reduce_module(text: str, holds: Holds, file: str = "<reduced>") -> str:
             (_attributes, _keep_attributes),
         ):
             reduction.shorten(parts, change)
+        _return_earlier(reduction)
         _shrink_numbers(reduction)
+    first, *inner, last = reduction.text.rstrip("\n").split("\n")
+    if (first, last) == ("builtin.module {", "}"):
+        reduction.keep("".join(f"{line.removeprefix('  ')}\n" for line in inner))
     return reduction.text
 
 
@@ -217,6 +219,26 @@ def _keep_results(module: ModuleOp, kept: Sequence[int]) -> bool:
         )
         function.properties.pop("res_attrs", None)
     return True
+
+
+def _return_earlier(reduction: _Reduction) -> None:
+    """Return the first value of a function that is enough, instead of its results."""
+    for number in range(len(list(_functions(reduction.parsed(reduction.text))))):
+        whole = reduction.text
+        count = sum(len(op.results) for op in list(_functions(reduction.parsed(whole)))[number].body.block.ops)
+        for position in range(count):
+            module = reduction.parsed(whole)
+            function = list(_functions(module))[number]
+            end = function.body.block.last_op
+            value = [result for op in function.body.block.ops for result in op.results][position]
+            if not isinstance(end, ReturnOp) or list(end.operands) == [value]:
+                break
+            end.operands = [value]
+            inputs = list(function.function_type.inputs)
+            function.properties["function_type"] = FunctionType.from_lists(inputs, [value.type])
+            function.properties.pop("res_attrs", None)
+            if reduction.keep(str(module) + "\n"):
+                break
 
 
 def _arguments(module: ModuleOp) -> Iterator[tuple[FuncOp, int]]:

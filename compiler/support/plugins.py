@@ -436,6 +436,24 @@ def loaded(files: Sequence[str]) -> Iterator[None]:
             _forget(name)
 
 
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """Set all loaded plugins aside for the context, in which a command may load the same files, or none."""
+    plugins, sources = dict(_plugins), dict(_sources)
+    modules = {name: sys.modules[name] for name in map(_module_name, plugins) if name in sys.modules}
+    files = os.environ.pop(FILES, None)
+    for name in plugins:
+        _forget(name)
+    try:
+        yield
+    finally:
+        _plugins.update(plugins)
+        _sources.update(sources)
+        sys.modules.update(modules)
+        if files is not None:
+            os.environ[FILES] = files
+
+
 def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:
     """Register all parts of a plugin, or none; `load` returns the plugin's function `register`. Raises PluginError."""
     if name in _plugins:

@@ -14,6 +14,7 @@ import compiler
 from compiler import recipes, te
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.passes.split_constants import SplitProgram, split
@@ -24,7 +25,6 @@ from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, StrataError, TargetError
 from compiler.targets.cpu import Kernel
 from tests.fuzz.scripts import close, walk
-from tests.random_programs import arrays_for, program
 from tests.sample import some
 
 Array = np.ndarray[Any, Any]

@@ -13,9 +13,9 @@ from compiler.dialects.numbers import Array
 from compiler.driver import module_in_groups
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret.te import evaluate
 from compiler.targets.cpu import Kernel
-from tests.random_programs import arrays_for, program
 
 
 def listed(kernel: Kernel, inputs: list[Array]) -> list[Array]:

@@ -20,6 +20,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.dominance import verify_module
+from compiler.fuzz.scripts import Walker
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.pipeline.source import parse
@@ -30,7 +31,6 @@ from tests.agreement import bound, error, poisoned, widened
 from tests.operator_runs import references
 from tests.operators import OPERATORS
 from tests.operators.catalogue import Operator, Parameters
-from tests.random_scripts import Walker
 from tests.sample import some
 
 STEPS = 8

@@ -13,11 +13,11 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret.te import evaluate
 from compiler.schedule import Schedule
 from compiler.types.policies import POLICIES, Policy
 from tests.operators import CASES, inputs
-from tests.random_programs import arrays_for, program
 from tests.sample import pairs, some
 
 Array = np.ndarray[Any, Any]

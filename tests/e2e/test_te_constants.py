@@ -22,6 +22,7 @@ from compiler.dialects.numbers import array_of
 from compiler.dialects.te import ConstantOp
 from compiler.driver.reference.cases import reference
 from compiler.driver.reference.subject import Subject
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret import loop as interpreter
 from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
@@ -34,7 +35,6 @@ from compiler.types.machines import host
 from strata.passes import lower_to_kernels, parse
 from tests import qemu_calls
 from tests.fuzz.scripts import check, close
-from tests.random_programs import arrays_for, program
 from tests.sample import some
 
 Array = np.ndarray[Any, Any]

@@ -18,6 +18,7 @@ from xdsl.dialects import memref, scf
 
 import compiler
 from compiler import recipes, te
+from compiler.fuzz.programs import arrays_for
 from compiler.interpret import te as evaluator
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
@@ -26,7 +27,6 @@ from compiler.targets.cpu import Kernel
 from compiler.types.policies import POLICIES
 from tests.fuzz.scripts import close, walk
 from tests.operators import inputs
-from tests.random_programs import arrays_for
 from tests.sample import some
 from tests.schedules import lowered, mm_exp_mm
 

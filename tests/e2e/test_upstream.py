@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.fuzz.programs import arrays_for
 from compiler.interpret import te as evaluator
 from compiler.support.errors import LoweringError
 from compiler.types.dtypes import DTYPES
@@ -18,7 +19,6 @@ from tests.low import with_constants
 from tests.operator_runs import compiled, sample, upstream_case
 from tests.operators import OPERATORS
 from tests.operators.catalogue import numpy_dtype
-from tests.random_programs import arrays_for
 from tests.sample import some
 from tests.upstream import Case, Failure
 

@@ -12,13 +12,13 @@ import sys
 import numpy as np
 
 from compiler import te
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret import te as evaluator
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.targets import simt
 from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks
-from tests.random_programs import arrays_for, program
 
 EXTENTS = (2, 3, 7, 16, 33, 40, 64, 100, 257, 1000)
 LARGEST = 4000

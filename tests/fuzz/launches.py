@@ -11,9 +11,9 @@ import sys
 
 import compiler
 from compiler import te
+from compiler.fuzz.programs import DTYPES, program
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel
 from tests.fuzz.alarm import asked, failures_of
-from tests.random_programs import DTYPES, program
 
 EXTENTS = (1, 2, 3, 7, 32, 33, 64, 100, 257, 1000)
 LARGEST = 100_000

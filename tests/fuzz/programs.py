@@ -12,11 +12,11 @@ import sys
 import numpy as np
 
 import compiler
+from compiler.fuzz import programs as random_programs
+from compiler.fuzz.programs import arrays_for, program
 from compiler.interpret import te as evaluator
-from tests import random_programs
 from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.scripts import interpreted
-from tests.random_programs import arrays_for, program
 from tests.schedules import lowered
 
 DTYPES = (*random_programs.DTYPES, "u16", "u32", "u64")

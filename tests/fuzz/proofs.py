@@ -24,6 +24,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.dialects.dominance import verify_module
+from compiler.fuzz.programs import arrays_for
 from compiler.interpret import te as evaluator
 from compiler.program import body
 from compiler.program.tree import Access, Alloc, Block, Loop, Program, key_of, walk
@@ -34,7 +35,6 @@ from tests.faults import FAULTS
 from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.scripts import close, interpreted
 from tests.fuzz.scripts import walk as random_walk
-from tests.random_programs import arrays_for
 
 SECONDS = 30
 STEPS = 8

@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.dominance import verify_module
+from compiler.fuzz.programs import arrays_for, program
+from compiler.fuzz.scripts import Walker
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.pipeline.source import parse
@@ -26,8 +28,6 @@ from compiler.support.errors import LoweringError
 from compiler.te import Function
 from tests.faults import FAULTS
 from tests.fuzz.alarm import alarm, asked
-from tests.random_programs import arrays_for, program
-from tests.random_scripts import Walker
 from tests.schedules import lowered
 
 STEPS = 15

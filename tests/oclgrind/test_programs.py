@@ -9,6 +9,7 @@ import compiler
 from compiler.bench import workloads
 from compiler.bench.harness import fault
 from compiler.driver import build_as_written
+from compiler.fuzz.programs import arrays_for
 from compiler.interpret import te as evaluator
 from compiler.targets.cuda import CudaKernel
 from tests.e2e.test_gpu_workloads import SMALLER
@@ -17,7 +18,6 @@ from tests.fuzz.gpu import drawn
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default
 from tests.oclgrind import needs_oclgrind, run
-from tests.random_programs import arrays_for
 from tests.sample import all_asked, some
 
 

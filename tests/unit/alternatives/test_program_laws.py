@@ -29,6 +29,7 @@ from compiler.database.outcome import Outcome
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.driver.parts.naming import names_of
+from compiler.fuzz.programs import arrays_for, program
 from compiler.graph.canonical import canonical
 from compiler.graph.grouped_module import group_program
 from compiler.graph.provenance import Provenance
@@ -43,7 +44,6 @@ from compiler.types.machines import MACHINES
 from tests.bitwise import results, same_bits
 from tests.planted import Plant, assert_seen, in_place_of
 from tests.programs import canonical_graph
-from tests.random_programs import arrays_for, program
 from tests.sample import some
 
 P, Array = te.placeholder, np.ndarray[Any, Any]

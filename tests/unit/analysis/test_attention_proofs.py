@@ -11,10 +11,10 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.sets import MAX_OPERATIONS, context
+from compiler.fuzz.scripts import Walker
 from compiler.schedule import Schedule
 from compiler.te import nn
 from compiler.te.tensor import Tensor
-from tests.random_scripts import Walker
 
 LENGTH, HEADS, DEPTH = 12, 3, 8
 

@@ -14,12 +14,13 @@ from compiler import te
 from compiler.analysis.in_place import in_place, may_overwrite
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array
+from compiler.fuzz import programs as random_programs
+from compiler.fuzz import scripts as random_scripts
 from compiler.interpret import loop
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Handle, Schedule
-from tests import random_programs, random_scripts
 
 N = 8
 

@@ -15,11 +15,11 @@ import compiler
 from compiler import te
 from compiler.analysis.legal import Step, legal
 from compiler.analysis.statements import statements
+from compiler.fuzz.programs import program
+from compiler.fuzz.scripts import Walker
 from compiler.program.changed import changed_nodes
 from compiler.program.tree import Program, walk
 from compiler.schedule import Schedule
-from tests.random_programs import program
-from tests.random_scripts import Walker
 from tests.schedules import lowered
 
 SIZE = 32

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
+from compiler.fuzz.programs import conditions
 from compiler.opt import main as strata_opt
 from compiler.pipeline.source import parse
 from compiler.program.read import read
@@ -23,7 +24,6 @@ from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
 from tests.faults import FAULTS
 from tests.fuzz import proofs
-from tests.random_programs import conditions
 from tests.sample import some
 from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
 

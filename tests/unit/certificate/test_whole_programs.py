@@ -15,6 +15,7 @@ import pytest
 from compiler.certificate.text import Certificate, parse, version
 from compiler.driver.building import compile_program
 from compiler.driver.recipe import text_of
+from compiler.fuzz.programs import arrays_for, branches, program
 from compiler.pipeline.certified import verdict_of
 from compiler.pipeline.certified.check import whole_findings
 from compiler.pipeline.certified.division import division_verdict
@@ -26,7 +27,6 @@ from compiler.targets.cpu.library.export import with_calls
 from compiler.types.machines import MACHINES
 from compiler.types.selection import compiling_for
 from strata import te
-from tests.random_programs import arrays_for, branches, program
 from tests.sample import some
 
 N = 16

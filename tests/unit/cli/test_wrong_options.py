@@ -64,6 +64,7 @@ BASES = {
     "explain-rewrites": ["{file}"],
     "verify": ["{file}"],
     "hash": ["{file}"],
+    "fuzz": ["--cases", "1"],
     "space": ["{small}"],
     "tune": ["{small}", "--quiet"],
     "replay": ["{small}", "{log}"],

@@ -20,6 +20,7 @@ from compiler.driver.main.occurrences import replaceable
 from compiler.driver.main.slices import sliced
 from compiler.driver.parts.groups import grouped_program
 from compiler.driver.units.unit import BuildSettings
+from compiler.fuzz.programs import arrays_for, branches
 from compiler.graph.concatenation import Slot, contiguous_parts
 from compiler.graph.main import BufferCall, Main
 from compiler.graph.read import read
@@ -31,7 +32,6 @@ from compiler.targets.cpu import Kernel
 from tests import random_mains
 from tests.groups import program
 from tests.random_mains import as_compiled, buffer, computed, random_main, run_low
-from tests.random_programs import arrays_for, branches
 from tests.sample import some
 
 nn = te.nn

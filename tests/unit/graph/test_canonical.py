@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler import te
 from compiler.dialects.dominance import verify_module
+from compiler.fuzz.programs import arrays_for, program
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
 from compiler.graph.tree import Compute
@@ -23,7 +24,6 @@ from compiler.support.errors import TeError
 from tests.bitwise import results, same_bits
 from tests.graph_variants import changed, variant, with_inputs
 from tests.programs import graph_of
-from tests.random_programs import arrays_for, program
 from tests.said import Strata
 from tests.sample import some
 

@@ -20,6 +20,7 @@ from compiler import te
 from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
+from compiler.fuzz import programs as random_programs
 from compiler.graph.grouped_module import group_program as whole_of
 from compiler.graph.grouped_module import grouped_module as whole
 from compiler.graph.grouping import RULES, Choice, Rule, View, check_groups, decisions, fixed_groups, group, groups_of
@@ -32,7 +33,6 @@ from compiler.interpret.te import evaluate
 from compiler.pipeline.loops import lower
 from compiler.pipeline.source import parse
 from compiler.support.errors import InputError
-from tests import random_programs
 from tests.programs import graph_of
 from tests.sample import some
 

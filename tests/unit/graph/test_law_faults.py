@@ -11,6 +11,7 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.dominance import verify_module
+from compiler.fuzz.programs import arrays_for, program
 from compiler.graph import hashing
 from compiler.graph.canonical import canonicalize
 from compiler.graph.laws import concatenations, dead_nodes, equal_nodes, extents, identities, views
@@ -19,7 +20,6 @@ from compiler.program.body import Read
 from compiler.support.errors import StrataError
 from tests.bitwise import results, same_bits
 from tests.planted import Plant, assert_seen, in_place_of
-from tests.random_programs import arrays_for, program
 
 SEEDS = 200
 

@@ -17,6 +17,7 @@ from benchmarks.equal_programs.__main__ import common_text, error
 from compiler.affine import linear as lin
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
+from compiler.fuzz.programs import arrays_for
 from compiler.graph import simplification
 from compiler.graph.canonical import canonical
 from compiler.graph.laws import common_values, computed_views, images, literals, parts, permutations, reductions, splits
@@ -28,7 +29,6 @@ from compiler.support.errors import StrataError
 from tests import random_spellings
 from tests.bitwise import results, same_bits
 from tests.planted import Plant, assert_seen, in_place_of
-from tests.random_programs import arrays_for
 from tests.random_spellings import KINDS, spelled
 from tests.sample import some
 

@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 import strata
 from compiler import universe
+from compiler.fuzz.scripts import Walker
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError
 from compiler.support.spans import of_error
 from strata.passes import parse, parse_passes, run
 from tests import upstream
-from tests.random_scripts import Walker
 from tests.unit.lowering.polybench import NESTS, REFUSED, Nest, expanded
 from tests.unit.lowering.random_nests import SHAPES, random_nest
 

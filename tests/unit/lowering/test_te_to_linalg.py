@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from compiler import te, universe
+from compiler.fuzz import programs as random_programs
 from compiler.interpret.te import evaluate
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import run
 from compiler.pipeline.source import parse
-from tests import random_programs, upstream
+from tests import upstream
 from tests.agreement import bound, error
 from tests.operator_runs import sample
 from tests.operators import OPERATORS

@@ -16,11 +16,11 @@ from xdsl.transforms import get_all_passes
 
 import compiler
 from compiler import universe
+from compiler.fuzz import scripts as random_scripts
 from compiler.schedule.declarations import example_script
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.targets import registry
 from strata.passes import PIPELINES, parse_passes
-from tests import random_scripts
 
 ROOT = Path(__file__).parents[3] / "compiler"
 ORDER = [
@@ -54,6 +54,7 @@ ORDER = [
     "explain",
     "report",
     "bench",
+    "fuzz",
     "cli",
     "__main__",
     "filecheck",

@@ -430,8 +430,8 @@ def _other_of_its_shape(block: Block, p: Program, rng: random.Random) -> Block |
 
 
 def test_faults_in_random_schedules_are_not_proved() -> None:
+    from compiler.fuzz.programs import arrays_for as random_arrays
     from tests.fuzz.scripts import close, interpreted, walk
-    from tests.random_programs import arrays_for as random_arrays
 
     answers: list[str] = []
     for seed in range(150):

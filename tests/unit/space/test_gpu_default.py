@@ -12,6 +12,7 @@ import pytest
 
 import compiler
 from compiler import recipes, te
+from compiler.fuzz.programs import arrays_for
 from compiler.interpret import te as evaluator
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.rules import GPU_RULES
@@ -27,7 +28,6 @@ from tests.fuzz import gpu
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks, threads_of
 from tests.host_cuda import OnHost, needs_gxx
-from tests.random_programs import arrays_for
 from tests.sample import some
 
 P = te.placeholder

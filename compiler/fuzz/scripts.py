@@ -113,6 +113,7 @@ class Walker:
         return self.handle(first), self.handle(second)
 
     def handle(self, loop: Loop) -> Handle:
+        """A handle on a loop."""
         block = self.s.get_block(blocks_in(loop)[0].label)
         return self.s.get_loops(block)[len(self.s.program.enclosing(loop.number))]
 
@@ -123,7 +124,9 @@ Make = Callable[[Walker, Handle, list[Handle]], Any]
 def _split(w: Walker, block: Handle, loops: list[Handle]) -> None:
     if w.rng.random() < 0.5:
         loops = w.s.get_loops(w.temporary(block)[0]) or loops
-    factors = w.rng.choice([[None, w.rng.randint(1, 4)], [w.rng.randint(1, 3), None], [None, 2, 2], [3, 3]])
+    factors: list[int | None] = w.rng.choice(
+        [[None, w.rng.randint(1, 4)], [w.rng.randint(1, 3), None], [None, 2, 2], [3, 3]]
+    )
     w.s.split(w.rng.choice(loops), factors, w.rng.choice(["guard", "partition", "pad", "pad"]))
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from compiler import te
+from compiler.types.dtypes import DTYPES as ROWS
 from compiler.types.dtypes import is_float, limits
-from tests.operators.catalogue import numpy_dtype
 
 P = te.placeholder
 LARGEST = 100
@@ -22,6 +22,14 @@ EXTENTS = (2, 3, 4, 5, 6, 7, 8, 9)
 
 
 DTYPES = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8")
+
+
+def _numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """numpy's dtype of an element type; that of bf16 is of ml_dtypes."""
+    if dtype == "bf16":
+        import ml_dtypes  # noqa: F401  # it gives numpy the name bfloat16
+
+    return np.dtype(ROWS[dtype].numpy)
 
 
 def program(
@@ -95,15 +103,20 @@ def conditions(rng: random.Random) -> te.Function:
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
     """Random inputs: floats between -1 and 1, small integers."""
+    return random_arrays([(tensor.shape, tensor.dtype) for tensor in function.inputs], seed)
+
+
+def random_arrays(rows: Iterable[tuple[Sequence[int], str]], seed: int) -> list[np.ndarray[Any, Any]]:
+    """Random inputs of shapes and dtypes: floats between -1 and 1, small integers."""
     rng = np.random.default_rng(seed)
     collected = []
-    for tensor in function.inputs:
-        if tensor.dtype == "i64":  # indices, some of them outside
-            collected.append(rng.integers(-2, 9, tensor.shape))
-        elif is_float(tensor.dtype):
-            collected.append(rng.uniform(-1, 1, tensor.shape).astype(numpy_dtype(tensor.dtype)))
+    for shape, dtype in rows:
+        if dtype == "i64":  # indices, some of them outside
+            collected.append(rng.integers(-2, 9, shape))
+        elif is_float(dtype):
+            collected.append(rng.uniform(-1, 1, shape).astype(_numpy_dtype(dtype)))
         else:
-            collected.append(rng.integers(-3, 4, tensor.shape).astype(numpy_dtype(tensor.dtype)))
+            collected.append(rng.integers(-3, 4, shape).astype(_numpy_dtype(dtype)))
     return collected
 
 
@@ -190,7 +203,7 @@ class _Maker:
         if self.rng.random() < 0.5 and tensor.dtype != "i64":
             table = (0, 0, 1, 1, 2) if tensor.dtype == "u8" else (0, 0, 1, -1, 2)
             elements = np.array(self.rng.choices(table, k=prod(tensor.shape))).reshape(tensor.shape)
-        return te.constant(elements.astype(numpy_dtype(tensor.dtype)), name=tensor.name)
+        return te.constant(elements.astype(_numpy_dtype(tensor.dtype)), name=tensor.name)
 
     def gather(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
         """A gather with axes i, j, k, l."""

@@ -1,0 +1,131 @@
+"""`Case`: a te program, perhaps with a script, and a part of a plugin that must keep its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.transform import NamedSequenceOp
+
+from compiler import universe
+from compiler.dialects.functions import find_function
+from compiler.dialects.parser import Parser
+from compiler.fuzz.programs import random_arrays
+from compiler.fuzz.results import Arrays, difference, public_function, results
+from compiler.pipeline.parser import parse_passes
+from compiler.pipeline.passes import PIPELINES, run
+from compiler.support.errors import InputError, StrataError
+from compiler.support.plugins import Part
+from compiler.types.dtypes import row_of
+
+KINDS = ("pass", "primitive", "program law", "group law")
+"""The kinds of parts that are fuzzed."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A part of a plugin, and the text of a program at the te level that it is tried on. For a primitive the text also
+    has a script, which applies it. seed: that of the program's inputs."""
+
+    part: Part
+    text: str
+    seed: int = 0
+
+    def fault(self) -> str | None:
+        """Return a sentence on what is wrong: a result, an exception other than a refusal, or an invalid program; ""
+        if the part keeps the meaning, None if it does nothing to the program, or refuses it. Raises InputError for a
+        text that is no te program with one public function that has results."""
+        module = Parser(universe.context(), self.text, "<case>").parse_module()
+        sequences = [op for op in module.ops if isinstance(op, NamedSequenceOp)]
+        function = public_function(module)
+        if function is None or not function.function_type.outputs:
+            raise InputError("a case is a te program with one public function, which has results")
+        script = "\n".join(map(str, sequences))
+        for sequence in sequences:
+            module.body.block.erase_op(sequence)
+        if self.part.kind == "primitive" and not any(_applies(op, self.part.name) for op in sequences):
+            return None
+        arrays = _inputs(function, self.seed)
+        expected = results(module, arrays, [])
+        try:
+            outcomes = list(self._outcomes(module, script))
+        except StrataError:
+            return None
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        for changed in outcomes:
+            try:
+                fault = difference(results(changed, arrays, expected), expected)
+            except StrataError as error:
+                fault = str(error)
+            if fault:
+                return fault
+        return "" if outcomes else None
+
+    def _outcomes(self, module: ModuleOp, script: str) -> Iterator[ModuleOp]:
+        """Yield the programs that the part makes of a program, unless it changes nothing."""
+        if self.part.kind == "pass":
+            yield from self._passed(module)
+        elif self.part.kind == "primitive":
+            yield from _scheduled(module, script)
+        else:
+            yield from self._forms(module)
+
+    def _passed(self, module: ModuleOp) -> Iterator[ModuleOp]:
+        """Yield the program after the pass, at each level that the pass takes."""
+        refusal: StrataError | None = None
+        for passes in ("", "te-to-loop", PIPELINES["te-to-low"]):
+            lowered = module.clone()
+            run(universe.context(), lowered, parse_passes(passes))
+            before = str(lowered)
+            try:
+                run(universe.context(), lowered, [self.part.value()], verify=True)
+            except StrataError as error:
+                refusal = error
+                continue
+            if str(lowered) != before:
+                yield lowered
+        if refusal is not None:
+            raise refusal
+
+    def _forms(self, module: ModuleOp) -> Iterator[ModuleOp]:
+        """Yield the forms of the law for the canonical program."""
+        from compiler.alternatives.law import Conditions
+        from compiler.graph.canonical import canonicalize
+        from compiler.graph.read import read
+        from compiler.graph.write import write
+        from compiler.types.machines import host
+
+        graph = read(find_function(canonicalize(module)))
+        names = frozenset(value.name for value in graph.inputs)
+        for constants in (frozenset[str](), names):
+            for form in self.part.value.forms(graph, Conditions(host(), "fast", constants=constants)):
+                yield ModuleOp([write(form.graph)])
+
+
+def _applies(script: NamedSequenceOp, primitive: str) -> bool:
+    return any(op.name == f"sched.{primitive}" for op in script.walk())
+
+
+def _scheduled(module: ModuleOp, script: str) -> Iterator[ModuleOp]:
+    """Yield the loops of a program under a script."""
+    from compiler.schedule import Schedule
+
+    lowered = module.clone()
+    run(universe.context(), lowered, parse_passes("te-to-loop"))
+    schedule = Schedule(lowered)
+    schedule.apply(Parser(universe.context(), script, "<script>").parse_module())
+    yield schedule.module
+
+
+def _inputs(function: FuncOp, seed: int) -> Arrays:
+    """Random arrays for the arguments of a te function. Raises InputError for an argument that is no tensor."""
+    rows = []
+    for type in function.function_type.inputs:
+        row = row_of(type.element_type) if isinstance(type, TensorType) else None
+        if not isinstance(type, TensorType) or row is None:
+            raise InputError(f"a case is a program at the te level: an argument is {type}")
+        rows.append((type.get_shape(), row.name))
+    return random_arrays(rows, seed)
