@@ -22,6 +22,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.support.errors import LoweringError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.compile import compile_llvm, define_symbol
+from compiler.targets.cpu.load import load
 from compiler.types.machines import host
 from compiler.universe import context
 from strata.passes import parse, parse_passes, run
@@ -580,3 +581,17 @@ def test_a_system_that_does_not_say_where_threads_run() -> None:
 @pytest.mark.parametrize("text", [PRIVATE, TWICE, function(parallel(DOUBLE))])
 def test_upstream_accepts_the_low_level(text: str) -> None:
     assert_accepted(str(planned(text)))
+
+
+def test_each_iteration_runs_where_several_bounds_are_arguments() -> None:
+    copied = """
+        %a = memref.load %x[%i, %j, %k] : memref<2x4x8xf32>
+        memref.store %a, %y[%i, %j, %k] : memref<2x4x8xf32>"""
+    bounds, indices = "%c0, %c0, %c0, %n, %m, %c8, %c1, %c1, %c1", "%i: index, %j: index, %k: index"
+    text = with_constants(f"""
+    func.func @f(%n: index, %m: index, %x: memref<2x4x8xf32>, %y: memref<2x4x8xf32>) attributes {{outputs = 1 : i64}} {{
+      {parallel(copied, bounds, indices, 3)}
+      func.return
+    }}""")
+    x = np.random.default_rng(0).random((2, 4, 8), np.float32)
+    np.testing.assert_array_equal(load(planned(text), host(), threads=2)(np.int64(2), np.int64(4), x), x)
