@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import StringIO
 
+from xdsl.ir import Operation
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
@@ -19,12 +22,14 @@ PROGRAM_ERRORS = (ParseError, DiagnosticException, StrataError, RecursionError)
 @dataclass(frozen=True)
 class Diagnostic:
     """An error at a source location. `known` is False if the error has none: `span` is then the start of the piece.
-    `refused_by` is the pass that was running, None outside of passes."""
+    `refused_by` is the pass that was running, None outside of passes. `op` is the text of the op at fault, if it is
+    printed as a note."""
 
     span: Span
     sentence: str
     known: bool = True
     refused_by: PipelineStep | None = None
+    op: str = ""
 
     def render(self, notes: bool = True) -> str:
         """Return the diagnostic as `file:line:column: error: sentence`, then the source line and a caret.
@@ -32,11 +37,12 @@ class Diagnostic:
         Without a known location, the source line is replaced by a note at the text of the refusing pass, if any, and if
         `notes` are wanted.
         """
+        op = f"\n{self.span.head('note', f'see current operation: {self.op}')}" if self.op and notes else ""
         if self.known:
-            return self.span.render(self.sentence)
+            return self.span.render(self.sentence) + op
         head = self.span.head("error", self.sentence)
-        if not notes:
-            return head
+        if not notes or op:
+            return head + op
         return f"{head}\n{self.refused_by.text.span.render('by this pass', 'note')}" if self.refused_by else head
 
 
@@ -49,7 +55,25 @@ def diagnose(error: BaseException, start: Span, running: PipelineStep | None = N
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)
-    return Diagnostic(span or start, _sentence(error), span is not None, running)
+    op = _op_of(error) if with_op else None
+    return Diagnostic(span or start, _sentence(error), span is not None, running, "" if op is None else _generic(op))
+
+
+def _op_of(error: BaseException) -> Operation | None:
+    """The op at fault of an error or of its causes; None if none has one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        op = getattr(cause, "op", None)
+        if isinstance(op, Operation):
+            return op
+        cause = cause.__cause__
+    return None
+
+
+def _generic(op: Operation) -> str:
+    stream = StringIO()
+    Printer(stream, print_generic_format=True).print_op(op)
+    return stream.getvalue()
 
 
 def _sentence(error: BaseException) -> str:

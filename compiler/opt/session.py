@@ -111,7 +111,7 @@ class Session:
                 printed.append(self._text(module))
         except PROGRAM_ERRORS as error:
             self._trace(error)
-            return [diagnose(error, piece.start, running)]
+            return [diagnose(error, piece.start, running, self.options.print_op_on_diagnostic)]
         return []
 
     def _module(self, ctx: Context, piece: Piece) -> ModuleOp:

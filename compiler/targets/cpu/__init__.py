@@ -2,6 +2,7 @@
 
 target.py      the facts of the CPU, for `compiler.targets.registry`
 compile.py     LLVM IR text to object code, and its loading
+perf.py        functions and their addresses for Linux's perf
 openmp.py      the runtime of parallel loops, and their number of threads
 kernel.py      a compiled function as a Python callable
 linked.py      `Linked`: a compiled program as data

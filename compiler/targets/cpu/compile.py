@@ -16,7 +16,7 @@ from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, create_lljit_compi
 
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
-from compiler.targets.cpu import openmp
+from compiler.targets.cpu import openmp, perf
 from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.types.machines import Machine, architecture, detect_machine, missing_features
 
@@ -41,6 +41,7 @@ class LoadedCode(Unpicklable):
             if name not in self._defined:
                 builder.import_symbol(name, symbol_address)
         self._code = builder.link(self._engine, str(number))
+        perf.record([file.code for file in objects], lambda name: self._code[name] if name in self._defined else None)
         finalize(self, self._code.close).atexit = False
 
     def address(self, name: str) -> int:

@@ -350,6 +350,8 @@ def test_notes_of_diagnostics(opt: Opt) -> None:
         "func.func @f() -> tensor<2xf32> {\n  %0 = tensor.empty() : tensor<2xf32>\n  func.return %0 : tensor<2xf32>\n}"
     )
     assert "tensor.empty" in opt(text, "-te-to-loop", "--mlir-disable-diagnostic-notes")[2]
+    note = opt(text, "-te-to-loop", "--mlir-print-op-on-diagnostic")[2]
+    assert 'in.mlir:2:3: note: see current operation: %0 = "tensor.empty"() : () -> tensor<2xf32>' in note
     kept = "// expected-error@+1 {{no such text}}\n" + TEXT
     assert opt(kept, "--verify-diagnostics")[0] == 1
     wrong = "wrong\n"
