@@ -46,11 +46,14 @@ class Diagnostic:
         return f"{head}\n{self.refused_by.text.span.render('by this pass', 'note')}" if self.refused_by else head
 
 
-def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """Return the diagnostic of an exception; `running` is the pass that raised it, None outside of passes.
+def diagnose(
+    error: BaseException, start: Span, running: PipelineStep | None = None, with_op: bool = False
+) -> Diagnostic:
+    """Return the diagnostic of an exception.
 
-    It is located at the pass option that a ScheduleError names, else at the location of the error, else at `start`, as
-    unknown.
+    running: the pass that raised it, None outside of passes. It is located at the pass option that a ScheduleError
+    names, else at the location of the error, else at `start`, as unknown. with_op: whether it has the text of the op at
+    fault, in generic form, if the error has one.
     """
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
