@@ -50,24 +50,7 @@ func.func @transposed(%A: memref<4x6xf32>, %D: memref<6x4xf32>) attributes {outp
 // CHECK-NEXT: loop.for "h" [[H:%\S+]] = 10 {
 // CHECK-NEXT:   loop.block "D" [i = 10 at [[H]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>, %b = %B[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
-func.func @another_operand(%A: memref<10xf32>, %B: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>, %y = %B[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.mulf %x, %y : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
-// PAYLOAD: script D()
+// PAYLOAD: double_twice @another_operand D() s/%D: memref<10xf32>/%B: memref<10xf32>, %D: memref<10xf32>/ \
+//   s/(%x = %T[i] : memref<10xf32>)/(%x = %T[i] : memref<10xf32>, %y = %B[i] : memref<10xf32>)/ \
+//   s/addf %x, %x/first/ s/addf %x, %x/mulf %x, %y/ s/first/addf %x, %x/
   sched.reverse_inline %d
