@@ -274,6 +274,11 @@ def _rows(operator: Callable[..., te.Tensor], weights: int, rows: int, length: i
     return te.function("rows", [x, *others], operator(x, *others))
 
 
+def _attention(depth: int, dtype: str = "f16") -> te.Function:
+    q, k, v = (te.placeholder((1, 32, 1024, depth), dtype, name=name) for name in "QKV")
+    return te.function("attention", [q, k, v], te.nn.attention(q, k, v))
+
+
 WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "conv 64x56x56 3x3": lambda: _convolution(64, 64, 56, 3),
     "conv 128x28x28 3x3": lambda: _convolution(128, 128, 28, 3),
@@ -296,6 +301,9 @@ WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "RMS norm 4096x1024": lambda: _rows(te.nn.rms_norm, 1, 4096, 1024),
     "sum 4096x4096": lambda: _rows(te.nn.sum, 0, 4096, 4096),
     "columns 65536x256": lambda: _rows(lambda x: te.nn.sum(x, 0), 0, 65536, 256),
+    "attention 64 f16": lambda: _attention(64),
+    "attention 128 f16": lambda: _attention(128),
+    "attention 64": lambda: _attention(64, "f32"),
 }
 """The workloads by name."""
 

@@ -25,6 +25,10 @@ from compiler.program.tree import Access, Block, Buffer
 
 LANES, DEPTH = 8, 16
 """The columns of a tile of results, and the depth of a product on tensor cores: extents are padded to multiples."""
+FEWEST = 17
+"""The fewest queries: of fewer most of a block of threads would be padding."""
+THREADS = 16
+"""The threads over the columns of a result in f32."""
 LOG2_E = 1.4426950408889634
 """The factor of exponents by which powers of e are powers of 2."""
 ROWS = 64
@@ -59,7 +63,7 @@ NAMES = StreamedNames()
 
 def streamed_attention(graph: Graph, policy: str) -> Graph | None:
     """Rewrite a group of attention to a form that works by blocks of keys; None for any other group, under `strict`,
-    and for dtypes other than f16 and bf16.
+    and for dtypes other than f16, bf16 and f32, and for fewer than FEWEST queries.
 
         S = sum over d of Q[m, d] * K[n, d];  L = c * f(S);  T = max over n of L;  E = exp(L - T);  Z = sum over n of E
         Y[m, e] = sum over n of (E / Z) * V[n, e]
@@ -94,7 +98,8 @@ def streamed_attention(graph: Graph, policy: str) -> Graph | None:
 class _Attention:
     """The computes of an attention: `top` is the maximum of the logits, `total` the sum of the powers, `cast` an
     elementwise compute of the product, or None. queries, keys: the reads of `scores`. values: the read of V by
-    `product`. chain: the elementwise computes between the scores and the powers."""
+    `product`. chain: the elementwise computes between the scores and the powers. axes: those of
+    `product` over batches, queries and columns; its other axes have extent one."""
 
     scores: Compute
     chain: tuple[Compute, ...]
@@ -107,6 +112,7 @@ class _Attention:
     queries: Access
     keys: Access
     values: Access
+    axes: tuple[int, ...]
 
 
 def _matched(graph: Graph) -> _Attention | None:
@@ -137,9 +143,11 @@ def _of_product(
     if pair is None or product.block.spatial < 2:
         return None
     read, values = pair if weights_first else pair[::-1]
-    batch, m, k = range(product.block.spatial - 2), product.block.spatial - 2, product.block.spatial
+    k, e = product.block.spatial, product.block.spatial - 1
     weights = computes.get(read.buffer)
-    if weights is None or not _is_at(read, [*batch, m, k]) or m in _axes(values) or values.where:
+    *batch, m = [n for n in range(e) if n in _axes(read)] or [e]
+    single = all(product.block.axes[n].size == 1 for n in range(e) if n not in (*batch, m))
+    if weights is None or not single or not _is_at(read, [*batch, m, k]) or m in _axes(values) or values.where:
         return None
     powers, total = _normalised(weights, computes)
     if powers is None or total is None:
@@ -159,7 +167,8 @@ def _of_product(
     sides = _sides(scores)
     if sides is None or sides[0].where or sides[1].where:
         return None
-    return _Attention(scores, tuple(elementwise), top, powers, total, weights, product, cast, *sides, values)
+    axes = (*batch, m, e)
+    return _Attention(scores, tuple(elementwise), top, powers, total, weights, product, cast, *sides, values, axes)
 
 
 def _operands(node: Compute) -> tuple[Access, Access] | None:
@@ -286,6 +295,8 @@ class _Streamed:
         *batch, m, n = found.scores.block.axes[: found.scores.block.spatial]
         self.batch, self.m, self.n = batch, m.size, n.size
         self.element = graph.values[found.values.buffer].element
+        self.is_narrow = isinstance(self.element, _NARROW)
+        self.lanes = LANES if self.is_narrow else THREADS
 
     def graph(self) -> Graph | None:
         """Return the streamed graph; None for unsupported dtypes and extents."""
@@ -296,7 +307,8 @@ class _Streamed:
         )
         elements = {values[access.buffer].element for access in (found.queries, found.keys, found.values)}
         is_f32 = isinstance(values[found.powers.results[0].name].element, Float32Type)
-        if elements != {self.element} or not isinstance(self.element, _NARROW) or columns % LANES or not is_f32:
+        fits = not columns % LANES if self.is_narrow else isinstance(self.element, Float32Type)
+        if elements != {self.element} or not fits or not is_f32 or self.m < FEWEST:
             return None
         rows = self._copy(NAMES.rows, found.queries, self.m, ROWS, depth)
         keys, again = (self._copy(name, found.keys, self.n, ROWS, depth) for name in (NAMES.keys, NAMES.keys_again))
@@ -351,7 +363,7 @@ class _Streamed:
         return self._add(label, sizes, reads, _apply(arith.MulfOp, factors), Float32Type(), rows.shape[-1], "add")
 
     def _widened(self, value: Scalar) -> Scalar:
-        return body.apply(ExtFOp, [value], {}, [Float32Type()])
+        return value if not self.is_narrow else body.apply(ExtFOp, [value], {}, [Float32Type()])
 
     def _logits(self, scores: Buffer, suffix: str) -> Buffer:
         """Add the elementwise computes between the scores and their maximum, the last one without its factor; reads of
@@ -409,7 +421,8 @@ class _Streamed:
         logit, greatest = difference.operands[0].operands
         factor = LOG2_E * (_unscaled(found.chain[-1].block.body[0])[1] if found.chain else 1.0)
         exponent = _apply(arith.SubfOp, [_times(logit, factor), _times(greatest, factor)])
-        power = body.apply(TruncFOp, [_apply(math.Exp2Op, [exponent])], {}, [self.element])
+        power = _apply(math.Exp2Op, [exponent])
+        power = body.apply(TruncFOp, [power], {}, [self.element]) if self.is_narrow else power
         power = self._masked(power, count, logits.shape[-1], 0.0, self.element)
         return self._add(NAMES.powers, logits.shape, reads, power, self.element)
 
@@ -417,20 +430,22 @@ class _Streamed:
         """Add a copy [batch, n, e] of the values, with ones beyond the last key, whose power is 0; and the same as
         [batch, n, e / 8, 8], with ones in another 8 columns."""
         count, spatial = len(self.batch), self.found.product.block.spatial
-        sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), columns]
-        moved = {n: lin.variable(n) for n in range(count)}
+        sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), _padded(columns, self.lanes)]
+        moved = {n: lin.constant(0) for n in range(spatial)}
+        moved |= {axis: lin.variable(n) for n, axis in enumerate(self.found.axes[:-2])}
         moved |= {spatial: lin.variable(count), spatial - 1: lin.variable(count + 1)}
         index = tuple(lin.substitute(form, moved, lin.box(sizes)) for form in self.found.values.index)
-        where = (_below(count, self.n),) if sizes[count] > self.n else ()
+        limits = ((count, self.n), (count + 1, columns))
+        where = tuple(_below(axis, size) for axis, size in limits if sizes[axis] > size)
         one = _number(1.0, self.element)
         read = Access(self.found.values.buffer, index, where, one if where else None)
         value = body.read(0, self.element)
         rows = self._add(NAMES.values, sizes, [read], value, self.element)
-        tiles = columns // LANES
-        column = lin.variable(count + 1).scaled(LANES) + lin.variable(count + 2)
+        tiles = sizes[-1] // self.lanes
+        column = lin.variable(count + 1).scaled(self.lanes) + lin.variable(count + 2)
         index = (*map(lin.variable, range(count + 1)), column)
         read = Access(rows.name, index, (_below(count + 1, tiles),), one)
-        return self._add(NAMES.columns, [*sizes[:-1], tiles + 1, LANES], [read], value, self.element)
+        return self._add(NAMES.columns, [*sizes[:-1], tiles + 1, self.lanes], [read], value, self.element)
 
     def _wide(self, powers: Buffer, values: Buffer) -> Buffer:
         """Add the product of powers and values, whose last columns are the sums of the powers."""
@@ -444,14 +459,15 @@ class _Streamed:
 
     def _result(self, wide: Buffer, columns: int) -> None:
         """Add the quotient of the product and the sums, in the shape and dtype of the group's result."""
-        found, count = self.found, len(self.batch)
+        found = self.found
         node = found.cast or found.product
-        index = found.cast.block.reads[0].index if found.cast else tuple(map(lin.variable, range(count + 2)))
+        index = found.cast.block.reads[0].index if found.cast else tuple(map(lin.variable, range(node.block.spatial)))
+        index = tuple(index[axis] for axis in found.axes)
         ranges = node.block.axis_ranges
         *batch, m, e = index
-        lane = lin.mod(e, LANES, ranges)
-        element = Access(wide.name, (*batch, m, lin.floordiv(e, LANES, ranges), lane))
-        total = Access(wide.name, (*batch, m, lin.constant(columns // LANES), lane))
+        lane = lin.mod(e, self.lanes, ranges)
+        element = Access(wide.name, (*batch, m, lin.floordiv(e, self.lanes, ranges), lane))
+        total = Access(wide.name, (*batch, m, lin.constant(_padded(columns, self.lanes) // self.lanes), lane))
         weights = found.weights.block
         by_name = {found.powers.results[0].name: 0, found.total.results[0].name: 1}
         f32 = Float32Type()

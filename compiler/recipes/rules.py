@@ -9,7 +9,7 @@ from compiler.recipes.attention import shared_rows
 from compiler.recipes.convolution import convolution
 from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.elementwise import chains, vectors
-from compiler.recipes.gpu.attention import streamed_on_warps
+from compiler.recipes.gpu.attention import streamed_on_threads, streamed_on_warps
 from compiler.recipes.gpu.convolution import convolution_by_windows
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
@@ -42,6 +42,7 @@ _CPU_RULES: tuple[Rule, ...] = (
 )
 _GPU_RULES: tuple[Rule, ...] = (
     streamed_on_warps,
+    streamed_on_threads,
     chains,
     on_warps,
     products_of_few,
@@ -59,7 +60,7 @@ GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
 
 RULES_OF: Mapping[str, Sequence[Rule]] = {"cpu": RULES, "gpu": GPU_RULES}
 """Map a family of machines to its rules."""
-FORM_RULES_OF: Mapping[str, Sequence[Rule]] = {"gpu": (streamed_on_warps,)}
+FORM_RULES_OF: Mapping[str, Sequence[Rule]] = {"gpu": (streamed_on_warps, streamed_on_threads)}
 """Map a family of machines to the rules of groups in another form: a form that these do not schedule is not used."""
 
 FORMER_NAMES: Mapping[str, str] = {

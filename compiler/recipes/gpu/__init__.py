@@ -8,5 +8,5 @@ reduction.py   rows, columns and scalars by the threads of a block or of several
 vectors.py     loads and stores of 128 bits, where alignment is proved
 transposes.py  transposes through tiles in shared memory: transpose_on_threads
 warp.py        products on tensor cores: tile_on_warps
-attention.py   attention on tensor cores, in one kernel: stream_on_warps
+attention.py   attention in one kernel, on tensor cores or not: stream_on_warps, stream_on_threads
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir.affine import AffineExpr
 
 from compiler.alternatives import StreamedNames
@@ -24,8 +25,12 @@ HALVES, GROUPS, QUAD, PAIR = 2, 8, 4, 2
 columns, of which a row has four."""
 BLOCK = 64
 """The most keys of a block. Of fewer keys a block has half, since a loop of one iteration reduces nothing."""
-WIDEST = 128
-"""The most columns of results of two tiles of queries: their accumulators fill half the registers of a thread."""
+NARROW = 64
+"""The most columns of results of which a thread's registers hold two tiles of queries beside their scores."""
+EDGE = 16
+"""The threads of a block along queries, and along keys and columns, without tensor cores."""
+WORD = 4
+"""The elements of f32 that a thread copies at once."""
 VECTOR = 8
 """The elements that a thread copies at once."""
 
@@ -44,22 +49,69 @@ class StreamTiles:
         return self.warps * self.tiles * ROWS
 
 
+@dataclass(frozen=True)
+class ThreadStreamTiles:
+    """Tiles of an attention without tensor cores: the queries and the keys of each of 16 x 16 threads."""
+
+    rows: int = 4
+    columns: int = 2
+
+    @property
+    def queries(self) -> int:
+        """The queries of a block of threads."""
+        return self.rows * EDGE
+
+    @property
+    def keys(self) -> int:
+        """The keys of a block."""
+        return self.columns * EDGE
+
+
 def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of an attention in the form `streamed_attention`: one kernel on tensor cores."""
-    if label != NAMES.result or draft.left[-1] != label or NAMES.wide not in draft.left:
+    if not _is_streamed(draft, label):
         return
     program = draft.schedule.program
     element = type(program.buffers[NAMES.powers].element)
     if element not in FIRST or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
     *batch, queries, keys = program.buffers[NAMES.powers].shape
-    block = BLOCK if keys > BLOCK else keys // 2
-    small, large = StreamTiles(keys=block), StreamTiles(tiles=2, keys=BLOCK // 2)
+    columns = program.buffers[NAMES.values].shape[-1]
+    most = BLOCK // (1 if columns % BLOCK == 0 else 2)  # uneven rows take registers for their addresses
+    block = min(most, keys // 2)
+    large = StreamTiles(tiles=2, keys=BLOCK // 2) if columns <= NARROW else StreamTiles(warps=8, keys=block)
     fills = prod(batch) * queries >= large.queries * draft.gpu.multiprocessors
-    fits = queries % large.queries == 0 and program.buffers[NAMES.values].shape[-1] <= WIDEST
-    for tiles in (large, small) if fills and fits else (small,):
+    small = dict.fromkeys((StreamTiles(keys=block), StreamTiles(keys=BLOCK // 2)))
+    for tiles in (large, *small) if fills and queries % large.queries == 0 else small:
         name = f"streamed on tensor cores, {tiles.queries} queries and {tiles.keys} keys a block"
         yield Alternative(name, partial(_apply, tiles=tiles))
+
+
+def _is_streamed(draft: Draft, label: str) -> bool:
+    """Return whether a block is the result of a program in the form `streamed_attention`, of which nothing is
+    scheduled."""
+    return label == NAMES.result and {*vars(NAMES).values()} <= {*draft.left}
+
+
+def streamed_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
+    """Yield schedules of an attention of f32 in the form `streamed_attention`: one kernel without tensor cores."""
+    if not _is_streamed(draft, label):
+        return
+    program = draft.schedule.program
+    powers, columns = program.buffers[NAMES.powers], program.buffers[NAMES.values].shape[-1]
+    if not isinstance(powers.element, Float32Type):
+        return
+    depth = program.buffers[NAMES.rows].shape[-1]
+    for tiles in (ThreadStreamTiles(4, 2), ThreadStreamTiles(2, 2), ThreadStreamTiles(2, 1)):
+        rows = tiles.keys * (2 * depth + columns + 6 * WORD) + tiles.queries * (depth + tiles.keys + 4 * WORD)
+        if 4 * rows <= draft.gpu.block_shared_bytes and (tiles.rows < 4 or columns <= NARROW):
+            name = f"streamed on threads, {tiles.queries} queries and {tiles.keys} keys a block"
+            yield Alternative(name, partial(_apply_on_threads, tiles=tiles))
+
+
+def _apply_on_threads(draft: Draft, tiles: ThreadStreamTiles) -> Sequence[str]:
+    stream_on_threads(draft.schedule, tiles)
+    return draft.left
 
 
 def _apply(draft: Draft, tiles: StreamTiles) -> Sequence[str]:
@@ -113,6 +165,123 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     _wide(s, wide, wide_loops, kind)
     _on_lanes(s, inside(s, result, m0), tiles, vector=True)
     s.bind(fused(s, [*many, m0]), "block_x")
+
+
+def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
+    """Schedule an attention of f32 in the form that `streamed_attention` gives, as one kernel without tensor cores.
+
+        scores; top; scores.again; powers; wide; result
+      ->
+        m.0 block_x { rows.shared = Q; alloc top.local, wide local
+          n.0 { keys.shared = K; thread_y { thread_x { scores += rows * keys, local } }
+                thread_y { thread_x { top.local = max of top.local and scores } } }
+          top = max of top.local over the threads along x
+          n.0 { keys.shared = K; values.shared = V; thread_y { thread_x { scores.again += rows * keys, local } }
+                thread_y { thread_x { powers.shared = exp(scores.again - top) } }
+                thread_y { thread_x { wide += powers * values } } }
+          thread_y { thread_x { Y = wide / the last column of wide } } }
+
+    16 x 16 threads have rows of queries along y, columns along x. Raises ScheduleError for other programs.
+    """
+    result, wide, powers, top = map(s.get_block, (NAMES.result, NAMES.wide, NAMES.powers, NAMES.top))
+    for block in [block for name in (NAMES.top, NAMES.powers) for block in _logits(s, s.get_block(name))]:
+        s.inline(block)
+    s.inline(s.get_block(NAMES.columns))
+    *many, m, e = _result_loops(s, result)
+    m0, m = s.split(m, [None, tiles.queries])
+    s.reorder(*many, m0, m, e)
+    s.compute_at(wide, m0)
+    m, q, lane, n = inside(s, wide, m0)
+    y, r = s.split(m, [EDGE, tiles.rows])
+    n0, n = s.split(n, [None, tiles.keys])
+    s.reorder(n0, y, lane, n, r, q)
+    s.compute_at(powers, n0)
+    s.compute_at(top, m0)
+    top_m, top_n = inside(s, top, m0)
+    top_n0, top_n = s.split(top_n, [None, tiles.keys])
+    s.reorder(top_n0, top_m, top_n)
+    for scores, keys, at in ((NAMES.scores, NAMES.keys, top_n0), (NAMES.scores_again, NAMES.keys_again, n0)):
+        _scores_on_threads(s, s.get_block(scores), s.get_block(keys), at, tiles)
+    rows, values = s.get_block(NAMES.rows), s.get_block(NAMES.values)
+    s.compute_at(rows, m0)
+    s.compute_at(values, n0)
+    for fetch, at in ((rows, m0), (values, n0)):
+        _fetch_words(s, fetch, at)
+    _top_on_threads(s, top, (m0, top_n0), (top_m, top_n), tiles)
+    s.set_scope(powers, "shared")
+    _on_threads(s, inside(s, powers, n0), tiles)
+    pad_rows(s, powers, WORD)
+    s.set_scope(wide, "local")
+    clear = s.decompose_reduction(wide, n0)
+    for block in (clear, wide):
+        by_label = {s.label(loop): loop for loop in s.get_loops(block)}
+        s.bind(by_label[s.label(y)], "thread_y")
+        s.bind(by_label[s.label(lane)], "thread_x")
+        for label in map(s.label, (r, q)):
+            s.unroll(by_label[label])
+    _on_threads(s, inside(s, result, m0), tiles)
+    s.bind(fused(s, [*many, m0]), "block_x")
+
+
+def _on_threads(s: Schedule, loops: Sequence[Handle], tiles: ThreadStreamTiles) -> None:
+    """Bind queries and columns to threads."""
+    m, n = loops
+    y, r = s.split(m, [EDGE, tiles.rows])
+    c, x = s.split(n, [None, EDGE])
+    s.reorder(y, x, r, c)
+    s.bind(y, "thread_y")
+    s.bind(x, "thread_x")
+    s.unroll(r)
+    s.unroll(c)
+
+
+def _scores_on_threads(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: ThreadStreamTiles) -> None:
+    """Compute the scores of a block of keys in registers, from rows of queries and keys in shared memory."""
+    s.compute_at(scores, at)
+    s.compute_at(keys, at)
+    _fetch_words(s, keys, at)
+    s.set_scope(scores, "local")
+    m, n, d = inside(s, scores, at)
+    y, r = s.split(m, [EDGE, tiles.rows])
+    c, x = s.split(n, [None, EDGE])
+    s.reorder(y, x, d, r, c)
+    s.bind(y, "thread_y")
+    s.bind(x, "thread_x")
+    s.unroll(r)
+    s.unroll(c)
+
+
+def _fetch_words(s: Schedule, block: Handle, at: Handle) -> None:
+    """Copy rows of f32 to shared memory by all threads of a block."""
+    s.set_scope(block, "shared")
+    spread_on_threads(s, fused(s, inside(s, block, at)), (EDGE, EDGE), WORD)
+    pad_rows(s, block, WORD)
+
+
+def _top_on_threads(
+    s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handle, Handle], tiles: ThreadStreamTiles
+) -> None:
+    """Reduce the scores of each thread, in registers, and behind the loop over keys those of the threads along x."""
+    (m0, n0), (m, n) = at, loops
+    y, r = s.split(m, [EDGE, tiles.rows])
+    c, x = s.split(n, [None, EDGE])
+    s.reorder(y, x, r, c)
+    partial_top = s.rfactor(top, x)
+    s.set_scope(top, "shared")
+    copy = s.cache_write(partial_top, "local")
+    s.set_scope(copy, "shared")
+    for block, outer in ((partial_top, n0), (copy, m0)):
+        if block is copy:
+            x, m = inside(s, copy, m0)
+            y, r = s.split(m, [EDGE, tiles.rows])
+            s.reorder(y, x, r)
+        y, x, *rest = inside(s, block, outer)
+        s.bind(y, "thread_y")
+        s.bind(x, "thread_x")
+        for loop in rest:
+            s.unroll(loop)
+    y, *_ = inside(s, top, m0)
+    s.bind(y, "thread_y")
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,16 @@ def test_the_tensor_cores_have_most_of_a_large_product(arch: str) -> None:
 
 
 @needs_nvdisasm
+@pytest.mark.parametrize(
+    ("workload", "opcode", "share"),
+    [("attention 64 f16", "HMMA", 0.3), ("attention 128 f16", "HMMA", 0.35), ("attention 64", "FFMA", 0.65)],
+)
+def test_most_of_attention_is_products(workload: str, opcode: str, share: float) -> None:
+    (found,) = sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80")
+    assert found.share(opcode) >= share and found.spill_bytes == 0
+
+
+@needs_nvdisasm
 def test_all_multiply_adds_of_a_loop_are_counted() -> None:
     a, b = te.placeholder((64, 96), name="A"), te.placeholder((96, 64), name="B")
     s = Schedule(compiler.lower(te.function("mm", [a, b], te.nn.matmul(a, b, name="C"))))
