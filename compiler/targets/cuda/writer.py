@@ -220,11 +220,12 @@ class CudaWriter(SourceWriter):
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
                 return self._zero(value)
-            if is_opaque_vector(value.type):
+            words = _words(value) if is_opaque_vector(value.type) else []
+            if words and not any(int(word.rstrip("u"), 16) for word in words):
                 return self._zero(value)
             name = self.name(value)
-            if is_opaque_vector(value.type):
-                numbers = ", ".join(_words(value))
+            if words:
+                numbers = ", ".join(words)
             else:
                 numbers = ", ".join(self._lane(value, lane).code for lane in range(lanes_of(value.type)))
             self.line(f"const {spelled(value.type)} {name} = {{{numbers}}};")
