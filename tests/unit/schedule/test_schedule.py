@@ -414,3 +414,10 @@ def test_a_row_of_a_matrix_of_one_row_is_all_of_it() -> None:
     s = Schedule(te.function("f", [x], [te.compute((8,), lambda j: t[0, j] + 1.0, name="Y")]))
     s.reverse_inline(s.get_block("Y"))
     assert list(s.program.blocks) == ["Y"] and s.verify()
+
+
+def test_a_copy_stands_where_its_reader_is_written() -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    copy_label = s.label(s.cache_read(s.get_block("C"), "A", "local"))
+    assert s.program.blocks[copy_label].location == s.program.blocks["C"].location
+    assert str(s.program.blocks["C"].location).startswith("loc(")
