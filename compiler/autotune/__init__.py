@@ -9,6 +9,7 @@ leaders.py    the leaders, measured again in turns
 workers.py    the processes of a run, here or on a cluster
 budget.py     the trials and seconds of a run
 deadline.py   interrupt a block of code at a deadline
+fallback.py   the default schedule as the answer of a search that tried nothing
 tasks/        several tasks that share one budget, such as the groups of a network
 search/       the search: proposals by a cost model, learning from outcomes, replay from a log
 measure/      builder and runner processes: scripts to outcomes

@@ -11,5 +11,6 @@ gpus.py        `GpuTarget`: the base class of targets for GPUs
 compilers.py   C compilers of the PATH, or of ziglang
 launches.py    the kernels that a host function launches
 clike          the writer of C and of CUDA C++
+timing         the estimated time of kernels
 cpu, cuda, c, simt   native code, CUDA C++, C, kernels run on numpy: none imports another
 """
