@@ -17,6 +17,7 @@ from compiler.targets.timing import KernelTime, KernelWork, access, kernel_time,
 from compiler.targets.timing.code import BARRIER, FLOAT, GLOBAL, INTEGER, Code, Instruction, Repeat
 from compiler.targets.timing.pipeline import Pipeline
 from tests.gpu_schedules import product, tiled
+from tools import gpgpu_sim
 
 A100 = representative_gpu("sm_80")
 V100 = representative_gpu("sm_70")
@@ -204,3 +205,15 @@ def test_data_decide_no_address_but_the_same_data_the_same_one() -> None:
     recipes.spread(s, s.get_block("C"), 128)
     (time,) = times_of(s)
     assert time.traffic < 512 * 4 * (3 * 128 + 64) / 108 / 10, "no sector for a single element"
+
+
+@pytest.mark.skipif(gpgpu_sim.library() is None, reason="GPGPU-Sim is not built")
+def test_a_simulator_takes_about_as_long() -> None:
+    x = te.placeholder((2560,), name="X")
+    s = Schedule(compiler.lower(te.function("copy", [x], te.compute((2560,), lambda i: x[i] * 2.0, name="C"))))
+    recipes.spread(s, s.get_block("C"), 32)
+    array = np.arange(2560, dtype=np.float32)
+    (result,), (simulated,) = gpgpu_sim.simulate(compiler.build(s, "cuda", arch="sm_70"), [array])
+    np.testing.assert_array_equal(result, 2 * array)
+    (time,) = times_of(s, "sm_70")
+    assert simulated.cycles / 1.5 < time.cycles < 1.5 * simulated.cycles
