@@ -37,7 +37,7 @@ class LocationParser(upstream.Parser):
 
     @dataclass
     class LocatedArgument(upstream.Parser.UnresolvedArgument):
-        """A block argument without a type, with the location behind its name."""
+        """A block argument without a type, with the location behind its name; None without one."""
 
         location: LocationAttr | None = None
 

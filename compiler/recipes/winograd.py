@@ -57,7 +57,8 @@ class WinogradTiles:
 
 
 def transformed_tiles(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of a convolution in the form of `winograd-2x2` or `winograd-4x4`, matched at its products."""
+    """Yield the schedule of a convolution in the form `winograd-2x2` or `winograd-4x4`, for the block of its products;
+    none for any other block."""
     blocks = _blocks(draft, label)
     if blocks is not None:
         yield Alternative("winograd", partial(_apply, blocks=blocks), optional=False)

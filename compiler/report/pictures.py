@@ -80,7 +80,8 @@ def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """Draw the times of `_sampled` scripts in the order of trials, and a line of the best so far; None without any."""
+    """Draw the times of a task's measured scripts, at most some of them, in the order of trials, and a line of the best
+    so far; None without any."""
     trials = _sampled(task.curve)
     if not trials:
         return None

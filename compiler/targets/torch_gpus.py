@@ -46,7 +46,7 @@ class TorchGpu:
         return f"sm_{major}{minor}"
 
     def refusal(self) -> str | None:
-        """Return why no kernel can be launched here; None if kernels can: CuPy sees the device, which is NVIDIA's."""
+        """Return the reason for which no kernel can be launched here; None if CuPy sees the NVIDIA device."""
         if torch.version.hip is not None:
             return "this torch is for GPUs of AMD"
         try:

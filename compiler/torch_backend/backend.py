@@ -111,7 +111,7 @@ def gpu_at(device: torch.device) -> TorchGpu | None:
 
 
 def device_refusal(device: torch.device, options: Options) -> str | None:
-    """Return why graphs on a device stay with torch; None if they are compiled. Warns of options that are the CPU's."""
+    """Return the reason for which graphs on a device stay with torch, or None. Warns of options that are the CPU's."""
     gpu = gpu_at(device)
     if gpu is None:
         return None

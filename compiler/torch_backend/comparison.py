@@ -46,7 +46,8 @@ class EagerComparison:
     """Acquired by the first call."""
 
     def __call__(self, *inputs: Any) -> Any:
-        """Run the compiled graph and return its results; the first call compares it with eager mode afterwards."""
+        """Run the compiled graph and return its results. The first call then times it beside eager mode, and warns if
+        it is slower; a call that a CUDA graph captures does not."""
         results = self.run(*inputs)
         if not (self.gpu is not None and self.gpu.is_capturing()) and self._once.acquire(blocking=False):
             wait = _wait if self.gpu is None else self.gpu.synchronize

@@ -94,7 +94,8 @@ class Comparison:
         self.flow.refute(self.key, domain, what)
 
     def _refute_found(self, domain: isl.UnionSet, content: Content, what: str) -> NoReturn:
-        """Raise Refuted for the value that a read finds on a domain, or Unknown if that value could not be followed."""
+        """Raise Refuted, with the sentence `what`, for the value that a read finds on a domain, or Unknown if none of
+        its instances could be followed."""
         certain = domain.subtract(content.unknown)
         if certain.is_empty():
             raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")

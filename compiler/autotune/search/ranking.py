@@ -39,8 +39,8 @@ def pairs_against(
 
 
 def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
-    """Judge all pairs of some candidates: predictions in any unit (lower is better) against positive costs. Pairs of
-    equal costs, by APART, do not count."""
+    """Count the pairs of candidates that predictions order as costs do, and all pairs: predictions are in any unit
+    (lower is better), costs positive. Pairs of equal costs, by APART, do not count."""
     p, c = np.asarray(predicted, np.float64), np.asarray(costs, np.float64)
     return sum((pairs_against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
 

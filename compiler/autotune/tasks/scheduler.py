@@ -127,8 +127,8 @@ class _Tasks:
         }
 
     def begin(self, name: str) -> None:
-        """Prepare a task, and begin a short turn of it if it has no measurement. While too many turns are in flight,
-        end the earliest."""
+        """Prepare a task and select it; begin a short turn of it if it has no measurement. While too many turns are in
+        flight, end the earliest."""
         self.current = run = self.runs[name]
         run.prepare()
         is_new = self.seconds(name) is None

@@ -194,7 +194,7 @@ class GlobalOp(IRDLOperation):
 
 def _parse_value(parser: Parser, type: MemRefType) -> Attribute:
     """Parse the initial value of a global, whose text has no type: upstream's dense attribute, which `Parser` converts
-    to DenseAttr later, or UnitAttr for `uninitialized`."""
+    to DenseAttr later, or UnitAttr for `uninitialized`. Raises ParseError for other text."""
     if parser.parse_optional_keyword("uninitialized") is not None:
         return UnitAttr()
     tensor = TensorType(type.element_type, type.get_shape())

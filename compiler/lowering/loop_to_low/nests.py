@@ -40,7 +40,7 @@ from compiler.types.policies import Policy
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
     """Replace the body of a loop function by low-level ops; its constants become globals of the module. Raises
-    LoweringError."""
+    LoweringError for a program that has no low form."""
     program = enlarge_temporaries(prepare_program(function))
     check_streamed(program)
     unsigned = [n for n, buffer in enumerate(program.arguments) if is_unsigned(buffer.element)]

@@ -49,7 +49,8 @@ class BlockWriters:
         self._numbers: Values = np.zeros((1, 1, 1), np.int64)
 
     def run(self) -> None:
-        """Compute the writing blocks; report the first element with two, and the first out of bounds."""
+        """Compute for each element the block that writes it, a part of the grid at a time; record the first element
+        that two blocks write, and the first out of bounds."""
         threads, blocks = prod(self._call.block), prod(self._call.grid)
         blocks_at_once = max(1, MAX_INDEX_LANES // threads)
         with np.errstate(all="ignore"):

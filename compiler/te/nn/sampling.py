@@ -116,8 +116,8 @@ class _Border:
 
 
 def _tap(coordinates: Tensor, border: _Border, offset: int, mode: str, name: str) -> Tensor:
-    """Compute the i64 index of the tap at an offset from each coordinate's floor, along one dimension; for nearest mode
-    the rounded coordinate."""
+    """Compute the i64 index of a tap along one dimension: the floor of each coordinate plus an offset, bounded for
+    cubic mode; for nearest mode the rounded coordinate."""
 
     def element(*i: Index) -> Expr:
         if mode == "nearest":
