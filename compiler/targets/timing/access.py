@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,14 +24,25 @@ def sectors(addresses: Ints, bytes: int) -> list[Ints]:
 def rounds(addresses: Ints, bytes: int) -> Ints:
     """Return for each warp the cycles in which shared memory serves it: the most words of a bank, for each part of the
     warp whose lanes have 128 bytes together. addresses, bytes: as for `sectors`."""
-    group = max(1, min(addresses.shape[1], ROUND // max(BANK, bytes)))
-    total = np.zeros(len(addresses), np.int64)
-    words = max(1, bytes // BANK)
-    for start in range(0, addresses.shape[1], group):
-        part = addresses[:, start : start + group]
-        for row, lanes in enumerate(part):
+    active = addresses >= 0
+    first = int(addresses[active].min()) if active.any() else 0
+    relative = np.where(active, addresses - first, -1)  # all banks shifted alike: as many rounds
+    shape = (len(addresses), addresses.shape[1])
+    return np.array(_rounds(relative.astype(np.int64).tobytes(), shape, bytes), np.int64)
+
+
+@lru_cache(maxsize=512)
+def _rounds(data: bytes, shape: tuple[int, int], size: int) -> tuple[int, ...]:
+    """Return what `rounds` does, for addresses as the bytes of an array of this shape; size: bytes of a lane's
+    access."""
+    addresses = np.frombuffer(data, np.int64).reshape(shape)
+    group = max(1, min(shape[1], ROUND // max(BANK, size)))
+    total = [0] * shape[0]
+    words = max(1, size // BANK)
+    for start in range(0, shape[1], group):
+        for row, lanes in enumerate(addresses[:, start : start + group]):
             active = lanes[lanes >= 0]
             if len(active):
                 word = np.unique((active[:, None] // BANK + np.arange(words)).reshape(-1))
                 total[row] += int(np.bincount(word % BANKS).max())
-    return total
+    return tuple(total)
