@@ -229,7 +229,7 @@ def has_cycle(successors: list[set[int]], groups: list[int]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(range(60)))
 def test_joins_are_refused_exactly_where_they_make_a_cycle(seed: int) -> None:
     random_ = random.Random(seed)
     count = random_.randint(2, 30)
@@ -262,7 +262,7 @@ def anywhere(seed: int) -> Rule:
     return rule
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", some(range(24)))
 def test_random_programs_in_groups_are_the_same_programs(seed: int) -> None:
     random_ = random.Random(seed)
     function = random_programs.program(random_, random_.choice((3, 10, 30, 60)), random_.choice(("i32", "i32", "f32")))
@@ -430,7 +430,7 @@ def test_a_whole_program_is_canonical_and_keeps_its_names() -> None:
     assert "X" in values[0] and any(name.startswith("W") for name in values[1])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12)))
 def test_random_whole_programs_are_the_same_programs(seed: int) -> None:
     function = random_programs.program(random.Random(seed), 40, "i32")
     assert same(function, whole(function), seed)

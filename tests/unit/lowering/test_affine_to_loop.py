@@ -19,6 +19,7 @@ from compiler.support.errors import InputError, LoweringError, ScheduleError
 from compiler.support.spans import of_error
 from strata.passes import parse, parse_passes, run
 from tests import upstream
+from tests.sample import some
 from tests.unit.lowering.polybench import NESTS, REFUSED, Nest, expanded
 from tests.unit.lowering.random_nests import SHAPES, random_nest
 
@@ -143,7 +144,7 @@ def test_below_loops_is_refused_with_the_reason() -> None:
 
 
 @upstream.needs_mlir_opt
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12)))
 def test_random_nests(seed: int) -> None:
     """A nest computes what the scf loops of mlir-opt do, which are built at the low level, without this pass."""
     text = random_nest(seed)
@@ -161,7 +162,7 @@ def test_random_nests(seed: int) -> None:
         np.testing.assert_array_equal(actual, right)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8)))
 def test_random_schedules(seed: int) -> None:
     """Steps that are accepted on a nest in place, also over time loops and partly written buffers, change no result."""
     try:
