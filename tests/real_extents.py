@@ -231,9 +231,8 @@ def report(case: Case, compiles: bool) -> str | None:
     refused = [group.verdict for group in kernel.groups if "; " in group.verdict.removeprefix("run once; ")]
     if refused:
         return f"not the first schedule: {refused[0][:200]}"
-    if compiles and any(resources.spill_bytes for resources in kernel.resources(case.arch).values()):
-        return "spills"
-    return None
+    spilled = kernel.resources(case.arch).items() if compiles else ()
+    return ", ".join(f"{name} spills {r.spill_bytes} bytes" for name, r in spilled if r.spill_bytes) or None
 
 
 def main() -> int:

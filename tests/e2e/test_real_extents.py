@@ -1,4 +1,4 @@
-"""The default of CUDA at extents of networks, and of random programs: nothing is refused or spills."""
+"""The default of CUDA at extents of networks, and of random programs: nothing is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def test_every_architecture_has_cases() -> None:
 
 @pytest.mark.parametrize("case", some(CASES, 311), ids=lambda case: case.name)
 def test_each_operator(case: Case) -> None:
-    assert report(case, nvrtc.is_available()) is None
+    """Refusals and launches beyond limits are faults; spills are listed by the command."""
+    said = report(case, nvrtc.is_available())
+    assert said is None or " spills " in said, said
 
 
 @pytest.mark.parametrize("first", some(range(0, 1000, 4), 125))

@@ -26,6 +26,8 @@ MOST_PARTS, LEAST_PART = 16, 64
 """The most parts of a reduction that is tiled, and the fewest iterations of a part."""
 WIDE = 4
 """The elements of a vector that a thread fetches at once."""
+WIDEST = 4
+"""The bytes of a result above which a thread has half as many: registers hold them."""
 LATENCY, SECOND_KERNEL, FETCH_COST, ROUND_COST = 700, 4000, 20, 100
 """Cycles of a fetch, and of another kernel; instructions of a warp in a round: for the fetches of an element of each
 thread along an axis, and beside them."""
@@ -87,13 +89,17 @@ def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
         return 1, 1
     longest = max(sizes[block.spatial :])
     dividing = [n for n in _divisors(longest) if n == 1 or (n <= MOST_PARTS and longest // n >= LEAST_PART)]
-    choices = [
-        (each, n) for each in (8, 4) for n in dividing if 2 * _tiles(spatial, each) * n >= draft.gpu.multiprocessors
-    ]
+    half = draft.gpu.multiprocessors / 2
+    most = (8, 4) if _result_bytes(draft, block) <= WIDEST else (4,)
+    choices = [(each, n) for each in most for n in dividing if _tiles(spatial, each) * n >= half]
     each, parts = next(iter(choices), (2, 1))
     if parts == 1:
         return each, parts
     return min([(each, parts), (4, 1), (2, 1)], key=lambda choice: _ragged_cycles(draft, block, *choice))
+
+
+def _result_bytes(draft: Draft, block: Block) -> int:
+    return element_bytes(draft.schedule.program.buffers[block.writes[0].buffer].element)
 
 
 def _tiles(spatial: Sequence[int], each: int) -> int:
@@ -127,8 +133,11 @@ def _fitting_tiles(
     threads down to a warp."""
     spatial, reduce = extents[: block.spatial], extents[block.spatial :]
     most_bytes = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes) // copies
+    most_elements = TILE if _result_bytes(draft, block) <= WIDEST else TILE // 2
     elements, threads = (
-        ragged * ragged if ragged > 1 else min(TILE, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))),
+        ragged * ragged
+        if ragged > 1
+        else min(most_elements, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))),
         THREADS,
     )
     options = [_panels(extent) for extent in reduce]
