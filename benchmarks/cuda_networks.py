@@ -3,7 +3,7 @@
     python -m benchmarks.cuda_networks [NAME ...] [--arch sm_80] [--compile] [--run]
 
 --compile compiles the text by NVRTC, which is slow for large networks, and counts spilled bytes. --run runs the text of
-smaller networks of the same kinds on the host's threads, through g++, and compares with the CPU's results.
+smaller networks of the same kinds on the host, through g++, and compares with the CPU's results.
 """
 
 from __future__ import annotations

@@ -253,4 +253,4 @@ def test_a_slow_graph_is_told_after_its_kernels_have_ended(seen: Seen) -> None:
     ours = torch.compile(on(0, model()), backend="strata")
     with torch.no_grad():
         sentences = said(lambda: ours(on(0, torch.rand(5, 4))))
-    assert not sentences or "times as long as eager" in sentences[0]  # threads of the host are slow
+    assert not sentences or "times as long as eager" in sentences[0]  # the host is slow
