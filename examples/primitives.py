@@ -492,6 +492,16 @@ def pad_refused(s: Schedule) -> None:
     s.pad(s.get_block("S"), "T")
 
 
+@on(edges)
+def reindex(s: Schedule) -> None:
+    s.reindex(s.get_block("S"), "A")
+
+
+@on(blur)
+def reindex_refused(s: Schedule) -> None:
+    s.reindex(s.get_block("S"), "T")
+
+
 @on(transposed)
 def storage_align(s: Schedule) -> None:
     s.storage_align(s.get_block("T"), 0, 32, 8)

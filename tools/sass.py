@@ -257,10 +257,12 @@ def loads_before_use(code: Sequence[Instruction]) -> int:
     return max(most, loads, copies)
 
 
-def _convolution(o: int, c: int, h: int, taps: int, stride: int = 1, padding: int | None = None) -> te.Function:
-    x, w = te.placeholder((1, c, h, h), name="X"), te.placeholder((o, c, taps, taps), name="W")
+def _convolution(
+    o: int, c: int, h: int, taps: int, stride: int = 1, padding: int | None = None, dtype: str = "f32"
+) -> te.Function:
+    x, w = te.placeholder((1, c, h, h), dtype, name="X"), te.placeholder((o, c, taps, taps), dtype, name="W")
     border = taps // 2 if padding is None else padding
-    return te.function("conv", [x, w], te.nn.conv2d(x, w, stride=stride, padding=border, name="C"))
+    return te.function("conv", [x, w], te.nn.conv2d(x, w, stride=stride, padding=border, dtype="f32", name="C"))
 
 
 def _product(m: int, n: int, k: int, dtype: str = "f32") -> te.Function:
@@ -287,6 +289,9 @@ WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "conv 128x28x28 1x1 stride 2": lambda: _convolution(128, 64, 56, 1, 2),
     "stem 64x112x112 7x7 stride 2": lambda: _convolution(64, 3, 224, 7, 2),
     "patches 768x14x14 16x16 stride 16": lambda: _convolution(768, 3, 224, 16, 16, 0),
+    "conv 64x56x56 3x3 f16": lambda: _convolution(64, 64, 56, 3, dtype="f16"),
+    "conv 512x7x7 3x3 f16": lambda: _convolution(512, 512, 7, 3, dtype="f16"),
+    "conv 256x56x56 1x1 f16": lambda: _convolution(256, 64, 56, 1, padding=0, dtype="f16"),
     "matmul 1024": lambda: _product(1024, 1024, 1024),
     "matmul 4096": lambda: _product(4096, 4096, 4096),
     "matmul 127x333x511": lambda: _product(127, 333, 511),

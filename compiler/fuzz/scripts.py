@@ -248,6 +248,7 @@ _ONCE: dict[str, Make] = {
     "set_scope": lambda w, b, ls: w.s.set_scope(b, w.rng.choice(SCOPES)),
     "pack": _pack,
     "pad": _pad,
+    "reindex": lambda w, b, ls: w.s.reindex(b, w.buffer(b)),
     "storage_align": lambda w, b, ls: w.s.storage_align(w.temporary(b)[0], w.rng.randint(0, 1), 4, w.rng.randint(0, 3)),
     "swizzle": lambda w, b, ls: w.s.swizzle(w.temporary(b)[0], w.rng.choice([1, 2, 4])),
     "prefetch": lambda w, b, ls: w.s.prefetch(w.rng.choice(ls), w.buffer(b), 2, w.rng.choice([None, *ls])),

@@ -40,6 +40,7 @@ from compiler.recipes.gpu.spread import in_parts, spread
 from compiler.recipes.gpu.tiles import ThreadTiles, cooperative_fetch, tile_on_threads
 from compiler.recipes.gpu.transposes import transpose_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
+from compiler.recipes.gpu.windows import convolve_on_warps
 from compiler.recipes.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.recipes.implicit_gemm import (
     ConvolutionTiles,
@@ -63,10 +64,10 @@ from compiler.recipes.thin import ThinTile, dots, streams
 __all__ = [
     "Attention", "AttentionTiles", "ConvolutionTiles", "Gebp", "GebpTiles", "Gradient", "GradientTiles", "PixelTiles",
     "PointwiseTiles", "ThinTile", "ThreadTiles", "WarpTiles", "apply_to_tiles", "attention", "attention_tiles",
-    "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "convolve_on_threads", "cooperative_fetch",
-    "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts", "operands", "pack_panels",
-    "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows", "row_reduction",
-    "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads", "tile_on_warps",
-    "tiled_convolution", "tiled_gebp", "transpose_on_threads", "transposed", "windows",
+    "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "convolve_on_threads", "convolve_on_warps",
+    "cooperative_fetch", "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts",
+    "operands", "pack_panels", "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows",
+    "row_reduction", "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads",
+    "tile_on_warps", "tiled_convolution", "tiled_gebp", "transpose_on_threads", "transposed", "windows",
 ]
 # fmt: on

@@ -17,6 +17,7 @@ from compiler.recipes.gpu.spread import on_threads
 from compiler.recipes.gpu.tiles import tiled_on_threads
 from compiler.recipes.gpu.transposes import transposes_on_threads
 from compiler.recipes.gpu.warp import on_warps
+from compiler.recipes.gpu.windows import convolution_on_warps
 from compiler.recipes.moving import as_written, pooling, transposes
 from compiler.recipes.product import packed_product
 from compiler.recipes.reduction import sums_in_parts, tiled_reduction
@@ -46,6 +47,7 @@ _GPU_RULES: tuple[Rule, ...] = (
     chains,
     on_warps,
     products_of_few,
+    convolution_on_warps,
     convolution_by_windows,
     tiled_on_threads,
     rows_on_blocks,

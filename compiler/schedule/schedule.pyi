@@ -83,6 +83,9 @@ class Schedule(Recorder):
     def prefetch(self, loop: Handle | str, buffer: str, ahead: int, over: Handle | str | None = ...) -> None:
         """Prefetch the elements of a buffer that a loop touches some iterations later."""
 
+    def reindex(self, block: Handle | str, buffer: str) -> Handle:
+        """Read a buffer through a copy that is indexed by the axes of the block: a matrix of windows, for example."""
+
     def reorder(self, *loops: Handle | str) -> None:
         """Permute loops of one nest into the order given, outermost first; loops between them stay where they are."""
 

@@ -72,10 +72,10 @@ class ConvolutionPlan:
         return prod(each for *_, each in self.spatial)
 
 
-def window_read(block: Block) -> WindowRead | None:
+def window_read(block: Block, slides: bool = True) -> WindowRead | None:
     """Return the reads of a block that is a convolution C[.., o, .., q] += X[.., c, .., q*S + s] * W[o, c, .., s] with
     a result contiguous along a row of the image; None for other blocks, such as depthwise, grouped and transposed
-    convolutions."""
+    convolutions. slides: also None where each pixel reads one pixel, and no stride."""
     if not sums_pairs(block) or block.guard or block.spatial < 2:
         return None
     spatial = range(block.spatial)
@@ -88,10 +88,10 @@ def window_read(block: Block) -> WindowRead | None:
             continue
         windows = [form for form in image.index if form.variables() & set(pixels)]
         taps = {n for form in windows for n in form.variables() if n >= block.spatial}
-        slides = bool(taps) or any(form.coefficient(n) not in (None, 0, 1) for form in windows for n in pixels)
+        moves = bool(taps) or any(form.coefficient(n) not in (None, 0, 1) for form in windows for n in pixels)
         own = all(len(form.variables() & set(pixels)) == 1 for form in windows)
         contiguous = {pixels[-1]} == block.writes[0].index[-1].variables()
-        if slides and own and contiguous and pixels[-1] in image.index[-1].variables():
+        if (moves or not slides) and own and contiguous and pixels[-1] in image.index[-1].variables():
             channels = tuple(n for n in range(block.spatial, len(block.axes)) if n not in taps)
             return WindowRead(image, weights, filters[0], tuple(pixels), channels, tuple(sorted(taps)))
     return None

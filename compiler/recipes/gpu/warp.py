@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,7 +47,7 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     sizes = [axis.size for axis in block.axes]
     if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or block.spatial != len(sizes) - 1:
         return
-    if _lies_along_k(block) is None:
+    if product_order(block) is None:
         return
     (element,) = elements
     if not (_is_even(sizes) or min(sizes[-3:]) >= FEWEST) or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
@@ -61,13 +62,23 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
         )
 
 
-def _lies_along_k(block: Block) -> bool | None:
-    """Return whether a matmul's second operand is B[n, k] (True) or B[k, n] (False); None for other blocks."""
-    order = [[form.variables() for form in access.index] for access in block.reads]
-    *many, m, n, k = [{axis} for axis in range(len(block.axes))]
-    if len(order) != 2 or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
+def product_order(block: Block) -> tuple[int, bool] | None:
+    """Return the position of A among the reads of a product of A[m, k] and B, and whether B is B[n, k] (True) or
+    B[k, n] (False); None for other blocks. k may be several axes, and an operand may lack those of a batch."""
+    m, n, k = {block.spatial - 2}, {block.spatial - 1}, {*range(block.spatial, len(block.axes))}
+    if len(block.reads) != 2 or block.spatial < 2 or not k:
         return None
-    return order[1] == [*many, n, k]
+    dims = [["".join(_names(form.variables(), m, n, k)) for form in access.index] for access in block.reads]
+    order = [re.sub("k+(?=.*k)", "", "".join(each)) for each in dims]  # of taps and channels, the last dimension
+    for first in (0, 1):
+        if order[first] == "mk" and order[1 - first] in ("kn", "nk"):
+            return first, order[1 - first] == "nk"
+    return None
+
+
+def _names(axes: set[int], m: set[int], n: set[int], k: set[int]) -> list[str]:
+    """Return which of m, n and k axes belong to."""
+    return [name for name, numbers in (("m", m), ("n", n), ("k", k)) if axes & numbers]
 
 
 def _apply(draft: Draft, label: str, after: Block | None, most_stages: int) -> Sequence[str]:
@@ -88,7 +99,7 @@ def _apply(draft: Draft, label: str, after: Block | None, most_stages: int) -> S
     if any(s.program.buffers[name].shape[-1] % 2 for name in operands(s, block)):
         most_stages = min(most_stages, 2)  # no asynchronous copy is that short
     tiles = WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=most_stages > 1)
-    stages = _stages(draft, tiles, most_stages, is_stored) if tiles.twice else 2
+    stages = stages_that_fit(draft, tiles, most_stages, is_stored) if tiles.twice else 2
     tile_on_warps(s, block, epilogue, replace(tiles, stages=stages))
     return [label, *labels(after)]
 
@@ -106,7 +117,7 @@ def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: b
     sums that are stored, fit in the shared memory of a block and, of a product that is padded, until there are blocks
     of 2 x 2 warps for half of the multiprocessors."""
     *many, m, n, _ = extents
-    tiles = [4, 8]
+    tiles = [_at_most(4, m, 2 * ROWS), _at_most(8, n, 2 * COLUMNS)]
     while max(tiles) > 2:
         rows, columns = 2 * ROWS * tiles[0], 2 * COLUMNS * tiles[1]
         blocks = -(-m // rows) * -(-n // columns) * prod(many)
@@ -118,12 +129,30 @@ def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: b
     return tiles[0], tiles[1]
 
 
+def _at_most(tiles: int, extent: int, edge: int) -> int:
+    """Return the fewest tiles, a power of two from 2 to `tiles`, with which a block has all of an extent."""
+    while tiles > 2 and tiles // 2 * edge >= extent:
+        tiles //= 2
+    return tiles
+
+
+def padded_tiles(draft: Draft, extents: Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the warps of a block and the MMA tiles of a warp, along m and n, of a product that is padded."""
+    matrices_m, matrices_n = _preferred(draft, extents, is_even=False, is_stored=True)
+    warps, matrices = [], []
+    for extent, edge, most in ((extents[-3], ROWS, matrices_m), (extents[-2], COLUMNS, matrices_n)):
+        count = 1 << (-(-extent // edge) - 1).bit_length()
+        warps.append(min(2, count))
+        matrices.append(max(1, min(most, count // warps[-1])))
+    return (warps[0], warps[1]), (matrices[0], matrices[1])
+
+
 def _buffer_bytes(m: int, n: int, k: int) -> int:
     """Return the most bytes of a panel of both operands, with padded rows."""
     return 2 * max(m * (k + PADDING) + k * (n + PADDING), (m + n) * (k + PADDING))
 
 
-def _stages(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) -> int:
+def stages_that_fit(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) -> int:
     """Return how many buffers of both operands fit in half the shared memory of a multiprocessor, or in that of a block
     if two do not: from 2 to `most`. is_stored: sums go through shared memory."""
     s = draft.schedule
@@ -195,20 +224,37 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     elementwise. Tiles that exceed an extent are fetched with zeros there, and their sums stored through shared memory.
     Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
-    *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
+    tile_product(s, block, epilogue, tiles, ())
+
+
+def tile_product(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    tiles: WarpTiles,
+    copies: Sequence[Handle],
+    at_once: Sequence[int] = (),
+    taps: int = 0,
+) -> None:
+    """Schedule a product as `tile_on_warps`, with operands that are `copies`: they are fetched from what these read, A
+    and B `at_once` elements at a time. Before the loop k are as many loops over taps as `taps` says."""
+    loops = nest(s, block, "tile_on_warps", fewest=3 + taps)
+    *many, m, n = loops[: len(loops) - 1 - taps]
+    *tap_loops, k = loops[len(loops) - 1 - taps :]
     kind, is_transposed = _kind(s, block)
     multiply = find(f"mma.f32.{kind}")
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
     (warps_m, warps_n), (matrices_m, matrices_n) = tiles.warps, tiles.matrices
-    rows = [s.program.buffers[name].shape[-1] for name in operands(s, block)]
+    rows = [s.program.buffers[name].shape[-1] for name in _operands(s, block)]
     rounded, pads = _rounded(s, (m, n, k), tiles, depth), list[Handle]()
     if rounded != [s.extent(loop) for loop in (m, n, k)]:
         epilogue = epilogue if epilogue is not None else s.cache_write(block, "shared")
         pads, (m, n, k) = _with_zeros(s, block, (m, n, k), rounded)
-    names = operands(s, block)
+    names = _operands(s, block)
     sizes = {m: [warps_m, matrices_m, ROWS], n: [warps_n, matrices_n, COLUMNS], k: [tiles.panel, depth]}
-    tile = register_tile(s, [m, n, k, m, n], [k], [m, n, m, n, k], sizes)
-    (m0, n0, k0, m1, n1), (k1,), (m2, n2, m3, *_) = tile.around, tile.reduction, tile.tile
+    tile = register_tile(s, [m, n, *tap_loops, k, m, n], [k], [m, n, m, n, k], sizes)
+    (m0, n0, *rounds, m1, n1), (k1,), (m2, n2, m3, *_) = tile.around, tile.reduction, tile.tile
+    k0 = fused(s, rounds)
     threads = (s.product(*tiles.warps), LANES)
     if epilogue is not None:
         s.set_scope(block, "shared")
@@ -219,17 +265,16 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     s.transform_layout(
         block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
     )
+    at_once = at_once or [gcd(tiles.vector, row) for row in rows]
     fetches = [
-        cooperative_fetch(s, block, name, k0, threads, gcd(tiles.vector, row))
-        for name, row in zip(names, rows, strict=True)
+        cooperative_fetch(s, block, name, k0, threads, vector) for name, vector in zip(names, at_once, strict=True)
     ]
-    for fetch, name in zip(fetches, names, strict=True):
+    for fetch, name, vector in zip(fetches, names, at_once, strict=True):
         pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
-    for copy in pads:
-        s.inline(copy)
-    for fetch, row in zip(fetches, rows, strict=True):
-        if row % 2:  # an element at a time
+        if vector == 1:
             _unroll_fetch(s, fetch, k0)
+    for copy in (*pads, *copies):
+        s.inline(copy)
     _load_operands(s, block, k1, kind, is_transposed, two_tiles=s.value(matrices_n) % 2 == 0)
     clear = s.decompose_reduction(block, k0)
     _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
@@ -248,14 +293,21 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
     ScheduleError for other blocks."""
     node = node_of(s, block)
     elements = [s.program.buffers[access.buffer].element for access in node.reads]
-    is_transposed = _lies_along_k(node)
+    order = product_order(node)
     kind = KINDS.get(type(elements[0])) if len({*elements}) == 1 and len(elements) == 2 else None
-    if kind is None or is_transposed is None:
+    if kind is None or order is None:
         reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
         raise refusal(s, block, "tile_on_warps", reason)
-    if kind == "tf32" and not is_transposed:
+    if kind == "tf32" and not order[1]:
         raise refusal(s, block, "tile_on_warps", "B in f32 has to lie along k")
-    return kind, is_transposed
+    return kind, order[1]
+
+
+def _operands(s: Schedule, block: Handle) -> list[str]:
+    """Return the buffers of A and B."""
+    order = product_order(node_of(s, block))
+    assert order is not None
+    return operands(s, block)[:: -1 if order[0] else 1]
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
@@ -279,12 +331,16 @@ def _with_zeros(
 ) -> tuple[list[Handle], list[Handle]]:
     """Lengthen the loops m, n and k of a product whose sums are temporary; its operands are read through copies with
     zeros beyond their edges. Return the copies and the loops."""
-    node = node_of(s, block)
-    by_axis = dict(zip(range(len(node.axes) - 3, len(node.axes)), extents, strict=True))
-    copies = []
+    node, copies = node_of(s, block), []
+    axes = ({node.spatial - 2}, {node.spatial - 1}, {*range(node.spatial, len(node.axes))})
     for access in node.reads:
-        axes = [next(iter(form.variables()), -1) for form in access.index]
-        copies.append(s.pack(block, access.buffer, [by_axis.get(axis, 1) for axis in axes]))
+        tiles = [1] * len(access.index)
+        for d, (form, size) in enumerate(zip(access.index, s.program.buffers[access.buffer].shape, strict=True)):
+            later = set().union(*(each.variables() for each in access.index[d + 1 :]))
+            for loop, extent, numbers in zip(loops, extents, axes, strict=True):
+                if form.variables() & numbers and not later & numbers:
+                    tiles[d] = size + extent - s.extent(loop)
+        copies.append(s.pack(block, access.buffer, tiles))
     tails = ("pad", "pad", "guard")
     return copies, [s.split(loop, [n], tail=tail)[0] for loop, n, tail in zip(loops, extents, tails, strict=True)]
 
@@ -309,10 +365,13 @@ def _unroll_fetch(s: Schedule, fetch: Handle, at: Handle) -> None:
 def _load_operands(s: Schedule, block: Handle, at: Handle, kind: str, is_transposed: bool, two_tiles: bool) -> None:
     """Load the MMA tiles of both operands in each iteration of the loop `at`; of B two at once if `two_tiles`, but for
     tf32."""
-    _load(s, block, 0, at, ROWS, f"mma.load.a.{kind}", along_k=False)
+    order = product_order(node_of(s, block))
+    assert order is not None
+    _load(s, block, order[0], at, ROWS, f"mma.load.a.{kind}", _LAYOUTS[0, False], along_k=False)
     at_once = 2 if two_tiles and kind != "tf32" else 1
     load_b = f"mma.load.b{'2' * (at_once - 1)}.{kind}{'.t' * is_transposed}"
-    _load(s, block, 1, at, COLUMNS, load_b, along_k=not is_transposed, at_once=at_once)
+    layout = _LAYOUTS[1, not is_transposed]
+    _load(s, block, 1 - order[0], at, COLUMNS, load_b, layout, along_k=not is_transposed, at_once=at_once)
 
 
 def _load(
@@ -322,6 +381,7 @@ def _load(
     at: Handle,
     size: int,
     intrinsic: str,
+    layout: Callable[..., tuple[AffineExpr, ...]],
     along_k: bool,
     at_once: int = 1,
 ) -> None:
@@ -329,7 +389,7 @@ def _load(
     `size` rows, `at_once` of them with an `intrinsic`. `along_k`: whether the rows of the tile's layout run along k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
-    s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
+    s.transform_layout(block, operands(s, block)[position], layout)
     matrix = s.get_loops(load)[-2:]
     many, *tiles, matrix[along_k] = s.split(matrix[along_k], [None, *([at_once] if at_once > 1 else []), size])
     s.reorder(many, *tiles, *matrix)

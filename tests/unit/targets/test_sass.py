@@ -79,6 +79,15 @@ def test_most_of_attention_is_products(workload: str, opcode: str, share: float)
 
 
 @needs_nvdisasm
+@pytest.mark.parametrize("workload", ["conv 64x56x56 3x3 f16", "conv 256x56x56 1x1 f16", "matmul 127x333x511 f16"])
+def test_tensor_cores_have_gathered_products_too(workload: str) -> None:
+    """An element gathered takes a load, a permutation and a store: these bound the share."""
+    found = max(sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80"), key=lambda f: f.counts.total())
+    assert found.share("HMMA") >= (0.05 if "matmul" in workload else 0.09) and not found.counts["FFMA"]
+    assert found.loads >= 6 and found.spill_bytes == 0
+
+
+@needs_nvdisasm
 def test_all_multiply_adds_of_a_loop_are_counted() -> None:
     a, b = te.placeholder((64, 96), name="A"), te.placeholder((96, 64), name="B")
     s = Schedule(compiler.lower(te.function("mm", [a, b], te.nn.matmul(a, b, name="C"))))
