@@ -85,7 +85,7 @@ def streamed_attention(graph: Graph, policy: str) -> Graph | None:
     >>> f = te.function("attention", [Q, K, V], te.nn.attention(Q, K, V))
     >>> graph = strata.graph.read(strata.dialects.find_function(strata.graph.canonicalize(f.module)))
     >>> [node.block.label for node in strata.alternatives.streamed_attention(graph, "contract").nodes][-3:]
-    ['values', 'wide', 'result']
+    ['columns', 'wide', 'result']
     """
     attention = None if policy == "strict" else _matched(graph)
     return None if attention is None else _Streamed(graph, attention).graph()
