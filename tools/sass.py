@@ -1,7 +1,8 @@
 """Machine code of kernels without a GPU: `python -m tools.sass [WORKLOAD ...] [--arch sm_80 ...]`.
 
 Prints for each kernel of a workload's default schedule the instructions that a thread executes, the share of FFMA and
-HMMA among them, the global loads before the first use, registers, and bytes spilled. Instructions are weighted by the
+HMMA among them, the global loads before the first use, registers, bytes spilled, and bytes that a multiprocessor loads
+at once (those loads times their width times the resident threads). Instructions are weighted by the
 trip counts of their loops; code under a condition counts as executed. Needs NVRTC and nvdisasm, of the wheels
 nvidia-cuda-nvrtc-cu12, nvidia-cuda-runtime-cu12 and nvidia-cuda-nvdisasm.
 """
@@ -24,7 +25,8 @@ from shutil import which
 import compiler
 from compiler import te
 from compiler.support.errors import TargetError
-from compiler.targets.cuda import ARCHITECTURES, CudaKernel, Launch, nvrtc
+from compiler.targets.cuda import ARCHITECTURES, CudaKernel, Launch, nvrtc, representative_gpu
+from compiler.types.machines import Gpu
 
 BRANCHES = ("BRA", "CALL.REL.NOINC", "JMP")
 """The opcodes of jumps to a label."""
@@ -72,13 +74,14 @@ class MachineLoop:
 @dataclass(frozen=True)
 class Executed:
     """The instructions that a thread of a kernel executes: by opcode without modifiers, the global loads before the
-    first use of one, the registers of a thread and the bytes spilled."""
+    first use of one, the registers of a thread, the bytes spilled, and the bytes of the loads before the first use."""
 
     kernel: str
     counts: Counter[str]
     loads: int
     registers: int
     spill_bytes: int
+    load_bytes: int = 0
 
     def share(self, opcode: str) -> float:
         """Return the part of the instructions with an opcode, from 0 to 1."""
@@ -101,7 +104,8 @@ def executed(kernel: CudaKernel, arch: str) -> list[Executed]:
         for instruction, times in zip(code, weights(code, loops(code, labels)), strict=True):
             counts[instruction.name] += times
         del counts["NOP"]
-        found.append(Executed(name, counts, loads_before_use(code), resources.registers, resources.spill_bytes))
+        loads, bytes_ = loads_before_use(code), loads_before_use(code, width)
+        found.append(Executed(name, counts, loads, resources.registers, resources.spill_bytes, bytes_))
     return found
 
 
@@ -239,8 +243,25 @@ def weights(code: Sequence[Instruction], found: Sequence[MachineLoop]) -> list[i
     return times
 
 
-def loads_before_use(code: Sequence[Instruction]) -> int:
-    """Return the most global loads, in the order of the code, before an instruction that uses one of them."""
+def width(load: Instruction) -> int:
+    """Return the bytes of a thread's load: 16 of LDG.E.128, 4 of LDG.E."""
+    widths = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+    return next((widths[part] for part in load.opcode.split(".")[1:] if part in widths), 4)
+
+
+def bytes_in_flight(run: Executed, launch: Launch, gpu: Gpu) -> int:
+    """Return the bytes that a multiprocessor loads at once: those of a thread before the first use, times the threads
+    that are resident by registers, shared memory and the number of blocks."""
+    blocks, threads = prod(launch.grid), prod(launch.block)
+    registers = gpu.registers // (-(-run.registers // 8) * 8 * threads)
+    shared = gpu.shared_bytes // max(1, launch.shared_bytes + launch.declared_bytes)
+    resident = min(gpu.threads // threads, registers, shared, -(-blocks // gpu.multiprocessors))
+    return run.load_bytes * threads * resident
+
+
+def loads_before_use(code: Sequence[Instruction], weight: Callable[[Instruction], int] = lambda load: 1) -> int:
+    """Return the most global loads, in the order of the code, before an instruction that uses one of them; the sum of
+    their weights."""
     most, pending, copies = 0, set[str](), 0
     loads = 0
     for instruction in code:
@@ -250,10 +271,10 @@ def loads_before_use(code: Sequence[Instruction]) -> int:
         if used & pending:
             most, pending, loads = max(most, loads), set(), 0
         if instruction.name == "LDGSTS":
-            copies += 1
+            copies += weight(instruction)
         elif instruction.name == "LDG":
             pending.add(instruction.target)
-            loads += 1
+            loads += weight(instruction)
     return max(most, loads, copies)
 
 
@@ -298,6 +319,10 @@ WORKLOADS: dict[str, Callable[[], te.Function]] = {
     "matmul 127x333x511 f16": lambda: _product(127, 333, 511, "f16"),
     "matmul 1000x1000x1000 f16": lambda: _product(1000, 1000, 1000, "f16"),
     "matmul 4096 f16": lambda: _product(4096, 4096, 4096, "f16"),
+    "matmul 1x4096x4096": lambda: _product(1, 4096, 4096),
+    "matmul 8x4096x4096": lambda: _product(8, 4096, 4096),
+    "matmul 16x4096x4096": lambda: _product(16, 4096, 4096),
+    "matmul 128x16384x128": lambda: _product(128, 128, 16384),
     "softmax 4096x1024": lambda: _rows(te.nn.softmax, 0, 4096, 1024),
     "softmax 4096x1000": lambda: _rows(te.nn.softmax, 0, 4096, 1000),
     "softmax 4096x1023": lambda: _rows(te.nn.softmax, 0, 4096, 1023),
@@ -323,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("NVRTC or nvdisasm is not installed")
         return 0
     print("| workload | kernel | blocks x threads | shared bytes | arch | executed | FFMA | HMMA | loads |", end="")
-    print(" registers | spilled |\n|---|---|---|---:|---|---:|---:|---:|---:|---:|---:|")
+    print(" registers | spilled | in flight |\n|---|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for workload in stated.workload or WORKLOADS:
         for arch in stated.arch:
             kernel = compiler.build(WORKLOADS[workload](), "cuda", arch=arch, schedule="auto")
@@ -344,7 +369,8 @@ def _row(workload: str, launch: Launch, arch: str, run: Executed) -> str:
         arch,
     ]
     cells += [run.counts.total(), f"{run.share('FFMA'):.0%}", f"{run.share('HMMA'):.0%}", run.loads, run.registers]
-    return f"| {' | '.join(map(str, [*cells, run.spill_bytes]))} |"
+    cells += [run.spill_bytes, bytes_in_flight(run, launch, representative_gpu(arch))]
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from compiler.recipes.gpu.convolution import convolve_on_threads
 from compiler.recipes.gpu.reduction import reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
 from compiler.recipes.gpu.spread import in_parts, spread
+from compiler.recipes.gpu.thin import thin_on_threads
 from compiler.recipes.gpu.tiles import ThreadTiles, cooperative_fetch, tile_on_threads
 from compiler.recipes.gpu.transposes import transpose_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
@@ -67,7 +68,8 @@ __all__ = [
     "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "convolve_on_threads", "convolve_on_warps",
     "cooperative_fetch", "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts",
     "operands", "pack_panels", "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows",
-    "row_reduction", "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads",
-    "tile_on_warps", "tiled_convolution", "tiled_gebp", "transpose_on_threads", "transposed", "windows",
+    "row_reduction", "rows_on_threads", "spread", "store_packed", "streams", "thin_on_threads", "tile_gebp",
+    "tile_on_threads", "tile_on_warps", "tiled_convolution", "tiled_gebp", "transpose_on_threads", "transposed",
+    "windows",
 ]
 # fmt: on

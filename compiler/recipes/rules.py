@@ -14,6 +14,7 @@ from compiler.recipes.gpu.convolution import convolution_by_windows
 from compiler.recipes.gpu.reduction import products_of_few, reduced_together
 from compiler.recipes.gpu.rows import rows_on_blocks
 from compiler.recipes.gpu.spread import on_threads
+from compiler.recipes.gpu.thin import thin_products
 from compiler.recipes.gpu.tiles import tiled_on_threads
 from compiler.recipes.gpu.transposes import transposes_on_threads
 from compiler.recipes.gpu.warp import on_warps
@@ -46,6 +47,7 @@ _GPU_RULES: tuple[Rule, ...] = (
     streamed_on_threads,
     chains,
     on_warps,
+    thin_products,
     products_of_few,
     convolution_on_warps,
     convolution_by_windows,

@@ -1,5 +1,6 @@
 """Recipes for GPUs.
 
+thin.py        products of few rows, by vectors of the matrix: thin_on_threads
 tiles.py       reductions by tiles on threads, with operands in shared memory: tile_on_threads, cooperative_fetch
 spread.py      results on threads, and reductions in parts: spread, in_parts
 convolution.py convolutions as implicit products, by register tiles of filters and pixels: convolve_on_threads

@@ -82,11 +82,14 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
 def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
     """Return the default elements of a thread along an axis, and the number of parts of the longest reduce axis, of a
     reduction with an extent that tiles do not divide: as many elements, in as few parts, as occupy half of the
-    multiprocessors; smaller tiles without parts if they are estimated as faster. Other reductions get (1, 1)."""
+    multiprocessors; smaller tiles without parts if they are estimated as faster. Other reductions get (1, 1), or those
+    of `_long_tile`."""
     sizes = [axis.size for axis in block.axes]
     spatial = [size for size in sizes[: block.spatial] if size > 1]
-    if len(spatial) < 2 or all(map(_is_smooth, spatial)):
+    if len(spatial) < 2:
         return 1, 1
+    if all(map(_is_smooth, spatial)):
+        return _long_tile(draft, spatial, max(sizes[block.spatial :]))
     longest = max(sizes[block.spatial :])
     dividing = [n for n in _divisors(longest) if n == 1 or (n <= MOST_PARTS and longest // n >= LEAST_PART)]
     half = draft.gpu.multiprocessors / 2
@@ -100,6 +103,20 @@ def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
 
 def _result_bytes(draft: Draft, block: Block) -> int:
     return element_bytes(draft.schedule.program.buffers[block.writes[0].buffer].element)
+
+
+def _long_tile(draft: Draft, spatial: Sequence[int], longest: int) -> tuple[int, int]:
+    """Return 4, and the number of parts with two tiles for each multiprocessor, of a reduction with too few results for
+    a block of threads on each multiprocessor; (1, 1) of others, and if the reduction is too short for such parts.
+
+    Example: 128 x 16384 x 128 on an A100 has 16 tiles of 64 threads in 16 parts.
+    """
+    if prod(spatial) >= draft.gpu.multiprocessors * THREADS:
+        return 1, 1
+    dividing = [n for n in _divisors(longest) if longest // n >= LEAST_PART]
+    enough = (n for n in dividing if _tiles(spatial, 4) * n >= 2 * draft.gpu.multiprocessors)
+    parts = next(enough, 1)
+    return (4, parts) if parts > 1 else (1, 1)
 
 
 def _tiles(spatial: Sequence[int], each: int) -> int:
@@ -138,7 +155,7 @@ def _fitting_tiles(
         ragged * ragged
         if ragged > 1
         else min(most_elements, max(1, prod(spatial) // (draft.gpu.multiprocessors * THREADS))),
-        THREADS,
+        THREADS if ragged == 1 else PADDED * PADDED,
     )
     options = [_panels(extent) for extent in reduce]
     panel = PANEL if ragged == 1 else 2 * PANEL

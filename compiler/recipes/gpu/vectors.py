@@ -32,7 +32,7 @@ def vector_along(program: Program, blocks: Sequence[Block], private: Collection[
     def is_whole(vector: int) -> bool:
         fits = all(vector * WARP <= length and length % vector == 0 for length in lengths)
         fits = fits and all(_holds_together(condition, vector) for block in blocks for condition in block.guard)
-        return fits and all(_starts_at(program, access, axis, vector) for access, axis in along)
+        return fits and all(starts_at(program, access, axis, vector) for access, axis in along)
 
     while vector > 1 and not is_whole(vector):
         vector //= 2
@@ -54,7 +54,7 @@ def _holds_together(condition: Condition, multiple: int) -> bool:
     return not condition.equal and all(n % multiple == 0 for n in (condition.form.constant + 1, *steps))
 
 
-def _starts_at(program: Program, access: Access, axis: int, multiple: int) -> bool:
+def starts_at(program: Program, access: Access, axis: int, multiple: int) -> bool:
     """Return whether an access along an axis begins at multiples of some number of elements in each row."""
     form, shape = access.index[-1], program.buffers[access.buffer].shape
     steps = [form.constant, *(factor for atom, factor in form.terms if atom != axis), *shape[1:][-1:]]
