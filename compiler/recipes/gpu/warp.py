@@ -307,7 +307,7 @@ def _operands(s: Schedule, block: Handle) -> list[str]:
     """Return the buffers of A and B."""
     order = product_order(node_of(s, block))
     assert order is not None
-    return operands(s, block)[:: -1 if order[0] else 1]
+    return list(operands(s, block))[:: -1 if order[0] else 1]
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
