@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from compiler.dialects.functions import find_function
 from compiler.targets.gpus import KernelResources
 from compiler.targets.launches import KernelLaunch, read_host_function, shared_bytes
-from compiler.targets.timing.code import SPILL, Code, Instruction, Repeat, weighted
+from compiler.targets.timing.code import SPILL, Code, Repeat, WarpInstruction, weighted
 from compiler.targets.timing.kernel_code import kernel_code, registers_of
 from compiler.targets.timing.order import with_loads_first
 from compiler.targets.timing.time import KernelTime, KernelWork, kernel_time, total_seconds
@@ -66,7 +66,7 @@ def _spills(code: list[Code], bytes: int) -> list[Code]:
     """Return stores and loads of `bytes` of spilled registers, as often as the most frequent instruction: compilers
     spill values that live across the innermost loop."""
     most = max(times for _, times in weighted(code))
-    accesses = [Instruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
+    accesses = [WarpInstruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
     return [Repeat(most, accesses)]
 
 

@@ -1,4 +1,4 @@
-"""`Instruction`, `Repeat`: the code of a kernel as its warps execute it, read from the IR or from machine code."""
+"""`WarpInstruction`, `Repeat`: the code of a kernel as its warps execute it, read from the IR or from machine code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Warps: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class WarpInstruction:
     """An instruction of a warp. target: the register that it writes, None for none. sources: the registers that it
     reads. warps: mask of the sampled warps that execute it, None for all. rounds: cycles of the load/store unit for a
     warp. bytes: moved from or to L2 for a warp. is_load: whether its result comes from memory."""
@@ -43,10 +43,10 @@ class Repeat:
     body: Sequence[Code]
 
 
-Code: TypeAlias = Instruction | Repeat
+Code: TypeAlias = WarpInstruction | Repeat
 
 
-def weighted(code: Sequence[Code], times: float = 1.0) -> Iterator[tuple[Instruction, float]]:
+def weighted(code: Sequence[Code], times: float = 1.0) -> Iterator[tuple[WarpInstruction, float]]:
     """Yield each instruction and its number of executions, the product of the trip counts of its loops."""
     for item in code:
         if isinstance(item, Repeat):

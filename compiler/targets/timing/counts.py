@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.dialects.upstream.casts import element_of
 from compiler.targets.timing.code import DOUBLE, FLOAT, INTEGER, SPECIAL
-from compiler.targets.timing.values import Value
+from compiler.targets.timing.values import LinearValue
 from compiler.types.scopes import SCOPES, space_of
 
 UNKNOWN_TRIPS = 16
@@ -74,7 +74,7 @@ def is_fused(op: Operation) -> bool:
     return len(uses) == 1 and isinstance(uses[0].operation, arith.AddfOp | arith.SubfOp)
 
 
-def kinds(op: Operation, operands: Sequence[Value]) -> list[str]:
+def kinds(op: Operation, operands: Sequence[LinearValue]) -> list[str]:
     """Return the kinds of the instructions of an op without effects."""
     element = element_of(op.results[0].type)
     if isinstance(element, IndexType | IntegerType) and not op.name.endswith("cmpf"):

@@ -1,4 +1,4 @@
-"""`Emitter`: the code of a kernel while it is read, and registers for values."""
+"""`CodeEmitter`: the code of a kernel while it is read, and registers for values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler.targets.launches import KernelLaunch
-from compiler.targets.timing.code import COPY, INTEGER, Code, Instruction, Warps
-from compiler.targets.timing.values import Lanes, Value, register
+from compiler.targets.timing.code import COPY, INTEGER, Code, WarpInstruction, Warps
+from compiler.targets.timing.values import Lanes, LinearValue, register
 
 WARP = 32
 BLOCKS = 3
 """The sampled blocks of a grid."""
 
 
-class Emitter:
+class CodeEmitter:
     """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
 
     def __init__(self, launch: KernelLaunch) -> None:
@@ -31,7 +31,7 @@ class Emitter:
         lanes = np.arange(self.padded)
         self.thread = np.tile(np.where(lanes < self.threads, lanes, 0), count)
         self.block = np.repeat(np.array(self.blocks, np.int64), self.padded)
-        self.values: dict[SSAValue, Value] = {}
+        self.values: dict[SSAValue, LinearValue] = {}
         self.buffers: dict[SSAValue, Hashable] = {}
         self.local: dict[tuple[Hashable, int], Hashable] = {}
         self.version: dict[Hashable, int] = {}
@@ -68,7 +68,7 @@ class Emitter:
 
     def emit(self, kind: str, active: Any, target: Hashable | None, sources: Sequence[Hashable], **facts: Any) -> None:
         """Append an instruction to the innermost open loop."""
-        self.code[-1].append(Instruction(kind, target, tuple(sources), self.warps(active), **facts))
+        self.code[-1].append(WarpInstruction(kind, target, tuple(sources), self.warps(active), **facts))
 
     def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:
         """Return the register of the value `key`, computed from `sources` by a chain of instructions of `kinds`, once,
@@ -80,12 +80,12 @@ class Emitter:
         mask, register_ = self.warps(self.masks[level]), self.fresh()
         for step, kind in enumerate(kinds or (COPY,)):
             inputs = tuple(sources) if step == 0 else (register_, *sources[step + 1 : step + 2])
-            self.code[level].append(Instruction(kind, register_, inputs, mask))
+            self.code[level].append(WarpInstruction(kind, register_, inputs, mask))
         self.depth[register_] = level
         self.available[level][key] = register_
         return register_
 
-    def reg(self, value: Value) -> Hashable | None:
+    def reg(self, value: LinearValue) -> Hashable | None:
         """Return the register of a value without its constant, which is computed if necessary; None for a constant."""
         if not value.terms:
             return None
@@ -95,12 +95,12 @@ class Emitter:
         sources = [key for key, _ in value.terms]
         return self.pure(("linear", value.terms), [INTEGER] * max(1, count), sources)
 
-    def named(self, key: Hashable, lanes: Lanes) -> Value:
+    def named(self, key: Hashable, lanes: Lanes) -> LinearValue:
         """Return the value of a register, and remember its numbers."""
         self.numbers[key] = lanes
         return register(key, lanes)
 
-    def guess(self, value: Value) -> Lanes:
+    def guess(self, value: LinearValue) -> Lanes:
         """Return the numbers of a value; loaded integers count as some numbers, the same for threads that load the same
         element. None if it depends on anything else that is unknown."""
         total: Any = value.constant
@@ -111,11 +111,11 @@ class Emitter:
             total = total + factor * lanes
         return total  # type: ignore[no-any-return]
 
-    def regs(self, values: Sequence[Value]) -> tuple[Hashable, ...]:
+    def regs(self, values: Sequence[LinearValue]) -> tuple[Hashable, ...]:
         """Return the registers of values that are no constants."""
         return tuple(r for r in map(self.reg, values) if r is not None)
 
-    def _sources(self, value: Value) -> tuple[Hashable, ...]:
+    def _sources(self, value: LinearValue) -> tuple[Hashable, ...]:
         """Return the registers of an operand: those of its factors if the operand is a fused product."""
         if len(value.terms) > 1 and all(factor == 1 for _, factor in value.terms) and value.lanes is None:
             return tuple(key for key, _ in value.terms)

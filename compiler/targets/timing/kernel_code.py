@@ -27,10 +27,10 @@ from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.scalar import function
 from compiler.targets.cuda.unrolling import is_unrolled
 from compiler.targets.launches import SIDES, KernelLaunch, allocated_bytes, is_shared
-from compiler.targets.timing.code import BARRIER, CONTROL, COPY, INTEGER, SHARED, Code, Instruction, Repeat
+from compiler.targets.timing.code import BARRIER, CONTROL, COPY, INTEGER, SHARED, Code, Repeat, WarpInstruction
 from compiler.targets.timing.counts import UNKNOWN_TRIPS, elements, is_fused, kinds, op_count
 from compiler.targets.timing.memory import MemoryReader
-from compiler.targets.timing.values import Lanes, Value, added, number, register, times
+from compiler.targets.timing.values import Lanes, LinearValue, added, number, register, times
 
 FULL, UNROLL, PARTIAL = 160, 4, 40
 """Loops of at most FULL ops in all iterations are unrolled, others of at most PARTIAL ops in one by UNROLL."""
@@ -50,7 +50,7 @@ class KernelReader(MemoryReader):
             self.run(body, self.masks[0])
         return self.code[0]
 
-    def run(self, body: Block, active: Any) -> list[Value]:
+    def run(self, body: Block, active: Any) -> list[LinearValue]:
         """Evaluate the ops of a block for the `active` threads; return the values that it yields."""
         for op in body.ops:
             if isinstance(op, scf.YieldOp):
@@ -62,7 +62,7 @@ class KernelReader(MemoryReader):
     def constant(self, op: arith.ConstantOp, active: Any) -> None:
         """Evaluate a constant, which costs no instruction."""
         value = op.value
-        self.values[op.result] = number(value.value.data) if isinstance(value, IntegerAttr) else Value(())
+        self.values[op.result] = number(value.value.data) if isinstance(value, IntegerAttr) else LinearValue(())
 
     def position(self, op: Any, active: Any) -> None:
         """Evaluate the index of threads or blocks, or their number, along a dimension."""
@@ -84,7 +84,7 @@ class KernelReader(MemoryReader):
         """Evaluate an op without effects: a sum of registers if it is linear, else a new register for each result."""
         if not op.results:
             return
-        operands = [self.values.get(v) or Value(()) for v in op.operands]
+        operands = [self.values.get(v) or LinearValue(()) for v in op.operands]
         linear = self._linear(op, operands)
         if linear is not None:
             self.values[op.results[0]] = linear
@@ -94,7 +94,7 @@ class KernelReader(MemoryReader):
             self.values[op.results[0]] = number(int(lanes))
             return
         if is_fused(op):
-            self.values[op.results[0]] = Value(tuple((r, 1) for r in dict.fromkeys(self.regs(operands))))
+            self.values[op.results[0]] = LinearValue(tuple((r, 1) for r in dict.fromkeys(self.regs(operands))))
             return
         sources = tuple(r for v in operands for r in self._sources(v))
         constants = tuple(v.constant for v in operands)
@@ -106,13 +106,13 @@ class KernelReader(MemoryReader):
         for result in op.results:
             self.values[result] = computed
 
-    def _guessed(self, op: Operation, operands: Sequence[Value]) -> Lanes:
+    def _guessed(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
         """Return some numbers for an integer that depends on loaded ones: those of the operand that does."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         return next((self.guess(v) for v in operands if v.terms and v.lanes is None), None)
 
-    def _linear(self, op: Operation, operands: Sequence[Value]) -> Value | None:
+    def _linear(self, op: Operation, operands: Sequence[LinearValue]) -> LinearValue | None:
         if not op.results or not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         if isinstance(op, arith.AddiOp):
@@ -128,7 +128,7 @@ class KernelReader(MemoryReader):
             return operands[0]
         return None
 
-    def _lanes(self, op: Operation, operands: Sequence[Value]) -> Lanes:
+    def _lanes(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
         """Return the integers of an op's result in each thread, if all operands are known; else None."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
@@ -164,7 +164,7 @@ class KernelReader(MemoryReader):
         sides = []
         for region, mask in ((op.true_region, truth), (op.false_region, no)):
             taken = active if mask.all() else active & mask
-            yielded: list[Value] = []
+            yielded: list[LinearValue] = []
             if region.blocks and taken.any():
                 self.loaded.append({})
                 yielded = self.run(region.block, taken)
@@ -198,8 +198,8 @@ class KernelReader(MemoryReader):
         self.values.update(zip(op.results, carried, strict=True))
 
     def _iteration(
-        self, op: scf.ForOp, active: Any, index: Value, carried: Sequence[Value], step: Hashable
-    ) -> list[Value]:
+        self, op: scf.ForOp, active: Any, index: LinearValue, carried: Sequence[LinearValue], step: Hashable
+    ) -> list[LinearValue]:
         body = op.body.block
         self.values[body.args[0]] = index
         self.values.update(zip(body.args[1:], carried, strict=True))
@@ -208,7 +208,9 @@ class KernelReader(MemoryReader):
         self.path = former
         return yielded
 
-    def _sampled(self, op: scf.ForOp, active: Any, carried: Sequence[Value], iterations: range | None) -> list[Value]:
+    def _sampled(
+        self, op: scf.ForOp, active: Any, carried: Sequence[LinearValue], iterations: range | None
+    ) -> list[LinearValue]:
         """Evaluate two neighbouring iterations and the last one of a loop, weighted; return the loop's results."""
         count = UNKNOWN_TRIPS if iterations is None else len(iterations)
         unroll = UNROLL if iterations is not None and count % UNROLL == 0 and op_count(op.body.block) <= PARTIAL else 1
@@ -231,7 +233,7 @@ class KernelReader(MemoryReader):
                 lanes = None if iterations is None else iterations[at * unroll + u]
                 step = 0 if iterations is None else iterations.step
                 self.numbers[key] = None if lanes is None else lanes - u * step
-                entries = self._iteration(op, active, Value(((key, 1),), u * step, lanes), entries, u)
+                entries = self._iteration(op, active, LinearValue(((key, 1),), u * step, lanes), entries, u)
             self._close(start, first, entries, key, active)
             body = self.code.pop()
             self.masks.pop()
@@ -245,18 +247,18 @@ class KernelReader(MemoryReader):
             self.version[name] += 1
         return [register(self._after(value)) for value in carried]
 
-    def _after(self, value: Value) -> Hashable:
+    def _after(self, value: LinearValue) -> Hashable:
         found = self.reg(value)
         key = self.fresh()
         self.depth[key] = len(self.code) - 1
-        self.code[-1].append(Instruction(COPY, key, () if found is None else (found,)))
+        self.code[-1].append(WarpInstruction(COPY, key, () if found is None else (found,)))
         return key
 
     def _close(
         self,
         start: Mapping[Any, Hashable],
-        first: Sequence[Value],
-        entries: Sequence[Value],
+        first: Sequence[LinearValue],
+        entries: Sequence[LinearValue],
         key: Hashable,
         active: Any,
     ) -> None:
@@ -274,7 +276,7 @@ class KernelReader(MemoryReader):
         self.emit(CONTROL, active, None, (test,))
 
 
-def _number(value: Value) -> int | None:
+def _number(value: LinearValue) -> int | None:
     return value.constant if value.is_constant and value.lanes is not None else None
 
 

@@ -17,10 +17,10 @@ from compiler.dialects.upstream.casts import element_of
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.targets.launches import is_shared
 from compiler.targets.timing import access
-from compiler.targets.timing.code import COPY, GLOBAL, INTEGER, SHARED, SPILL, TENSOR, WAIT, Instruction
+from compiler.targets.timing.code import COPY, GLOBAL, INTEGER, SHARED, SPILL, TENSOR, WAIT, WarpInstruction
 from compiler.targets.timing.counts import elements
-from compiler.targets.timing.emitter import WARP, Emitter
-from compiler.targets.timing.values import Lanes, Value, added, number, register, times
+from compiler.targets.timing.emitter import WARP, CodeEmitter
+from compiler.targets.timing.values import Lanes, LinearValue, added, number, register, times
 from compiler.types.elements import element_bytes
 
 WIDEST = 16
@@ -31,7 +31,7 @@ MOST_SECTORS = 1 << 24
 """Of larger buffers each access counts as one that L1 lacks."""
 
 
-class MemoryReader(Emitter):
+class MemoryReader(CodeEmitter):
     """The emitter of loads, stores and other instructions of the load/store unit."""
 
     def alloca(self, op: memref.AllocaOp, active: Any) -> None:
@@ -68,7 +68,7 @@ class MemoryReader(Emitter):
         if isinstance(name, tuple) and name[0] == SHARED and width == 1 and index.lanes is not None:
             self._widen(form, index, active, element_bytes(element_of(buffer.type.element_type)))
 
-    def _widen(self, form: tuple[Any, ...], index: Value, active: Any, item: int) -> None:
+    def _widen(self, form: tuple[Any, ...], index: LinearValue, active: Any, item: int) -> None:
         """Merge the last load from shared memory with loads of its neighbours to one of two or four elements, if they
         are aligned, as compilers do."""
         name, version, terms, first, _ = form
@@ -82,12 +82,12 @@ class MemoryReader(Emitter):
             (other, other_lanes), low = mate, min(first, first ^ size)
             lanes = lanes if low == first else other_lanes
             wide, narrow = code[min(at, other)], code[max(at, other)]
-            assert isinstance(wide, Instruction) and isinstance(narrow, Instruction)
+            assert isinstance(wide, WarpInstruction) and isinstance(narrow, WarpInstruction)
             rows = np.where(active, lanes * item, -1).reshape(-1, WARP)
             count = max(1, int(self.warps(active).sum()))
             rounds = float(access.rounds(rows, 2 * size * item).sum()) / count
             code[min(at, other)] = replace(wide, rounds=rounds)
-            code[max(at, other)] = Instruction(COPY, narrow.target, (wide.target,))
+            code[max(at, other)] = WarpInstruction(COPY, narrow.target, (wide.target,))
             at, first, size = min(at, other), low, 2 * size
         self.loads[*group, first, size] = (at, lanes)
 
@@ -103,7 +103,7 @@ class MemoryReader(Emitter):
         self.version[name] = self.version.get(name, 0) + 1
         self._access(op, buffer, index, elements(value), active, None, sources)
 
-    def _flat(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> Value:
+    def _flat(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> LinearValue:
         type_ = buffer.type
         assert isinstance(type_, MemRefType)
         flat, shape = number(0), type_.get_shape()
@@ -111,12 +111,12 @@ class MemoryReader(Emitter):
             flat = added(flat, times(self.values[index], prod(shape[d + 1 :])))
         return flat
 
-    def _is_register(self, buffer: SSAValue, index: Value) -> bool:
+    def _is_register(self, buffer: SSAValue, index: LinearValue) -> bool:
         name = self.buffers[buffer]
         return isinstance(name, tuple) and name[0] == SPILL and index.is_constant
 
     def _access(
-        self, op: Operation, buffer: SSAValue, index: Value, width: int, active: Any, target: Any, sources: Any
+        self, op: Operation, buffer: SSAValue, index: LinearValue, width: int, active: Any, target: Any, sources: Any
     ) -> None:
         """Emit an access to memory, after the instructions of its address."""
         type_, name = buffer.type, self.buffers[buffer]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from compiler.targets.timing.code import BARRIER, CONTROL, COPY, MEMORY, WAIT, Code, Instruction, Repeat
+from compiler.targets.timing.code import BARRIER, CONTROL, COPY, MEMORY, WAIT, Code, Repeat, WarpInstruction
 
 AHEAD = 16
 """The most loads that are moved before the use of the first one: registers hold them."""
@@ -18,7 +18,7 @@ def with_loads_first(code: Sequence[Code]) -> list[Code]:
       a = load; b = load; s1 = s0 + a; s2 = s1 + b
     """
     ordered: list[Code] = []
-    stretch: list[Instruction] = []
+    stretch: list[WarpInstruction] = []
     for item in code:
         if isinstance(item, Repeat):
             ordered += [*_ordered(stretch), Repeat(item.trips, with_loads_first(item.body))]
@@ -31,7 +31,7 @@ def with_loads_first(code: Sequence[Code]) -> list[Code]:
     return [*ordered, *_ordered(stretch)]
 
 
-def _ordered(stretch: Sequence[Instruction]) -> Iterator[Instruction]:
+def _ordered(stretch: Sequence[WarpInstruction]) -> Iterator[WarpInstruction]:
     """Yield the instructions of a stretch, loads and their sources first, AHEAD loads at a time."""
     rest = list(stretch)
     while rest:

@@ -29,8 +29,8 @@ from compiler.targets.timing.code import (
     TENSOR,
     WAIT,
     Code,
-    Instruction,
     Repeat,
+    WarpInstruction,
     weighted,
 )
 from compiler.types.machines import Gpu
@@ -94,7 +94,7 @@ class Pipeline:
             self.free = {unit: time + skipped for unit, time in self.free.items()}
             self.ready = {key: time + skipped for key, time in self.ready.items() if time > before}
 
-    def execute(self, instruction: Instruction) -> None:
+    def execute(self, instruction: WarpInstruction) -> None:
         """Execute an instruction for all warps."""
         kind = instruction.kind
         operands = max((self.ready.get(source, 0.0) for source in instruction.sources), default=0.0)
@@ -118,7 +118,7 @@ class Pipeline:
             former = self.ready.get(instruction.target, 0.0) if instruction.target == ("copies",) else 0.0
             self.ready[instruction.target] = max(former, finished)
 
-    def _access(self, instruction: Instruction, start: float, warps: float) -> float:
+    def _access(self, instruction: WarpInstruction, start: float, warps: float) -> float:
         """Occupy the load/store unit and the path to L2; return the cycle in which the last warp has its data."""
         begun = max(start, self.free.get("load/store", 0.0) - QUEUE)
         self.now = max(self.now, begun + 1.0)
@@ -146,7 +146,7 @@ class Pipeline:
         self._in_flight.append((finished, bytes))
         self.most_in_flight = max(self.most_in_flight, sum(size for _, size in self._in_flight))
 
-    def interval(self, instruction: Instruction) -> float:
+    def interval(self, instruction: WarpInstruction) -> float:
         """Return the cycles for which a warp's instruction occupies a unit of its scheduler."""
         gpu, lanes = self.gpu, self.gpu.warp * self.gpu.schedulers
         match instruction.kind:

@@ -1,4 +1,4 @@
-"""`Value`: an SSA value as a linear form of registers, and as numbers of the sampled threads."""
+"""`LinearValue`: an SSA value as a linear form of registers, and as numbers of the sampled threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Terms: TypeAlias = tuple[tuple[Hashable, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class LinearValue:
     """A sum of registers times factors, and of a constant, which costs no instruction. terms: (register, factor),
     sorted. lanes: the integers of the sampled threads, None if unknown."""
 
@@ -29,30 +29,30 @@ class Value:
         return not self.terms
 
 
-def register(key: Hashable, lanes: Lanes = None) -> Value:
+def register(key: Hashable, lanes: Lanes = None) -> LinearValue:
     """Return the value of the register `key`; lanes: its integers, None if unknown."""
-    return Value(((key, 1),), 0, lanes)
+    return LinearValue(((key, 1),), 0, lanes)
 
 
-def number(value: int) -> Value:
+def number(value: int) -> LinearValue:
     """Return a constant integer."""
-    return Value((), value, value)
+    return LinearValue((), value, value)
 
 
-def added(a: Value, b: Value, sign: int = 1) -> Value:
+def added(a: LinearValue, b: LinearValue, sign: int = 1) -> LinearValue:
     """Return a + sign * b."""
     factors = dict(a.terms)
     for key, factor in b.terms:
         factors[key] = factors.get(key, 0) + sign * factor
     terms = tuple(sorted(((k, f) for k, f in factors.items() if f), key=_order))
     lanes = None if a.lanes is None or b.lanes is None else a.lanes + sign * b.lanes
-    return Value(terms, a.constant + sign * b.constant, lanes)
+    return LinearValue(terms, a.constant + sign * b.constant, lanes)
 
 
-def times(a: Value, factor: int) -> Value:
+def times(a: LinearValue, factor: int) -> LinearValue:
     """Return a * factor."""
     terms = tuple((key, f * factor) for key, f in a.terms) if factor else ()
-    return Value(terms, a.constant * factor, None if a.lanes is None else a.lanes * factor)
+    return LinearValue(terms, a.constant * factor, None if a.lanes is None else a.lanes * factor)
 
 
 def _order(term: tuple[Hashable, int]) -> int:

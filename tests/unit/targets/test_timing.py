@@ -14,7 +14,7 @@ from compiler.recipes import ThreadTiles
 from compiler.schedule import Schedule
 from compiler.targets.cuda import representative_gpu
 from compiler.targets.timing import KernelTime, KernelWork, access, kernel_time, kernel_times, total_seconds
-from compiler.targets.timing.code import BARRIER, FLOAT, GLOBAL, INTEGER, Code, Instruction, Repeat
+from compiler.targets.timing.code import BARRIER, FLOAT, GLOBAL, INTEGER, Code, Repeat, WarpInstruction
 from compiler.targets.timing.pipeline import Pipeline
 from tests.gpu_schedules import product, tiled
 from tools import gpgpu_sim
@@ -47,8 +47,8 @@ def test_blocks_of_one_warp_are_slower() -> None:
     fetches for itself alone."""
     alone = tiles(2048, 2048, 512, [(1, 4, 4), (1, 8, 4)], 16)
     together = tiles(2048, 2048, 512, [(1, 16, 4), (1, 16, 4)], 16)
-    (lonely,), (many,) = times_of(alone), times_of(together)
-    assert lonely.seconds > 1.05 * many.seconds
+    (single_warps,), (eight_warps,) = times_of(alone), times_of(together)
+    assert single_warps.seconds > 1.05 * eight_warps.seconds
 
 
 def test_guards_of_a_ragged_product_are_slower() -> None:
@@ -79,9 +79,9 @@ def _columns(rows: int, part: int) -> Schedule:
 
 def test_one_load_in_flight_is_slower() -> None:
     """Rows that the parts divide are loaded together; else a condition lies between any two loads."""
-    (one,), (eight,) = times_of(_columns(1021, 8)), times_of(_columns(1024, 8))
-    assert one.bytes_in_flight < eight.bytes_in_flight / 4
-    assert one.bound == "latency" and one.seconds > 2 * eight.seconds
+    (guarded,), (unrolled,) = times_of(_columns(1021, 8)), times_of(_columns(1024, 8))
+    assert guarded.bytes_in_flight < unrolled.bytes_in_flight / 4
+    assert guarded.bound == "latency" and guarded.seconds > 2 * unrolled.seconds
 
 
 def test_split_sums_are_faster_where_blocks_are_few() -> None:
@@ -130,26 +130,26 @@ def cycles(code: list[Code], warps: int = 1) -> float:
     return pipeline.end
 
 
-def load(name: str, *sources: str, bytes: float = 128.0) -> Instruction:
-    return Instruction(GLOBAL, name, sources, rounds=1.0, bytes=bytes, is_load=True)
+def load(name: str, *sources: str, bytes: float = 128.0) -> WarpInstruction:
+    return WarpInstruction(GLOBAL, name, sources, rounds=1.0, bytes=bytes, is_load=True)
 
 
 def test_loads_that_depend_on_each_other_wait_and_others_do_not() -> None:
-    together = [load("a"), load("b"), Instruction(FLOAT, "c", ("a", "b"))]
-    chained = [load("a"), load("b", "a"), Instruction(FLOAT, "c", ("a", "b"))]
+    together = [load("a"), load("b"), WarpInstruction(FLOAT, "c", ("a", "b"))]
+    chained = [load("a"), load("b", "a"), WarpInstruction(FLOAT, "c", ("a", "b"))]
     assert A100.l2_latency < cycles(together) < 1.1 * A100.l2_latency
     assert 2 * A100.l2_latency < cycles(chained) < 2.1 * A100.l2_latency
 
 
 def test_a_loop_takes_as_long_as_its_iterations() -> None:
-    body: list[Code] = [load("a", "s"), Instruction(FLOAT, "s", ("s", "a")), Instruction(INTEGER, "i", ("i",))]
+    body: list[Code] = [load("a", "s"), WarpInstruction(FLOAT, "s", ("s", "a")), WarpInstruction(INTEGER, "i", ("i",))]
     assert cycles([Repeat(50, body)]) == pytest.approx(cycles(body * 50), rel=0.01)
     assert cycles([Repeat(50, body)]) > 50 * A100.l2_latency
 
 
 def test_warps_share_schedulers_and_units() -> None:
     """An A100 has 64 lanes for float32: a scheduler takes a warp in two cycles, and four of them work side by side."""
-    body: list[Code] = [Instruction(FLOAT, n, ()) for n in range(1000)]
+    body: list[Code] = [WarpInstruction(FLOAT, n, ()) for n in range(1000)]
     assert cycles(body, 4) == pytest.approx(cycles(body, 1), rel=0.01) == pytest.approx(2000, rel=0.01)
     assert cycles(body, 16) == pytest.approx(8000, rel=0.01)
 
@@ -168,14 +168,14 @@ def work(code: list[Code], blocks: int = 432, threads: int = 256, registers: int
 
 def test_registers_limit_resident_warps() -> None:
     """65536 registers hold 2048 threads of 32, or 256 of 255."""
-    code: list[Code] = [load("a"), Instruction(FLOAT, "b", ("a",)), Instruction(BARRIER)]
+    code: list[Code] = [load("a"), WarpInstruction(FLOAT, "b", ("a",)), WarpInstruction(BARRIER)]
     few, many = kernel_time(work(code, registers=255), A100), kernel_time(work(code), A100)
     assert (few.resident_warps, many.resident_warps) == (8, 32) and few.waves == 4 and many.waves == 1
     assert few.cycles > 2 * many.cycles
 
 
 def test_arrays_beyond_l2_come_from_memory() -> None:
-    code: list[Code] = [load("a"), Instruction(GLOBAL, None, ("a",), rounds=1.0, bytes=128.0)]
+    code: list[Code] = [load("a"), WarpInstruction(GLOBAL, None, ("a",), rounds=1.0, bytes=128.0)]
     near, far = (kernel_time(replace(work(code), argument_bytes=size), A100) for size in (1 << 20, 1 << 28))
     assert far.traffic > 2 * near.traffic and far.seconds > near.seconds
 
