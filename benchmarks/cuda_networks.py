@@ -23,8 +23,10 @@ from benchmarks.further_networks import deit_tiny, gpt2
 from benchmarks.networks import bert, mobilenet_v2, resnet18, resnet50, unet, whisper
 from benchmarks.whole import is_data, weights_of
 from compiler import te
+from compiler.driver.devices.unit import STREAMED
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel
 from compiler.targets.cuda.emit import CudaSource
+from compiler.targets.groups import RUN_ONCE
 
 NETWORKS: Mapping[str, Callable[[], te.Function]] = {
     "resnet18": resnet18,
@@ -66,6 +68,11 @@ def most_live_bytes(source: CudaSource, first: int) -> int:
     return max(live)
 
 
+def has_refusal(verdict: str) -> bool:
+    """Whether the verdict of a group says why the schedule that the rules prefer is not used."""
+    return "; " in verdict.removeprefix(f"{RUN_ONCE}; ").replace(f"; {STREAMED}", "")
+
+
 def row(name: str, function: te.Function, arch: str, compiles: bool) -> str:
     """A network as a row of the table."""
     kernel, seconds = built(function, arch)
@@ -73,7 +80,7 @@ def row(name: str, function: te.Function, arch: str, compiles: bool) -> str:
     source, calls = kernel.source, sum(group.occurrences for group in kernel.groups)
     first = len(kernel.native_arguments) + len(source.prepared)
     alone = sum(prod(launch.grid) == 1 for launch in source.launches)
-    refused = sum("; " in group.verdict.removeprefix("run once; ") for group in kernel.groups)
+    refused = sum(has_refusal(group.verdict) for group in kernel.groups)
     arena, live = source.workspace_bytes / 2**20, most_live_bytes(source, first) / 2**20
     taken = sum(source.takes(name) for name in ARCHITECTURES)
     spilled = sum(r.spill_bytes for r in kernel.resources(arch).values()) if compiles else "-"

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import compiler
+from benchmarks.cuda_networks import has_refusal
 from compiler import te
 from compiler.support.errors import StrataError
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel
@@ -228,7 +229,7 @@ def report(case: Case, compiles: bool) -> str | None:
         return f"refused: {error}"
     except AssertionError as error:
         return f"launches: {error}"
-    refused = [group.verdict for group in kernel.groups if "; " in group.verdict.removeprefix("run once; ")]
+    refused = [group.verdict for group in kernel.groups if has_refusal(group.verdict)]
     if refused:
         return f"not the first schedule: {refused[0][:200]}"
     spilled = kernel.resources(case.arch).items() if compiles else ()

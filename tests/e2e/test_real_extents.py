@@ -20,9 +20,9 @@ def test_every_architecture_has_cases() -> None:
 
 @pytest.mark.parametrize("case", some(CASES, 311), ids=lambda case: case.name)
 def test_each_operator(case: Case) -> None:
-    """Refusals and launches beyond limits are faults; spills are listed by the command."""
+    """Refusals and launches beyond limits are faults; the command lists spills and schedules that are not the first."""
     said = report(case, nvrtc.is_available())
-    assert said is None or " spills " in said, said
+    assert said is None or " spills " in said or said.startswith("not the first"), said
 
 
 @pytest.mark.parametrize("first", some(range(0, 1000, 4), 125))
