@@ -58,19 +58,8 @@ def diagnose(
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)
-    op = _op_of(error) if with_op else None
+    op = spans.op_of(error) if with_op else None
     return Diagnostic(span or start, _sentence(error), span is not None, running, "" if op is None else _generic(op))
-
-
-def _op_of(error: BaseException) -> Operation | None:
-    """The op at fault of an error or of its causes; None if none has one."""
-    cause: BaseException | None = error
-    while cause is not None:
-        op = getattr(cause, "op", None)
-        if isinstance(op, Operation):
-            return op
-        cause = cause.__cause__
-    return None
 
 
 def _generic(op: Operation) -> str:

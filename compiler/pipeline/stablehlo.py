@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from compiler import universe
 from compiler.dialects.functions import find_function
 from compiler.dialects.modules import parsed
-from compiler.frontends.jax.lines import source_line
+from compiler.dialects.parser import Parser
+from compiler.frontends.jax.lines import source_line, user_line
 from compiler.frontends.jax.tracing import JaxProgram, trace
 from compiler.frontends.model import Imported
 from compiler.lowering.stablehlo_to_te.function import convert
@@ -19,6 +21,8 @@ from compiler.lowering.stablehlo_to_te.table import HANDLERS
 from compiler.support import spans
 from compiler.support.errors import InputError, LoweringError
 
+_USE = re.compile(r"loc\((#loc\d*)\)[ \t]*$", re.MULTILINE)
+_FUNCTION = re.compile(r'func\.func private (@"[^"]*"|@[\w.$]+)')
 SOURCE = "<jax>"
 """The name of the text that JAX prints, in locations."""
 
@@ -39,8 +43,29 @@ def import_traced(function: Callable[..., Any], arguments: Sequence[Any]) -> Imp
 
 def _refused(program: JaxProgram, error: Exception) -> InputError:
     """Return the error of a program without a te form: the sentence, and the line of the user's function."""
-    span = spans.of_error(error)
+    span, op = spans.of_error(error), spans.op_of(error)
     sentence = error.msg if isinstance(error, ParseError) else str(error)
-    line = None if span is None else source_line(program.text, span.line)
+    line = source_line(op) if op is not None else None
+    if line is None and span is not None and span.source == SOURCE:
+        line = _line_in_text(program.text, span.line)
     shown = line or (f"line {span.line} of its StableHLO" if span is not None else "its StableHLO")
     return InputError(f"{program.name} has no te form: {sentence.strip()} (at {shown})")
+
+
+def _line_in_text(text: str, line: int) -> str | None:
+    """Return the user's line of the op at a line of a text (counted from 1), or of a call of the function around it;
+    None without one. It is for ops that are not read: of them there is the text alone."""
+    lines, visited = text.split("\n"), set[int]()
+    while line not in visited:
+        visited.add(line)
+        use = _USE.search(text, sum(len(before) + 1 for before in lines[: line - 1]))
+        if use is not None:
+            parser = Parser(universe.context(), text, SOURCE)
+            parser._resume_from(use.start(1))
+            found = user_line(parser._parse_location())
+            if found is not None:
+                return found
+        function = next(filter(None, map(_FUNCTION.search, reversed(lines[:line]))), None)
+        if function is not None:
+            line = next((n for n, entry in enumerate(lines, 1) if f"call {function[1]}(" in entry), line)
+    return None

@@ -92,6 +92,19 @@ def inside(source: str, text: str, start: int, end: int) -> Span:
     return Span(source, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), max(1, length))
 
 
+def op_of(error: BaseException) -> Operation | None:
+    """Return the op at fault of an error or of its causes; None if none has one."""
+    from xdsl.ir import Operation
+
+    cause: BaseException | None = error
+    while cause is not None:
+        op = getattr(cause, "op", None)
+        if isinstance(op, Operation):
+            return op
+        cause = cause.__cause__
+    return None
+
+
 def of_op(op: Operation) -> Span | None:
     """The location of an op: its own, else of the first op inside it, else of the closest enclosing op; or None."""
     scope: Operation | None = op
@@ -108,14 +121,14 @@ def of_location(location: LocationAttr) -> Span | None:
     """The first location in a file among the components of a location; None if there is none."""
     from xdsl.dialects.builtin import FileLineColLoc
 
-    for part in _parts(location):
+    for part in components(location):
         if isinstance(part, FileLineColLoc):
             return Span(part.filename.data, part.line.data, part.column.data)
     return None
 
 
-def _parts(location: object) -> Iterator[object]:
-    """A location and its components, recursively."""
+def components(location: object) -> Iterator[object]:
+    """Yield a location and its components, recursively: of a call the callee before the caller."""
     from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
 
     yield location
@@ -129,7 +142,7 @@ def _parts(location: object) -> Iterator[object]:
         case _:
             return
     for part in inner:
-        yield from _parts(part)
+        yield from components(part)
 
 
 def of_parse_error(error: ParseError) -> Span:

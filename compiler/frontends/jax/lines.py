@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_USE = re.compile(r"loc\((#loc\d*)\)\s*$")
-_FILE = re.compile(r'"([^"]+)":(\d+)')
-_ALIAS = re.compile(r"#loc\d*")
-_FUNCTION = re.compile(r'func\.func private (@"[^"]*"|@[\w.$]+)')
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation
+
+from compiler.support.spans import components
+
 OURS = str(Path(__file__).parents[2])
 """The folder whose files are not the user's."""
 
 
-def source_line(text: str, line: int) -> str | None:
-    """Return the innermost line of the user's files, such as `model.py:12`, in the location of the op that begins at
-    line `line` of a text (counted from 1); without one, that of a call of the function around the op; None without
-    any."""
-    lines = text.split("\n")
-    definitions = {
-        name: value for name, sep, value in (entry.partition(" = ") for entry in lines if entry[:4] == "#loc") if sep
-    }
-    visited: set[int] = set()
-    while line not in visited:
-        visited.add(line)
-        file = _file(lines, line, definitions)
-        if file is not None:
-            return file
-        line = _caller(lines, line)
+def source_line(op: Operation) -> str | None:
+    """Return the innermost line of the user's files, such as `model.py:12`, in the location of an op; without one, that
+    of a call of the function around the op; None without any."""
+    scope: Operation | None = op
+    visited: set[Operation] = set()
+    while scope is not None and scope not in visited:
+        visited.add(scope)
+        line = user_line(scope.location)
+        if line is not None:
+            return line
+        scope = _caller(scope)
     return None
 
 
-def _file(lines: Sequence[str], line: int, definitions: Mapping[str, str]) -> str | None:
-    """Return the user's `file:line` in the location of the op at a line; None without one. The location of an op with
-    regions is behind them, so that of its first inner op is used."""
-    use = next(filter(None, map(_USE.search, lines[line - 1 :])), None)
-    pending, seen = [use[1]] if use else [], set[str]()
-    while pending:
-        alias = pending.pop(0)
-        if alias in seen:
-            continue
-        seen.add(alias)
-        value = definitions.get(alias, "")
-        file = _FILE.search(value)
-        if file is not None and not file[1].startswith(OURS):
-            return f"{file[1]}:{file[2]}"
-        pending += _ALIAS.findall(value)
+def user_line(location: Attribute) -> str | None:
+    """Return the innermost line of the user's files in a location; None without one."""
+    for part in components(location):
+        if isinstance(part, FileLineColLoc) and not part.filename.data.startswith((OURS, "<")):
+            return f"{part.filename.data}:{part.line.data}"
     return None
 
 
-def _caller(lines: Sequence[str], line: int) -> int:
-    """Return the line of a call of the function that is around a line; the line itself without a call."""
-    function = next(filter(None, map(_FUNCTION.search, reversed(lines[:line]))), None)
-    if function is None:
-        return line
-    return next((n for n, entry in enumerate(lines, 1) if f"call {function[1]}(" in entry), line)
+def _caller(op: Operation) -> Operation | None:
+    """A call of the function around an op; None without one."""
+    function: Operation | None = op
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    module = None if function is None else function.parent_op()
+    if not isinstance(function, FuncOp) or not isinstance(module, ModuleOp):
+        return None
+    calls = (inner for inner in module.walk() if isinstance(inner, CallOp))
+    return next((call for call in calls if call.callee.string_value() == function.sym_name.data), None)
