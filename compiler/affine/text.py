@@ -20,6 +20,7 @@ from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 _T = TypeVar("_T")
 
 _WORDS = {AffineBinaryOpKind.Mod: "mod", AffineBinaryOpKind.FloorDiv: "floordiv", AffineBinaryOpKind.CeilDiv: "ceildiv"}
+_SEMI_AFFINE = {word: kind for kind, word in _WORDS.items()} | {"*": AffineBinaryOpKind.Mul}
 _DIVISIONS = frozenset(("mod", "floordiv", "ceildiv"))
 RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
 
@@ -61,6 +62,37 @@ def _added(expr: AffineExpr, names: Sequence[str]) -> str:
 def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
     """Print a constraint, such as `h + kh - 1 >= 0`."""
     return f"{to_text(constraint.lhs, names)} {constraint.kind.value} {to_text(constraint.rhs, names)}"
+
+
+class SemiAffineParser(AffineParser):
+    """Parser of affine maps and sets as xDSL's, also semi-affine ones, `d0 * s0`, and `symbol(%n)` for `%n`."""
+
+    def _create_binop_expr(self, lhs: AffineExpr, rhs: AffineExpr, binop: MLIRToken) -> AffineExpr:
+        kind = _SEMI_AFFINE.get(binop.text)
+        if kind is None or isinstance(rhs, AffineConstantExpr):
+            return super()._create_binop_expr(lhs, rhs, binop)
+        if kind is AffineBinaryOpKind.Mul and (isinstance(lhs, AffineConstantExpr) or not _is_symbolic(rhs)):
+            lhs, rhs = rhs, lhs
+        if not _is_symbolic(rhs):
+            raise ParseError(binop.span, f"one side of {binop.text} is a constant or an expression of symbols")
+        return lhs * rhs if isinstance(rhs, AffineConstantExpr) else AffineBinaryOpExpr(kind, lhs, rhs)
+
+    def _get_parse_optional_ssa_value(self) -> tuple[Callable[[], AffineExpr | None], dict[str, int], list[Span]]:
+        value, numbers, spans = super()._get_parse_optional_ssa_value()
+
+        def value_or_symbol() -> AffineExpr | None:
+            if self._current_token.kind is not MLIRTokenKind.BARE_IDENT or self._current_token.text != "symbol":
+                return value()
+            self._consume_token()
+            with self.in_parens():
+                return self.expect(value, "a value is expected in 'symbol(...)'")
+
+        return value_or_symbol, numbers, spans
+
+
+def _is_symbolic(expr: AffineExpr) -> bool:
+    """Whether an expression has no dimensions."""
+    return not any(isinstance(part, AffineDimExpr) for part in expr.dfs())
 
 
 class NamedAffineParser(AffineParser):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
 from typing import Any, NoReturn, TypeVar
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     BFloat16Type,
+    BytesAttr,
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -26,16 +28,19 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     StringAttr,
+    TensorType,
     UnknownLoc,
     i1,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.parser import UnresolvedOperand
 from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
+from compiler.affine.text import SemiAffineParser
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign_errors import FOREIGN, said
 from compiler.dialects.locations import LocationParser
@@ -44,6 +49,7 @@ from compiler.types.dtypes import FLOATS
 from compiler.types.elements import element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
+_T = TypeVar("_T")
 HOLDERS = {
     "te.constant": "value",
     "loop.constant": "value",
@@ -65,6 +71,10 @@ _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 
 _PACKED = re.compile(r'<\s*"0[xX]((?:[0-9a-fA-F]{2})*)"\s*>\s*:\s*')
 """A dense attribute's elements as bytes."""
+
+
+_SPLAT = re.compile(r"<\s*-?[\w.+-]+\s*>")
+"""A dense attribute's only element, a number."""
 
 
 class _Element(AttrParser._TensorLiteralElement):
@@ -142,7 +152,54 @@ class Parser(LocationParser):
             if shaped.element_type == i1:
                 return self._truths(bytes.fromhex(packed[1]), shaped, start)
             self._resume_from(start)
-        return super().parse_dense_int_or_fp_elements_attr(type)
+        return self._splat(type) or super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _splat(self, type: Any | None) -> DenseIntOrFPElementsAttr | None:
+        """Parse `<1.0> : tensor<4xf32>`, without a list of all elements as upstream; None for another text."""
+        start, match = self.pos, _SPLAT.match(self._source.content, self.pos)
+        if match is None:
+            return None
+        end = match.end()
+        if type is None:
+            self._resume_from(end)
+            self.parse_punctuation(":")
+            type, end = self._parse_dense_literal_type(), self.pos
+            self._resume_from(start)
+        one = super().parse_dense_int_or_fp_elements_attr(TensorType(type.element_type, [1]))
+        self._resume_from(end)
+        return DenseIntOrFPElementsAttr(type, BytesAttr(one.data.data * prod(type.get_shape())))
+
+    def parse_comma_separated_list(self, delimiter: Any, parse: Callable[[], _T], context_msg: str = "") -> list[_T]:
+        """Parse a list; one of types in parentheses may be a single type without them, as behind `->` in scf.if."""
+        single = delimiter is self.Delimiter.PAREN and parse in (self.parse_type, self.parse_attribute)
+        if single and self._current_token.kind is not MLIRTokenKind.L_PAREN:
+            return [parse()]
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
+
+    def parse_dimension_list(self) -> list[int]:
+        """Parse sizes with 'x' between them, also with spaces around it; an 'x' behind the last is left."""
+        sizes: list[int] = []
+        while self._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
+            sizes.append(self.parse_shape_dimension())
+            start = self.pos
+            if self._parse_optional_shape_delimiter() is None:
+                return sizes
+        if sizes:
+            self._resume_from(start)
+        return sizes
+
+    def parse_affine_map(self) -> AffineMap:
+        """Parse an affine map, which may be semi-affine."""
+        return SemiAffineParser(self._parser_state).parse_affine_map()
+
+    def parse_affine_set(self) -> AffineSet:
+        """Parse an integer set, which may be semi-affine."""
+        return SemiAffineParser(self._parser_state).parse_affine_set()
+
+    def parse_affine_map_of_ssa_ids(self) -> Any:
+        """Parse the indices of a buffer, `[%i + 1, %n * 2]`."""
+        map, spans = SemiAffineParser(self._parser_state).parse_affine_map_of_ssa_ids()
+        return map, [self.resolve_operand(UnresolvedOperand(span, 0), IndexType()) for span in spans]
 
     def _truths(self, packed: bytes, type: Any, start: int) -> DenseIntOrFPElementsAttr:
         count = prod(type.get_shape())

@@ -4,8 +4,9 @@ arith.py    comparisons and select on vectors; arith.remf
 casts.py    conversions of vectors
 math.py     math.erfc
 affine.py   affine.max, the syntax of affine.if and affine.parallel
-scf.py      the syntax of scf.parallel
-vector.py   vector.gather, vector.scatter
+scf.py      the syntax of scf.parallel, scf.forall
+vector.py   vector.gather, vector.scatter; other ops that are read and printed alone
+formats.py  ops by a line of a table: fields and syntax
 memref.py   memref.prefetch, the syntax of memref.global and memref.copy
 gpu.py      gpu.shuffle
 llvm.py     llvm.call_intrinsic, of which llvm.ldexp has no effect

@@ -28,6 +28,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.text import NamedAffineParser, to_text
+from compiler.dialects.upstream.formats import table_op
 
 
 @irdl_op_definition
@@ -229,4 +230,23 @@ affine.IfOp.print = _print_if  # type: ignore[method-assign, assignment]
 affine.ParallelOp.parse = _parse_parallel  # type: ignore[method-assign]
 affine.ParallelOp.print = _print_parallel  # type: ignore[method-assign, assignment]
 
-AFFINE = Dialect(affine.Affine.name, [*affine.Affine.operations, MaxOp], list(affine.Affine.attributes))
+_READ_ONLY = [
+    table_op(
+        "affine.delinearize_index",
+        "$linear_index `into` custom<BasisList>($dynamic_basis, $static_basis) attr-dict `:` type($multi_index)",
+        operands="linear_index:index dynamic_basis*:index",
+        properties="static_basis:array",
+        results="multi_index*",
+    ),
+    table_op(
+        "affine.linearize_index",
+        "(`disjoint` $disjoint^)? `[` $multi_index `]` `by` custom<BasisList>($dynamic_basis, $static_basis) "
+        "attr-dict `:` type($linear_index)",
+        operands="multi_index*:index dynamic_basis*:index",
+        properties="static_basis:array disjoint?:unit",
+        results="linear_index",
+    ),
+]
+"""Ops that are read and printed, not lowered."""
+
+AFFINE = Dialect(affine.Affine.name, [*affine.Affine.operations, MaxOp, *_READ_ONLY], list(affine.Affine.attributes))

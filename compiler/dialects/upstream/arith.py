@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, TensorType, VectorType, i1, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, VectorType, i1, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -28,6 +28,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.casts import CASTS
+from compiler.dialects.upstream.formats import table_op
 
 CMPI = tuple(arith.CMPI_COMPARISON_OPERATIONS)
 CMPF = tuple(arith.CMPF_COMPARISON_OPERATIONS)
@@ -176,6 +177,38 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
     traits = traits_def(Pure())
 
 
+_SCALING = "$in `,` $scale attr-dict `:` type($in) `,` type($scale) `to` type($out)"
+_READ_ONLY = [
+    table_op("arith.index_castui", "$in attr-dict `:` type($in) `to` type($out)", operands="in", results="out"),
+    *(
+        table_op(name, _SCALING, operands="in scale", properties="fastmath? roundingmode?", results="out")
+        for name in ("arith.scaling_extf", "arith.scaling_truncf")
+    ),
+]
+"""Ops that are read and printed, not lowered."""
+
+
+def _with_exact(op: type[arith.SignlessIntegerBinaryOperation]) -> None:
+    """Let an op be parsed with the flag `exact` behind its operands, which becomes the attribute isExact."""
+
+    def parse(cls: type[arith.SignlessIntegerBinaryOperation], parser: Parser) -> Operation:
+        lhs = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        rhs = parser.parse_unresolved_operand()
+        exact = {"isExact": UnitAttr()} if parser.parse_optional_keyword("exact") is not None else {}
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        operands = [parser.resolve_operand(name, type) for name in (lhs, rhs)]
+        return cls.create(operands=operands, result_types=[type], attributes=exact | attributes)
+
+    setattr(op, "parse", classmethod(parse))  # noqa: B010
+
+
+for _op in (arith.DivUIOp, arith.DivSIOp, arith.ShRUIOp, arith.ShRSIOp):
+    _with_exact(_op)
+
+
 _OURS: dict[str, type[Operation]] = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp, *CASTS)}
 
 
@@ -185,5 +218,7 @@ def kind_of(op: Operation) -> type[Operation]:
 
 
 ARITH = Dialect(
-    "arith", [*(_OURS.get(op.name, op) for op in arith.Arith.operations), RemFOp], list(arith.Arith.attributes)
+    "arith",
+    [*(_OURS.get(op.name, op) for op in arith.Arith.operations), RemFOp, *_READ_ONLY],
+    list(arith.Arith.attributes),
 )

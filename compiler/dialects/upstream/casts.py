@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, get_args
 
-from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, VectorType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.types.dtypes import FLOATS
 from compiler.types.elements import element_bits
+
+FLOATS = get_args(AnyFloat)
+"""The classes of float types, also those that no dtype has."""
 
 
 def element_of(type: Attribute) -> Attribute:

@@ -33,10 +33,11 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, SymbolOpInterface
+from xdsl.traits import IsTerminator, MemoryReadEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.dense import DenseAttr
+from compiler.dialects.upstream.formats import table_op, with_syntax
 
 
 def check_indices(buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
@@ -227,6 +228,52 @@ def _keyword(parser: Parser, *words: str) -> str | None:
 # Not a subclass: emission and passes look up handlers by the class of an op, which xDSL's passes also build.
 memref.CopyOp.parse = _parse_copy  # type: ignore[method-assign]
 
-_OPERATIONS = [op for op in memref.MemRef.operations if op is not memref.GlobalOp]
+with_syntax(memref.CastOp, "$source attr-dict `:` type($source) `to` type($dest)")
+with_syntax(memref.MemorySpaceCastOp, "$source attr-dict `:` type($source) `to` type($dest)")
+with_syntax(memref.ExtractAlignedPointerAsIndexOp, "$source attr-dict `:` type($source) `->` type($aligned_pointer)")
+with_syntax(
+    memref.AtomicRMWOp,
+    "custom<AtomicKind>($kind) $value `,` $memref `[` $indices `]` attr-dict `:` "
+    "`(` type($value) `,` type($memref) `)` `->` type($result)",
+)
+_READ_ONLY = [
+    table_op("memref.rank", "$memref attr-dict `:` type($memref)", operands="memref", results="rank:index"),
+    table_op(
+        "memref.realloc",
+        "$source (`(` $dynamicResultSize^ `)`)? attr-dict `:` type($source) `to` type($result)",
+        operands="source dynamicResultSize?:index",
+        properties="alignment?",
+        results="result",
+    ),
+    table_op(
+        "memref.reshape",
+        "$source `(` $shape `)` attr-dict `:` functional-type(operands, results)",
+        operands="source shape",
+        results="result",
+    ),
+    table_op(
+        "memref.transpose",
+        "$in custom<MapText>($permutation) attr-dict `:` type($in) `to` type($result)",
+        operands="in",
+        properties="permutation",
+        results="result",
+    ),
+    table_op(
+        "memref.generic_atomic_rmw",
+        "$memref `[` $indices `]` `:` type($memref) $atomic_body attr-dict",
+        operands="memref:memref[T] indices*:index",
+        results="result:T",
+        regions="atomic_body",
+    ),
+    table_op(
+        "memref.atomic_yield",
+        "$result attr-dict `:` type($result)",
+        (IsTerminator(),),
+        operands="result",
+    ),
+]
+"""Ops that are read and printed, not lowered."""
 
-MEMREF = Dialect(memref.MemRef.name, [*_OPERATIONS, GlobalOp, PrefetchOp], list(memref.MemRef.attributes))
+_OPERATIONS = [op for op in memref.MemRef.operations if op not in (memref.GlobalOp, memref.RankOp)]
+
+MEMREF = Dialect(memref.MemRef.name, [*_OPERATIONS, GlobalOp, PrefetchOp, *_READ_ONLY], list(memref.MemRef.attributes))

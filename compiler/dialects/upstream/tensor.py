@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Dialect
 from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.upstream.formats import table_op
 
 _verify_expansion = tensor.ExpandShapeOp.verify_
 
@@ -26,4 +29,46 @@ def _verify_expand(op: tensor.ExpandShapeOp) -> None:
 tensor.PadOp.verify_ = _verify_pad  # type: ignore[method-assign]
 tensor.ExpandShapeOp.verify_ = _verify_expand  # type: ignore[method-assign]
 
-TENSOR = tensor.Tensor
+_READ_ONLY = [
+    table_op(
+        "tensor.bitcast",
+        "$source attr-dict `:` type($source) `to` type($dest)",
+        operands="source",
+        results="dest",
+    ),
+    table_op("tensor.rank", "$tensor attr-dict `:` type($tensor)", operands="tensor", results="rank:index"),
+    table_op(
+        "tensor.generate",
+        "$dynamicExtents $body attr-dict `:` type($result)",
+        operands="dynamicExtents*:index",
+        results="result",
+        regions="body",
+    ),
+    table_op(
+        "tensor.gather",
+        "$source `[` $indices `]` `gather_dims` `(` $gather_dims `)` (`unique` $unique^)? attr-dict `:` "
+        "functional-type(operands, results)",
+        operands="source indices",
+        properties="gather_dims:array unique?:unit",
+        results="result",
+    ),
+    table_op(
+        "tensor.scatter",
+        "$source `into` $dest `[` $indices `]` `scatter_dims` `(` $scatter_dims `)` (`unique` $unique^)? attr-dict `:` "
+        "functional-type(operands, results)",
+        operands="source dest indices",
+        properties="scatter_dims:array unique?:unit",
+        results="result",
+    ),
+    table_op(
+        "tensor.parallel_insert_slice",
+        "$source `into` $dest `` custom<DynamicIndexList>($offsets, $static_offsets) "
+        "custom<DynamicIndexList>($sizes, $static_sizes) custom<DynamicIndexList>($strides, $static_strides) "
+        "attr-dict `:` type($source) `into` type($dest)",
+        operands="source dest offsets*:index sizes*:index strides*:index",
+        properties="static_offsets:array static_sizes:array static_strides:array",
+    ),
+]
+"""Ops that are read and printed, not lowered."""
+
+TENSOR = Dialect(tensor.Tensor.name, [*tensor.Tensor.operations, *_READ_ONLY], list(tensor.Tensor.attributes))

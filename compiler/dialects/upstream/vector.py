@@ -1,17 +1,33 @@
-"""vector: MLIR has vector.gather and vector.scatter, xDSL has not."""
+"""vector: MLIR has vector.gather, vector.scatter and about thirty more ops that xDSL has not. Of these, all but the two
+are read and printed, not lowered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType, i1
-from xdsl.ir import Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def, var_operand_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerType, MemRefType, VectorType, i1
+from xdsl.ir import Attribute, Block, Dialect, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects.upstream.formats import table_op
 from compiler.dialects.upstream.memref import check_indices
 
 
@@ -86,4 +102,233 @@ class ScatterOp(IRDLOperation):
         _verify_lanes(self.base, self.indices, self.index_vec, self.mask, self.value)
 
 
-VECTOR = Dialect(vector.Vector.name, [*vector.Vector.operations, GatherOp, ScatterOp], list(vector.Vector.attributes))
+@irdl_op_definition
+class OuterProductOp(IRDLOperation):
+    """The outer product of two vectors, or a vector times a scalar, which `kind` combines with `acc` if it is given."""
+
+    name = "vector.outerproduct"
+    lhs = operand_def(VectorType)
+    rhs = operand_def()
+    acc = opt_operand_def(VectorType)
+    kind = opt_prop_def(vector.CombiningKindAttr)
+    result = result_def(VectorType)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.properties | self.attributes)
+        printer.print_string(f" : {self.lhs.type}, {self.rhs.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> OuterProductOp:
+        start = parser.pos
+        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = dict(parser.parse_optional_attr_dict())
+        parser.parse_punctuation(":")
+        types: list[Attribute] = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+        left, right = (*types, None)[:2]
+        if len(types) != 2 or not isinstance(left, VectorType) or len(names) not in (2, 3):
+            parser.raise_error("a vector, a vector or scalar, and at most one accumulator are expected", start)
+        sizes, scalable = [*left.shape], [*left.scalable_dims]
+        if isinstance(right, VectorType):
+            sizes, scalable = [*sizes, *right.shape], [*scalable, *right.scalable_dims]
+        result = VectorType(left.element_type, ArrayAttr(sizes), ArrayAttr(scalable))
+        operands = parser.resolve_operands(names, [*types, result][: len(names)], start)
+        kind = {"kind": attributes.pop("kind")} if "kind" in attributes else {}
+        return cls.create(operands=operands, result_types=[result], properties=kind, attributes=attributes)
+
+
+@irdl_op_definition
+class ToElementsOp(IRDLOperation):
+    """The elements of a vector as scalars, in row-major order."""
+
+    name = "vector.to_elements"
+    source = operand_def(VectorType)
+    elements = var_result_def()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(f" : {self.source.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ToElementsOp:
+        source, attributes = parser.parse_unresolved_operand(), parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start, type = parser.pos, parser.parse_type()
+        if not isinstance(type, VectorType):
+            parser.raise_error("a vector type is expected", start)
+        types = [type.element_type] * prod(type.get_shape())
+        return cls.create(
+            operands=[parser.resolve_operand(source, type)], result_types=types, attributes=dict(attributes)
+        )
+
+
+@irdl_op_definition
+class MaskOp(IRDLOperation):
+    """The op in the region, in the lanes where the mask is true; elsewhere `passthru`, or undefined."""
+
+    name = "vector.mask"
+    mask = operand_def(VectorType)
+    passthru = opt_operand_def()
+    results_ = var_result_def()
+    maskRegion = region_def()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string(" ")
+        printer.print_region(self.maskRegion)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(f" : {self.mask.type}")
+        if self.results:
+            printer.print_string(" -> ")
+            printer.print_list([result.type for result in self.results], printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MaskOp:
+        start = parser.pos
+        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        region = parser.parse_region()
+        if not region.blocks:
+            region.add_block(Block())
+        block = region.blocks[-1]
+        if not isinstance(block.last_op, YIELD):
+            block.add_op(YIELD.create(operands=block.last_op.results if block.last_op else []))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types: list[Attribute] = [parser.parse_type()]
+        results: list[Attribute] = []
+        if parser.parse_optional_punctuation("->") is not None:
+            results = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type) or [
+                parser.parse_type()
+            ]
+        operands = parser.resolve_operands(names, [*types, *results][: len(names)], start)
+        return cls.create(operands=operands, result_types=results, regions=[region], attributes=dict(attributes))
+
+
+YIELD = table_op(
+    "vector.yield",
+    "attr-dict ($values^ `:` type($values))?",
+    operands="values*",
+    traits=(IsTerminator(),),
+)
+_TRANSFER = "$base `[` $indices `]` `,` $mask `,` "
+_READ_ONLY = [
+    table_op(
+        "vector.contract",
+        "attr-dict $lhs `,` $rhs `,` $acc `:` type($lhs) `,` type($rhs) `into` type($acc)",
+        operands="lhs rhs acc:D",
+        properties="indexing_maps iterator_types kind?",
+        results="result:D",
+    ),
+    OuterProductOp,
+    ToElementsOp,
+    MaskOp,
+    YIELD,
+    table_op(
+        "vector.from_elements",
+        "$elements attr-dict `:` type($dest)",
+        operands="elements*:T",
+        results="dest:vector[T]",
+    ),
+    table_op(
+        "vector.shape_cast",
+        "$source attr-dict `:` type($source) `to` type($result)",
+        operands="source",
+        results="result",
+    ),
+    table_op(
+        "vector.transpose",
+        "$vector `,` $permutation attr-dict `:` type($vector) `to` type($result)",
+        operands="vector",
+        properties="permutation:array",
+        results="result",
+    ),
+    table_op(
+        "vector.type_cast",
+        "$memref attr-dict `:` type($memref) `to` type($result)",
+        operands="memref",
+        results="result",
+    ),
+    table_op("vector.step", "attr-dict `:` type($result)", results="result"),
+    table_op("vector.vscale", "attr-dict", results="res:index"),
+    table_op(
+        "vector.constant_mask",
+        "$mask_dim_sizes attr-dict `:` type($result)",
+        properties="mask_dim_sizes:array",
+        results="result",
+    ),
+    table_op(
+        "vector.extract_strided_slice",
+        "$source attr-dict `:` type($source) `to` type($result)",
+        operands="source",
+        properties="offsets sizes strides",
+        results="result",
+    ),
+    table_op(
+        "vector.insert_strided_slice",
+        "$valueToStore `,` $dest attr-dict `:` type($valueToStore) `into` type($dest)",
+        operands="valueToStore dest:D",
+        properties="offsets strides",
+        results="res:D",
+    ),
+    table_op(
+        "vector.scalable.insert",
+        "$valueToStore `,` $dest `[` $pos `]` attr-dict `:` type($valueToStore) `into` type($dest)",
+        operands="valueToStore dest:D",
+        properties="pos:i64",
+        results="res:D",
+    ),
+    table_op(
+        "vector.scalable.extract",
+        "$source `[` $pos `]` attr-dict `:` type($res) `from` type($source)",
+        operands="source",
+        properties="pos:i64",
+        results="res",
+    ),
+    table_op(
+        "vector.interleave",
+        "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
+        operands="lhs:T rhs:T",
+        results="result",
+    ),
+    table_op(
+        "vector.deinterleave",
+        "$source attr-dict `:` type($source) `->` type($res1)",
+        operands="source",
+        results="res1:T res2:T",
+    ),
+    table_op(
+        "vector.multi_reduction",
+        "$kind `,` $source `,` $acc attr-dict $reduction_dims `:` type($source) `to` type($acc)",
+        operands="source acc:D",
+        properties="kind:kind reduction_dims:array",
+        results="dest:D",
+    ),
+    table_op(
+        "vector.scan",
+        "$kind `,` $source `,` $initial_value attr-dict `:` type($source) `,` type($initial_value)",
+        operands="source:S initial_value:I",
+        properties="kind:kind reduction_dim inclusive",
+        results="dest:S accumulated_value:I",
+    ),
+    table_op(
+        "vector.expandload",
+        f"{_TRANSFER} $pass_thru attr-dict `:` type($base) `,` type($mask) `,` type($pass_thru) `into` type($result)",
+        operands="base indices*:index mask pass_thru",
+        properties="alignment?",
+        results="result",
+    ),
+    table_op(
+        "vector.compressstore",
+        f"{_TRANSFER} $valueToStore attr-dict `:` type($base) `,` type($mask) `,` type($valueToStore)",
+        operands="base indices*:index mask valueToStore",
+        properties="alignment?",
+    ),
+]
+
+VECTOR = Dialect(
+    vector.Vector.name, [*vector.Vector.operations, GatherOp, ScatterOp, *_READ_ONLY], list(vector.Vector.attributes)
+)

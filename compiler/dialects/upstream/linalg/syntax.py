@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, TensorType, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 
 @dataclass
@@ -75,7 +76,7 @@ def _parse_attributes(parser: Parser, words: Iterable[str], parts: ParsedParts) 
     while True:
         word = next((word for word in words if parser.parse_optional_keyword(word)), None)
         if word is None:
-            attributes = parser.parse_optional_attr_dict()
+            attributes = parser.parse_optional_attr_dict() or _parse_alias(parser)
             if not attributes:
                 return
             parts.attributes |= attributes
@@ -83,6 +84,16 @@ def _parse_attributes(parser: Parser, words: Iterable[str], parts: ParsedParts) 
             parser.parse_punctuation("=")
             numbers = _parse_numbers(parser)
             parts.attributes[word] = parser.parse_attribute() if numbers is None else numbers
+
+
+def _parse_alias(parser: Parser) -> dict[str, Attribute]:
+    """Parse a dictionary by its alias, `#trait`; empty if there is none."""
+    if parser._current_token.kind is not MLIRTokenKind.HASH_IDENT:
+        return {}
+    start, dictionary = parser.pos, parser.parse_attribute()
+    if not isinstance(dictionary, DictionaryAttr):
+        parser.raise_error("the alias of a dictionary is expected", start)
+    return dict(dictionary.data)
 
 
 def _parse_numbers(parser: Parser) -> Attribute | None:
