@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.calls import recursive
-from compiler.dialects.foreign_errors import FOREIGN, said
+from compiler.dialects.foreign_errors import is_foreign, said
 from compiler.dialects.signature import signature
 from compiler.support import plugins
 
@@ -59,7 +59,7 @@ def _check_each(op: Operation, seen: set[SSAValue]) -> None:
         plugin = plugins.owner(op.name)
         if plugin is not None:
             raise plugin.failed(error).at(op) from error
-        if isinstance(error, FOREIGN):
+        if is_foreign(error):
             raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
         raise
     _check_sizes(op)

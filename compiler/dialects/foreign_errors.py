@@ -27,6 +27,11 @@ FOREIGN = (
 )
 
 
+def is_foreign(error: BaseException) -> bool:
+    """Whether an exception is of FOREIGN, or of no class of its own, as xDSL raises for indices of a buffer."""
+    return isinstance(error, FOREIGN) or type(error) is Exception
+
+
 def said(error: BaseException) -> str:
     """Return a text for an exception of xDSL: the last line of its message with its type, or its type alone."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -42,7 +42,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from compiler.affine.text import SemiAffineParser
 from compiler.dialects.dominance import last_sentence
-from compiler.dialects.foreign_errors import FOREIGN, said
+from compiler.dialects.foreign_errors import is_foreign, said
 from compiler.dialects.locations import LocationParser
 from compiler.support import plugins, spans
 from compiler.types.dtypes import FLOATS
@@ -311,7 +311,7 @@ class Parser(LocationParser):
             if plugin is not None:
                 span = Span(self._latest, self._latest + 1, self._source)
                 raise plugin.failed(error).within(spans.of_parse_error(ParseError(span, ""))) from error
-            if isinstance(error, FOREIGN):
+            if is_foreign(error):
                 raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
             raise
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from io import StringIO
+from math import isfinite
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, NameLoc
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
+
+from compiler.support.errors import InputError
 
 ELIDED = "__elided__"
 """The name that stands for the elements of a constant, as in mlir-opt's output."""
@@ -59,6 +62,16 @@ class _OptPrinter(Printer):
         super().print_op(op)
         if self._users and op.results and op.parent is not None:
             self.print_string(f"  // {self._users_of(op.results)}")
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        """Print a float; of a type that xDSL does not encode, such as f8E5M2, with all digits. Raises InputError for
+        an infinity or NaN of such a type."""
+        try:
+            super().print_float(value, type)
+        except NotImplementedError as error:
+            if not isfinite(value):
+                raise InputError(f"an infinity or NaN of type {type} cannot be printed") from error
+            self.print_string(f"{value:.16e}")
 
     def _users_of(self, results: Iterable[SSAValue]) -> str:
         users = dict.fromkeys(use.operation for result in results for use in result.uses)

@@ -133,6 +133,7 @@ TEXTS = {
     "arith": ARITH,
     "affine": AFFINE,
     "linalg": LINALG,
+    "floats": '"test.x"() {a = 2.5 : f8E5M2, b = 1.5 : f80, c = 0.5 : f8E4M3FN, d = -0.1 : f128} : () -> ()',
 }
 
 
@@ -161,6 +162,10 @@ def test_a_splat_is_not_a_list_of_all_its_elements(monkeypatch: pytest.MonkeyPat
     [
         ('"a.b"() {m = affine_map<(d0, d1) -> (d0 * d1)>} : () -> ()', "one side of * is a constant or an expression"),
         ("func.func @f(%d: memref<4xf32>, %x: f32, %i: index) {\n  memref.atomic_rmw plus %x, %d[%i]", "not 'plus'"),
+        (
+            "func.func @f(%d: memref<4xf32>) {\n  %0 = memref.load %d[] : memref<4xf32>\n  func.return\n}",
+            "xpected an index for each dimension",
+        ),
         ("func.func @f(%a: vector<4xf32>) {\n  %0 = vector.outerproduct %a : f32", "at most one accumulator"),
         ("func.func @f(%a: f32) {\n  %0 = vector.to_elements %a : f32", "a vector type is expected"),
     ],
