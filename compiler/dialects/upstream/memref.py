@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, SSAValue
 from xdsl.irdl import (
     BaseAttr,
     IRDLOperation,
@@ -228,6 +228,23 @@ def _keyword(parser: Parser, *words: str) -> str | None:
 # Not a subclass: emission and passes look up handlers by the class of an op, which xDSL's passes also build.
 memref.CopyOp.parse = _parse_copy  # type: ignore[method-assign]
 
+with_syntax(memref.AllocaScopeOp, "(`->` `(` type($res)^ `)`)? $scope attr-dict")
+_parse_terminated = memref.AllocaScopeOp.parse
+
+
+def _parse_scope(parser: Parser) -> memref.AllocaScopeOp:
+    """Parse a memref.alloca_scope, and add the memref.alloca_scope.return that the syntax omits."""
+    op = _parse_terminated(parser)
+    if not op.scope.blocks:
+        op.scope.add_block(Block())
+    last = op.scope.blocks[-1]
+    if last.last_op is None or not last.last_op.has_trait(IsTerminator, value_if_unregistered=True):
+        last.add_op(memref.AllocaScopeReturnOp.create())
+    return op
+
+
+memref.AllocaScopeOp.parse = _parse_scope  # type: ignore[method-assign]
+with_syntax(memref.AllocaScopeReturnOp, "attr-dict ($ops^ `:` type($ops))?")
 with_syntax(memref.CastOp, "$source attr-dict `:` type($source) `to` type($dest)")
 with_syntax(memref.MemorySpaceCastOp, "$source attr-dict `:` type($source) `to` type($dest)")
 with_syntax(memref.ExtractAlignedPointerAsIndexOp, "$source attr-dict `:` type($source) `->` type($aligned_pointer)")

@@ -223,6 +223,7 @@ _READ_ONLY = [
         properties="indexing_maps iterator_types kind?",
         results="result:D",
     ),
+    table_op("vector.print", "$source attr-dict `:` type($source)", operands="source"),
     OuterProductOp,
     ToElementsOp,
     MaskOp,
@@ -330,5 +331,7 @@ _READ_ONLY = [
 ]
 
 VECTOR = Dialect(
-    vector.Vector.name, [*vector.Vector.operations, GatherOp, ScatterOp, *_READ_ONLY], list(vector.Vector.attributes)
+    vector.Vector.name,
+    [*(op for op in vector.Vector.operations if op is not vector.PrintOp), GatherOp, ScatterOp, *_READ_ONLY],
+    list(vector.Vector.attributes),
 )

@@ -58,6 +58,12 @@ func.func @f(%a: memref<4 x 2 x f32>, %u: memref<*xf32>, %d: memref<?xf32>, %i: 
     %10 = arith.addf %c, %x : f32
     memref.atomic_yield %10 : f32
   }
+  memref.alloca_scope {
+    vector.print %x : f32
+  }
+  %11 = memref.alloca_scope -> (f32) {
+    memref.alloca_scope.return %x : f32
+  }
   return
 }
 """
