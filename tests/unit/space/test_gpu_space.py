@@ -243,7 +243,7 @@ def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     useful = work(schedule.program)
     check = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
     draws = random.Random(3)
-    assert space.sketches[0].name.count("on tensor cores, a round ahead") == 2
+    assert space.sketches[0].name.count("on tensor cores, rounds ahead") == 2
     sketch = space.sketches[0]
     drawn = tuple(draws.randrange(n) for n in sketch.sizes)
     actual = space.features(0, np.array([sketch.recorded_positions, drawn]))
@@ -256,7 +256,7 @@ def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     assert not isinstance(built, Outcome), str(built)
     kernel = built.artefact.kernel
     assert [launch.block[0] for launch in kernel.launches] == [32, 32]
-    assert kernel.text.count("= multiply_add(") == 2 and kernel.text.count("copy_async<16>(&") == 4
+    assert kernel.text.count("= multiply_add(") == 2 and kernel.text.count("copy_async<16>(&") == 8
 
 
 def test_estimates_of_tensor_cores() -> None:
@@ -287,8 +287,8 @@ def test_tensor_cores_are_for_what_they_take() -> None:
     assert "tensor cores" in names(te.function("many", [a, b], [te.nn.batch_matmul(a, b, dtype="f32")]))
     assert "tensor cores" in names(one("f16"), "sm_75") and "tensor cores" not in names(one("bf16"), "sm_75")
     assert "tensor cores" in names(one("bf16"))
-    assert "tensor cores" not in names(one("f32")) and "tensor cores" not in names(one("f16", 60))
-    assert "tensor cores" not in names(one("f16", 64, 60))
+    assert "tensor cores" not in names(one("f32"))
+    assert "tensor cores" in names(one("f16", 60)) and "tensor cores" in names(one("f16", 64, 60))  # zero-filled
 
 
 # --- tasks ----------------------------------------------------------------------------------------------------------
@@ -314,12 +314,12 @@ def test_a_task_is_tuned_checked_and_built(tmp_path: Path, capsys: pytest.Captur
 
 
 def _check_predictions(path: Path, task: SearchTask) -> None:
-    """Without a GPU the features tell the time that a candidate gets: the search goes by that, not by a model."""
+    """Without a GPU the search goes by a roofline of the features, not by a model; the estimate ranks what it tries."""
     with Database(path) as database:
         told = [(r.predicted, r.outcome.cost) for r in database.records(task.key) if r.predicted is not None]
     assert told
     for predicted, cost in told:
-        assert predicted == pytest.approx(cost, rel=1e-4)
+        assert 0.1 * cost < predicted < 10 * cost
 
 
 @pytest.mark.parametrize("given", [{"threads": 2}, {"constants": ["F"]}])
