@@ -43,13 +43,14 @@ class RankedRun(Protocol):
     compared: str | None
 
     def report(self, phase: str | None = None) -> None:
-        """Report the progress."""
+        """Report the progress, at a new `phase` unless None."""
 
     def measurer(self) -> Measurer | Fleet:
         """The measurer of the task."""
 
     def record_outcome(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
-        """Record an outcome."""
+        """Record an outcome of a candidate's script. predicted: the cost that the model predicted; None without a
+        prediction."""
 
 
 class Leaders:

@@ -22,7 +22,7 @@ def workload(make: Make) -> Make:
         SearchTask("matmul", (1024, 1024, 1024))
 
     Returns the function. A second function of the same qualified name, such as a redefinition, replaces the first.
-    Raises InputError if a function of another qualified name has the name.
+    Raises InputError for an object that is no function, and if a function of another qualified name has the name.
 
     >>> @workload
     ... def doubled(n: int) -> te.Function:

@@ -375,9 +375,10 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """Judge the schedule that `make` returns, from the source `origin` (such as a database). Return it with its verdict
-    if it may be used, else the loops as written with the verdict. `make(False)` skips the legality checks of steps; if
-    its schedule is not proved, `make(True)` repeats it with them. `make` returns None for the loops as written."""
+    """Judge the schedule that `make` returns, from the source `origin` (`record` or `model`). Return it with its
+    verdict if it may be used, else the loops as written with the verdict. `make(False)` skips the legality checks of
+    steps; if its schedule is not proved, `make(True)` repeats it with them. `make` returns None for the loops as
+    written."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)

@@ -93,7 +93,7 @@ def export(
 
 def _machine(word: str, features: str, way: ScheduleMode) -> Machine:
     """The machine of a version by its word `CPU` or `CPU=NAME`, under the name whose records it takes. Raises
-    InputError for a NAME if `way` is no database."""
+    InputError for a NAME without records, or if `way` is no database, and TargetError for an unknown processor."""
     cpu, _, name = word.partition("=")
     machine = machine_for(cpu, features)
     if isinstance(way, Path):

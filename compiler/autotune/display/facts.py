@@ -75,7 +75,8 @@ class RunFacts:
 
     @property
     def best(self) -> str:
-        """The time of the best with its share of the ceiling: `1.97 ms, 78% of the ceiling`; empty without a best."""
+        """The time of the best, with its share of the ceiling: `1.97 ms, 78% of the ceiling`, or UNKNOWN for a share
+        above 1. An estimate is marked so. Empty without a best."""
         if self.best_times is None:
             return ""
         outcome = self.best_times.best

@@ -58,7 +58,7 @@ def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
 
 
 def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
-    """The numbers of the sketches whose names contain a text, or of all for None. Raises InputError without any."""
+    """The numbers of the sketches whose names contain a text, or of all for None. Raises InputError for none."""
     numbers = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
     if not numbers:
         raise InputError(
@@ -68,8 +68,8 @@ def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
 
 
 def script(space: SketchSpace, place: Selection) -> str:
-    """The script of a sketch with open choices, or of a candidate with its decisions. Raises InputError for a number or
-    positions that the space does not have."""
+    """The script of the sketch with a number: with open choices if its positions are None, else with the decisions at
+    these positions. Raises InputError for a number or positions that the space does not have."""
     number, positions = place
     sketch = _sketch(space, number)
     return str(sketch.script) if positions is None else sketch.text(candidate(space, number, positions)[1])
@@ -117,7 +117,8 @@ def feasibility(space: SketchSpace, candidate: Candidate) -> str:
 
 
 def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
-    """The unified difference between two scripts; empty where they are the same."""
+    """The unified diff of the scripts of two sketches or candidates; empty if they are equal. Raises InputError for one
+    that the space does not have."""
     before, after = (script(space, candidate).splitlines() for candidate in (first, second))
     titles = _titled(space, first), _titled(space, second)
     return "\n".join(unified_diff(before, after, titles[0], titles[1], lineterm=""))

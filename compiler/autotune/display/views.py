@@ -188,8 +188,8 @@ def view(task: RunSubject, stream: TextIO) -> RunView:
 
 @contextmanager
 def with_view(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
-    """Yield the options of a run with a view among the callbacks, and print the conclusion at the end. Yields the
-    options unchanged if nothing is to be shown: see `TuningOptions.show`."""
+    """Yield the options of a run with a view among the callbacks; print the conclusion at the end, unless the block
+    raises. Yields the options unchanged if nothing is to be shown: see `TuningOptions.show`."""
     stream = _stream(options)
     if stream is None:
         yield options

@@ -25,7 +25,7 @@ class WorkerFacts:
 
 
 def own_facts(builders: int | None = None) -> dict[str, object]:
-    """The facts of this process, as plain data; without `builders` it has one a core."""
+    """The facts of this process as plain data, a dict of the fields of WorkerFacts. builders: by default one a core."""
     all_versions = {**versions(), "python": platform.python_version()}
     return asdict(WorkerFacts(socket.gethostname(), host(), builders or cores(), all_versions, fingerprint() or ""))
 

@@ -83,7 +83,9 @@ def implausibility(outcome: Outcome, subject: Subject, machine: Machine) -> str 
 
 
 def _between(claims: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
-    """Return the valid outcome of several claims; None if two times disagree and another worker can decide.
+    """Return the valid outcome of several claims: the first failure if all failed, a single time, or two merged times
+    that agree. If no times agree: None if `can_ask`, so that another worker decides, else the slowest. Workers of other
+    claims are accused; those of wrong results are liars.
 
     Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which are merged; the worker of
     5.0 is accused.

@@ -137,7 +137,8 @@ class Fleet:
         return reply
 
     def _believed(self, reply: jobs.Answer) -> jobs.Answer:
-        """Return the reply of a trusted worker. Raises JobLost for another reply, InputError if all workers refuse."""
+        """Return a reply, unless it is a refusal or its worker is no longer trusted: then raise JobLost. A refusal
+        counts as a strike against the worker, and raises InputError if no trusted worker is left."""
         member = self.cluster.members.get(reply.worker)
         if reply.refusal is not None:
             if member is not None:
@@ -150,8 +151,8 @@ class Fleet:
         return reply
 
     def _judged(self, subject: Subject, claims: Sequence[WorkerClaim]) -> AgreedOutcome | None:
-        """Return the valid outcome by claims about a candidate, None if another worker must confirm it; count a strike
-        against liars."""
+        """Return the valid outcome by claims about a candidate, None if another worker must confirm it. An accused
+        worker gets a strike; a liar is no longer trusted."""
         avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
         unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
         verdict = self._judge.verdict(subject, claims, bool(unasked))

@@ -83,7 +83,7 @@ class RunnerSetup:
         return self.limits.memory_bytes
 
     def start(self) -> Runner:
-        """Restrict the process to as many cores as threads, read the reference, and warm the probe."""
+        """Restrict the process to as many cores as threads, read the reference, warm the probe, and return the runner."""
         threads = self.subject.threads
         affinity = Affinity(threads)
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
@@ -270,7 +270,7 @@ class Runner:
 
 
 def _outcome(samples: Samples) -> Outcome:
-    """Make the outcome of a measurement of its selected samples."""
+    """The outcome MEASURED with the times and rates of the selected samples and the disturbance of all."""
     used_samples = samples.selected
     return Outcome(
         MEASURED,

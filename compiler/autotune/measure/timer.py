@@ -62,8 +62,8 @@ class Timer:
         return None if self._is_referenced else ReferenceJob(self._path, cores(), self.limits.start_seconds)
 
     def referenced(self, reply: Reply) -> None:
-        """Take the reply to `reference_job`: the reference of the subject is then done. Raises InputError for a program
-        that cannot be compiled, TargetError for a worker that could not start or died."""
+        """Process the reply to `reference_job`: the reference of the subject is then done. Raises InputError for a
+        program that cannot be compiled, TargetError for a worker that could not start or died."""
         if isinstance(reply, Refused):
             raise InputError(reply)
         if isinstance(reply, Unable | Death):

@@ -106,8 +106,8 @@ class Clock:
     between: Callable[[], object] = bool
 
     def samples(self, call: Call, seconds: float) -> Samples:
-        """Sample a call whose first execution took `seconds`, until the median is precise enough or `sampling.seconds`
-        are spent."""
+        """Sample a call whose first execution took `seconds`, until the median is precise enough, `sampling.seconds`
+        are spent or `sampling.max_samples` are taken."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
         samples: list[TimedSample] = []

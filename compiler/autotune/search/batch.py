@@ -41,7 +41,8 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
     """Choose at most `count` candidates, round robin over their sketches, each farthest from those chosen before. The
-    distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first."""
+    distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first. Of
+    a sketch only the first max(CHOSEN_FROM, `count`) candidates are considered."""
     by_sketch: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_sketch.setdefault(candidate[0], []).append(candidate)

@@ -67,15 +67,16 @@ class RankingQuality:
         self._costs.append(cost)
 
     def recall(self, count: int) -> float | None:
-        """The share of the `count` best measured among the `count` best predicted; None with fewer candidates."""
+        """The share of the `count` best measured among the `count` best predicted; None with fewer candidates, or for a
+        `count` below 1."""
         if not 0 < count <= len(self):
             return None
         measured, predicted = (np.argsort(values, kind="stable")[:count] for values in (self._costs, self._predicted))
         return len(np.intersect1d(measured, predicted)) / count
 
     def line(self, count: int = 8) -> str:
-        """Return one line of text for people: the share of pairs in the right order, and the recall of the best
-        `count`."""
+        """Return one line of text for people: the share of pairs in the right order, and the recall of the best `count`
+        if so many were measured; without pairs, a line that says so."""
         if self.pairs.accuracy is None:
             return "ranking: nothing predicted and measured yet"
         text = f"ranking: {self.pairs.accuracy:.0%} of {self.pairs.total} pairs right"

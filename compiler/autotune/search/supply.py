@@ -162,7 +162,9 @@ def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.rando
 
 
 def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Make a child of each row (n, choices): cross it with another row or not, then change some choices."""
+    """Return a child of each row (n, choices): crossed with another row with the chance CROSSED, then changed in one
+    choice, and in each other one with the chance 1 / choices. A changed choice moves to the next option with the chance
+    NEAR, else to any. `sizes` (choices,): the numbers of options."""
     shape = rows.shape
     crossed = (rng.random((shape[0], 1)) < CROSSED) & (rng.random(shape) < 0.5)
     rows = np.where(crossed, rows[rng.permutation(shape[0])], rows)

@@ -34,8 +34,8 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
     """The seconds of a run of the program that the next batch of a task is expected to save.
 
     The mean, by HABIT, of the usual gain of its turns and of the model's promise, scaled by how far earlier promises
-    came true. With total_seconds = 2, habit = 0.02, promise = 0.1 and sums of 0: kept_share = 0.15 / 0.3 = 0.5, so 2 *
-    (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
+    came true; a task without a promise counts as UNTOLD. With total_seconds = 2, habit = 0.02, promise = 0.1 and sums
+    of 0: kept_share = 0.15 / 0.3 = 0.5, so 2 * (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
     """
     promised, gained = PRIOR
     promised += sum(task.promised for task in every.values())

@@ -99,8 +99,9 @@ def _cost(s: BlockView, machine: Machine) -> float:
 
 
 def _conditions(s: BlockView) -> float:
-    """The factor of conditions on a block's time. A condition that is uniform over the lanes is free. A guard masks
-    only the partial last vector of a row: 100 elements by 16 are 7 vectors, so 1 + (MASKED - 1) / 7."""
+    """The factor of conditions on a block's time. Conditions of reads: CHOSEN without a vectorized loop, SELECTED if
+    they vary over the lanes, else 1. A guard masks only the partial last vector of a row: 100 elements by 16 are 7
+    vectors, so 1 + (MASKED - 1) / 7; one that is uniform over the lanes is free."""
     reads = [condition.form for access in s.block.reads for condition in access.where]
     if s.vector is None:
         return CHOSEN if reads else 1.0

@@ -45,7 +45,8 @@ def schedule_mode(stated: object) -> ScheduleMode:
 
 
 def _is_script(path: Path) -> bool:
-    """Whether a file is a script, not a database, whose records have scripts as well."""
+    """Whether a file is a script, not a database, whose records have scripts as well. Raises InputError if it cannot be
+    read."""
     with files.read_errors(path):
         content = path.read_bytes()
     return b"named_sequence" in content and not content.startswith(DATABASE)

@@ -77,8 +77,9 @@ class DeviceUnit:
 
 
 def compiled_unit(job: DeviceJob) -> DeviceUnit:
-    """Compile a group under the first schedule of the rules that is proved and that the target accepts. Raises
-    LoweringError and TargetError for a group that the target cannot run."""
+    """Compile a group: in the form `job.form` if a schedule of it is usable, else as written, under the first schedule
+    of the rules that is proved and that the target accepts, or in the default order. Raises LoweringError and
+    TargetError for a group that the target cannot run."""
     start, target = perf_counter(), target_named(job.target)
     with paused():
         original = Schedule(replace(job.loops, constants=(), values=()))
