@@ -66,9 +66,9 @@ def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
 
 
 def deferred_conditions(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions of `guard` that a vectorized reduction need not test: the mask of its accumulator, outside
-    of the innermost loop, applies them. Neither the accumulator's index nor the conditions depend on that loop. Empty
-    for any other block."""
+    """Return the conditions of `guard` that a vectorized reduction need not test, since the mask of its accumulator,
+    outside of the innermost loop, applies them: those that do not depend on that loop. Empty unless each target has a
+    stride of one over the lanes, no copy for each lane, and an index that does not depend on that loop."""
     if (
         not guard
         or not _is_separate_reduction(block)
@@ -150,7 +150,8 @@ class Emitter(Accessor):
     """The emitter of one block: its reads, body, combination and writes."""
 
     def emit(self) -> None:
-        """Emit reads, body, combination and writes, or an asynchronous copy."""
+        """Emit an asynchronous copy, or the reads, body, combination and writes; nothing if the block combines only
+        identities."""
         block = self.block
         if self._is_async():
             self._begin_copy()
@@ -278,7 +279,8 @@ class Emitter(Accessor):
     def _apply_region(
         self, joint: Joint, accumulators: Sequence[SSAValue], contribution: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Return the results of the region for accumulators and one contribution: vectors if an operand is one."""
+        """Return the results of the region for accumulators and one contribution; all are vectors if an operand is a
+        vector."""
         operands = [*accumulators, *contribution]
 
         def operand(leaf: Read | Index) -> SSAValue:

@@ -27,9 +27,9 @@ class Bounds:
         return Bounds(self.extent, self.lows, [*self.highs, *forms])
 
     def narrow(self, context: Context, condition: Condition, variable: int) -> bool:
-        """Narrow the bounds by a condition f + a*v >= 0 in which f has bound variables only, not the lane. Return
-        False, and change nothing, for any other condition. Example: 99 - 16*v >= 0 becomes v < floor(99 / 16) + 1 =
-        7."""
+        """Narrow the bounds by a condition f + a*v >= 0, with a not 0, in which f has bound variables only, not the
+        lane; return True. Return False, and change nothing, for any other condition. Example: 99 - 16*v >= 0 becomes v
+        < floor(99 / 16) + 1 = 7."""
         factor = condition.form.coefficient(variable)
         invariant = condition.form - Linear(((variable, factor or 0),)) if factor else None
         if condition.equal or invariant is None or not context.is_bound(invariant) or context.has_lanes(invariant):

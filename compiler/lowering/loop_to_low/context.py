@@ -34,8 +34,8 @@ class BlockThreads:
     ids, extents, variables: by loop kind (`thread_x`), the hardware index, its extent and its variable in conditions.
     parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
     the nodes with a barrier before them. alike: by the label of a block in a replicated stage, the dimensions along
-    which all threads run it. in_stage: true while a stage is emitted. copies_wait: barriers wait for async copies; one
-    of them, by `groups`, for all groups of copies but the latest ones.
+    which all threads run it. in_stage: true while a stage is emitted. copies_wait: whether each barrier waits for all
+    asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight.
     """
 
     ids: dict[str, SSAValue]
@@ -50,7 +50,8 @@ class BlockThreads:
     groups: CopyGroups | None = None
 
     def numbers_of(self, program: Program, buffer: str) -> Collection[int]:
-        """Return the numbers of the thread loops that divide a private buffer: a whole warp has a fragment."""
+        """Return the numbers of the thread loops that divide a private buffer among its owners; for a fragment without
+        those along x, since its owners are warps."""
         if program.buffers[buffer].scope != "fragment":
             return self.numbers
         return [number for number in self.numbers if program.loops[number].kind != "thread_x"]
@@ -111,7 +112,7 @@ class Context:
         return [self._substitute(form, axes) for form in index]
 
     def _substitute(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
-        """Substitute forms for variables in a form: one without these variables is returned itself."""
+        """Return a form with `values` in place of its variables; the form itself if it has none of them."""
         for atom, _ in form.terms:
             if not isinstance(atom, int) or atom in values:
                 break
@@ -145,7 +146,8 @@ class Context:
         return [c for c in guard if c not in tested and not self.is_implied(c)]
 
     def shared_untested(self, node: Node) -> list[Condition]:
-        """Return the untested conditions that all blocks in a node share, in the order of the first block's guard."""
+        """Return the untested conditions that all blocks in a node share, in the order of the first block's guard;
+        empty for a node without blocks."""
         untested_by_block = [self.untested(block) for block in blocks_in(node)]
         return (
             [c for c in untested_by_block[0] if all(c in untested for untested in untested_by_block[1:])]

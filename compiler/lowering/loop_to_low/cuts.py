@@ -52,7 +52,8 @@ class _VariableBound:
 
 
 def find_cut(context: Context, loop: Loop, guards: Sequence[Sequence[Condition]]) -> Cut | None:
-    """Return the cut of a loop; None if no iteration would gain by it. `guards`: each block's untested conditions.
+    """Return the cut of a loop; None if no guard bounds it, or it is shorter than MIN_EXTENT and its bounds vary.
+    `guards`: each block's untested conditions.
 
         v = 7 { 16 lanes: D if 16*v + lane < 100 }  ->  full (6), where 84 - 16*v >= 0, ends (7)
 

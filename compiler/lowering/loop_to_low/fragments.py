@@ -62,8 +62,9 @@ def warp_loop(program: Program, block: Block) -> Loop:
 
 
 def thread_element(kind: str, index: Sequence[Linear], lane: int, ranges: lin.Ranges, subject: str) -> list[Linear]:
-    """Return the register, and the element in it, of the tile element at the row and column `index`, for the thread
-    `lane` of a warp. Raises LoweringError, which names `subject`, if another thread has this element."""
+    """Return the register, and the element in it, of the tile element at the row and column `index`, in a fragment of
+    `kind` a, b or c, for the thread `lane` of a warp. Raises LoweringError, which names `subject`, unless the thread
+    owns this element at all values of the loops."""
     layout, x = LAYOUTS[kind], lin.variable(lane)
     group, pair = index if layout.is_column else reversed(index)
     group_rest = group - lin.floordiv(x, QUAD, ranges)

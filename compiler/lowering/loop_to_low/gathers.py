@@ -123,7 +123,8 @@ class _Gather(Accessor):
         ]
 
     def _clamp(self, dims: dict[int, SSAValue]) -> _TableIndex:
-        """Clamp scalar index values by dimension: 0 replaces one out of bounds. An unsigned comparison finds all."""
+        """Emit the clamped index values of scalar ones by dimension: 0 replaces one out of bounds, which an unsigned
+        comparison finds, negative ones included."""
         assert isinstance(self.table.type, MemRefType)
         values: dict[int, SSAValue] = {}
         inside: SSAValue | None = None

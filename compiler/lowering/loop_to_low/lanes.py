@@ -129,7 +129,8 @@ class BlockLanes:
         return any(self.context.has_lanes(form) for form in forms)
 
     def contiguous(self, element: Element) -> bool:
-        """Return whether an access has stride one over lanes, and on a GPU begins at a multiple of the lane count."""
+        """Return whether an access has stride one over lanes, and on a GPU begins at a multiple of the lane count;
+        false outside a vectorized loop."""
         lane = self.context.lane
         if lane is None or element.stride(lane) != 1:
             return False
@@ -179,7 +180,7 @@ class BlockLanes:
         return self.scopes.add(builders.added(start, offsets))
 
     def _count_lanes(self) -> None:
-        """Count the accesses of all lanes as unrolled statements."""
+        """Count the accesses of all lanes as unrolled statements. Raises LoweringError above MAX_STATEMENTS."""
         self.context.count_statements(self.context.lanes, f"block '{self.block.label}'")
 
     def _vector_of(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:

@@ -197,8 +197,9 @@ def _emit_serial(context: Context, loop: Loop) -> None:
 
 
 def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:
-    """Emit a loop over rounds whose operands are fetched ahead as two: the first iterations, which only fetch, then the
-    others, unrolled by the number of buffers, so that the buffer of an iteration is a constant."""
+    """Emit a loop that fetches operands ahead, into one of `buffers` buffers an iteration, as two loops: the first
+    iterations, which only fetch, then the others, unrolled by `buffers`, so that the buffer of an iteration is a
+    constant."""
     scopes, (first, last) = context.scopes, context.scopes.ranges[loop.number]
     start = min(buffers - 1, loop.extent - 1)
     for lower, upper in ((0, start), (start, loop.extent)):

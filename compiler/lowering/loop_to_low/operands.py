@@ -52,5 +52,5 @@ class Operands:
         return self.context.substitute_axes(self.context.values | values, reference.index)
 
     def first_indices(self, reference: Reference) -> list[SSAValue]:
-        """Return the indices of an operand's first element."""
+        """Emit the indices of an operand's first element."""
         return self.context.scopes.indices(self.at(reference))

@@ -69,7 +69,9 @@ class PrivatePart:
 
 
 def private_parts(program: Program) -> dict[str, PrivatePart]:
-    """Map each local or fragment buffer outside thread loops to its part. Raises LoweringError if threads share one."""
+    """Map the name of each local or fragment buffer outside thread loops to its part. Raises LoweringError if threads,
+    or for a fragment warps, share an element, if isl cannot decide it, or if a term of an index mixes thread loops with
+    others."""
     names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
     return {name: _part_of(program, name) for name in names}
 
@@ -141,7 +143,8 @@ def _thread_loops(program: Program, block: Block) -> dict[int, int]:
 
 def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
     """Split a form into a form over thread dimensions, by `kinds` from loop numbers to positions in THREADS, and the
-    remainder: 4*ty + i gives 4*y and i. Raises LoweringError for a term that mixes both."""
+    remainder: 4*ty + i gives 4*y and i. Raises LoweringError, which names the buffer `name`, for a term that mixes
+    both."""
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
@@ -168,8 +171,8 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
 def _check_disjoint(
     program: Program, name: str, thread_forms: Sequence[Linear], sides: Sequence[PartDimension]
 ) -> None:
-    """Raise LoweringError if two threads, or for a fragment two warps, share an element: isl finds a point of 0 <= a0,
-    b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0"""
+    """Raise LoweringError if two threads, or for a fragment two warps, share an element, or if isl cannot decide it.
+    isl looks for a point of 0 <= a0, b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0."""
     kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
     kernel = program.enclosing((name,))[:1] or program.body
     copied = copied_along(program, name, replicated(program, kernel[0]))

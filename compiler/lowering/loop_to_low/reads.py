@@ -110,7 +110,9 @@ class Reader(BlockLanes):
         return constant_element(constant, [form.constant for form in index]) if is_known else None
 
     def _literals(self, element_: Element) -> builders.Constant | None:
-        """Return a constant's elements at an index that is constant in each lane, as number or vector; else None."""
+        """Return a constant's element as a number if it is a splat or all lanes read the same element, else its
+        elements as a vector. None if the buffer is no constant, an index is not constant in each lane, or an element is
+        NaN."""
         constant = self.context.constants.get(element_.buffer)
         if constant is None:
             return None
@@ -168,7 +170,8 @@ class Reader(BlockLanes):
         return self._tested(tests, load, fallback)
 
     def _tested(self, tests: Sequence[Condition], read: Callable[[], SSAValue], fallback: Attribute) -> SSAValue:
-        """Read one lane under conditions; the fallback if they fail."""
+        """Emit `read` for one lane, in an scf.if on the `tests` that are neither always true nor always false; the
+        value is `fallback` where a test fails."""
         if any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(fallback)
         open_tests = [test for test in tests if not test.always(self.scopes.ranges)]

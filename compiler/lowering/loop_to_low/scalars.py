@@ -106,7 +106,8 @@ class Expressions:
         return self.leaf(node)
 
     def known(self, node: Scalar) -> KnownNumber | None:
-        """Return the constant value of an expression; None for others, and for all if the block reads no constant."""
+        """Return the constant value of an expression, by `known_number`; a product with a zero element of a constant is
+        that zero if the policy allows it. None for other expressions, and for all if the block reads no constant."""
         if not self.reads:
             return None
         number = known_number(node, self.reads, self._known_numbers)

@@ -38,7 +38,8 @@ ROW_BYTES = 16
 
 def thread_fragment_type(program: Program, buffer: Buffer, shape: Sequence[int]) -> MemRefType:
     """Return the type of a thread's part of a fragment buffer with the shape of a warp's part: of registers, or of
-    scalars if it is open. Raises LoweringError unless warp intrinsics access it, all as one kind of MMA tile."""
+    scalars if blocks outside tensorized nests access it. Raises LoweringError unless warp intrinsics access it as one
+    kind of MMA tile, of which the last two dimensions have the shape."""
     _, intrinsic, operand = fragment_use(program, buffer)
     type = fragment_vector(intrinsic, operand)
     if tuple(shape[-2:]) != matrix_shape(intrinsic, operand):
@@ -73,8 +74,9 @@ def fragment_use(program: Program, buffer: Buffer) -> tuple[str, Intrinsic, Nest
 
 
 def emit_matrix(nest: Operands) -> None:
-    """Emit an MMA, or the zero, load or store of a fragment. Raises LoweringError for fragments of another kind, and
-    for rows that ldmatrix cannot load."""
+    """Emit an MMA, or the zero, load or store of a fragment. Raises LoweringError for fragments of another kind, for
+    memory of a scope that the intrinsic does not access, and for rows that do not begin at multiples of 16 bytes
+    (loads) or of two elements (stores)."""
     intrinsic, scopes, reads, target = nest.intrinsic, nest.context.scopes, nest.reads, nest.target
     if intrinsic.combiner:
         sums = _fragment(nest, target, intrinsic.target)
@@ -183,7 +185,8 @@ def _is_multiple(forms: Sequence[Linear], shape: Sequence[int], width: int) -> b
 
 
 def _store(nest: Operands, sums: SSAValue) -> None:
-    """Store accumulators to memory: each thread has two neighbouring elements of two rows, which begin at even ones."""
+    """Store accumulators to memory: each thread has two neighbouring elements in each of two rows. Raises LoweringError
+    if a row may begin at an odd element."""
     scopes, target, loops = nest.context.scopes, nest.target, nest.fit.loops
     lane = _lane(nest.context)
     row, pair = lin.floordiv(lane, ROW_THREADS, scopes.ranges), lin.mod(lane, ROW_THREADS, scopes.ranges).scaled(2)
@@ -222,8 +225,8 @@ def emit_sum(nest: Operands) -> None:
 
 
 def _part(nest: Operands, reference: Reference) -> PrivatePart | None:
-    """Return the part of a local buffer that each thread owns; None for memory that threads share. Raises LoweringError
-    for a fragment."""
+    """Return the part of a local buffer that each thread owns; None for shared and global memory. Raises LoweringError
+    for a fragment, and for a local buffer that is allocated inside the thread loops."""
     type = nest.buffer(reference).type
     assert isinstance(type, MemRefType) and nest.context.threads is not None
     if space_of(type) != SCOPES["local"]:
@@ -236,7 +239,8 @@ def _part(nest: Operands, reference: Reference) -> PrivatePart | None:
 
 
 def _own_indices(nest: Operands, reference: Reference, iterations: Mapping[int, Linear]) -> list[SSAValue]:
-    """Return the indices of an operand, in a thread's part if it is local: there the value of a thread is its own."""
+    """Emit the indices of an operand at an iteration of the nest's loops (those not in `iterations` are at 0), within
+    the thread's part if the operand is local."""
     threads, part = nest.context.threads, _part(nest, reference)
     assert threads is not None
     if part is None:

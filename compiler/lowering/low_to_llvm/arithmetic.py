@@ -70,7 +70,7 @@ def _select(f: FunctionEmitter, op: Operation) -> None:
 
 def selections(machine: Machine) -> Handlers:
     """Return the handlers of selections for a machine with an instruction for a minimum that keeps NaN: the selection
-    `x > limit ? limit : x` of a constant limit is one, and so is that of a maximum."""
+    `x > limit ? limit : x` of a constant limit is one, and so is that of a maximum. Empty for any other machine."""
     if not machine.has_minimum_of_nan:
         return {}
 
@@ -87,8 +87,8 @@ def selections(machine: Machine) -> Handlers:
 
 
 def _clamp(op: arith.SelectOp | vector_arith.SelectOp) -> str | None:
-    """Return `minimum` for a selection of the lesser of a value and a constant, `maximum` for that of the greater; None
-    for another one. A limit of zero has two signs, and is none."""
+    """Return `minimum` for a selection of the lesser of a value and a constant limit, `maximum` for that of the
+    greater; None for any other selection, and for a limit of NaN or of zero, which has two signs."""
     test, limit = op.cond.owner, op.lhs.owner
     if isinstance(limit, vector.BroadcastOp):
         limit = limit.source.owner

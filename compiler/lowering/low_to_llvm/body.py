@@ -132,8 +132,9 @@ def _loops(op: Operation) -> int:
 
 @dataclass(frozen=True)
 class _Team:
-    """Further parameters for calls and parallel loops: `scratch`, the workspace behind the function's own slots;
-    `private`, the offset of the threads' parts in it; `threads`, the thread count."""
+    """Further parameters for calls and parallel loops. `scratch`: whether there is a pointer to the workspace behind
+    the function's own slots; `private`: the offset in bytes of the threads' parts in the workspace, None without such
+    parts; `threads`: whether there is a thread count."""
 
     scratch: bool
     private: int | None

@@ -34,7 +34,8 @@ class Captured:
         return [self._outer.typed(value) for value in self.values]
 
     def _capture(self, value: SSAValue) -> None:
-        """Make an outer value available inside: recompute constants, index arithmetic and views; pass other values."""
+        """Make an outer value available inside: recompute constants, index arithmetic and views; pass other values as
+        parameters. Raises LoweringError for a buffer whose alignment is unknown."""
         inner = self._inner
         if value in inner.names:
             return
@@ -67,7 +68,7 @@ def is_recomputed(op: Operation) -> bool:
 
 
 def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
-    """Yield the values that ops and their regions use and that are defined outside."""
+    """Yield the values that ops and their regions use and that are defined outside, once for each use."""
     inside = [inner for op in ops for inner in op.walk()]
     defined = {value for op in inside for value in op.results}
     defined |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}

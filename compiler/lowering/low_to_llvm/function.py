@@ -49,7 +49,7 @@ class Lane:
         return f"<{self.count} x {self.element}>"
 
     def splat(self, count: int) -> str:
-        """Return the instruction that broadcasts it to `count` lanes."""
+        """Return the instruction that broadcasts the element to `count` lanes."""
         positions = ", ".join([f"i32 {self.number}"] * count)
         return f"shufflevector {self.type} {self.vector}, {self.type} poison, <{count} x i32> <{positions}>"
 

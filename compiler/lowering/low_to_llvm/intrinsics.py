@@ -14,7 +14,8 @@ _DIGITS = {32: (23, 127), 64: (52, 1023)}
 
 
 def intrinsics(machine: Machine) -> Handlers:
-    """Return the handler of llvm.ldexp for a machine: AVX-512 scales by powers of two in one instruction."""
+    """Return the handler of llvm.ldexp for a machine: one instruction with AVX-512, else multiplications by powers of
+    two built from bits. The handler raises LoweringError for any other intrinsic."""
     scale = _ldexp if machine.vector_bits == 512 else _ldexp_by_bits
 
     def emit(f: FunctionEmitter, op: CallIntrinsicOp) -> None:

@@ -128,7 +128,7 @@ def _lane_of(op: Operation) -> _LaneType | None:
 
 def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
     """Return the bits of the widest lanes to which a scalar, or its extension, is broadcast in its block; 0 if it has
-    another use. `extended`: whether it is an extension."""
+    another use or none, and for i1 and bf16. `extended`: whether it is an extension."""
     if is_truth(value.type) or isinstance(value.type, BFloat16Type):
         return 0
     widest = 0
@@ -149,8 +149,9 @@ def _broadcast_bits(value: SSAValue, extended: bool = False) -> int:
 
 
 def _until_written(first: Operation) -> Iterator[tuple[memref.LoadOp | vector.LoadOp, _LaneType]]:
-    """Yield the loads that can be lanes from `first` on in its block, to an op with regions or of another kind; behind
-    a store those of its buffer are left out."""
+    """Yield the loads that can be lanes, each with its lane type, from `first` on in its block, up to an op with
+    regions or one that is neither arithmetic, a load nor a store; behind a store the loads of its buffer are left
+    out."""
     written: set[SSAValue] = set()
     op: Operation | None = first
     while op is not None and not op.regions and (op.name.startswith(_READERS) or isinstance(op, _WRITERS)):
@@ -171,8 +172,9 @@ def _viewed(buffer: SSAValue) -> SSAValue:
 
 
 def _runs(constants: Sequence[int], width: int, step: int) -> Iterator[tuple[int, int]]:
-    """Yield the first offset and the count of vectors that together have all of the lanes that lie side by side, `step`
-    elements each: 4 and 2 of [0, 1, 2, 3, 4, 5], with a width of 4."""
+    """Yield the first offset and the number of lanes, from `width` down by halves, of each vector over lanes of `step`
+    elements at the sorted offsets `constants`; lanes without a neighbour are left out. Example: (0, 4) and (4, 2) for
+    [0, 1, 2, 3, 4, 5] with a width of 4."""
     present, position = set(constants), 0
     while position < len(constants):
         start, count = constants[position], width

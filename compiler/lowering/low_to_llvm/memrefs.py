@@ -39,7 +39,8 @@ def store(f: FunctionEmitter, op: Operation) -> None:
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Convert a loaded value to its register form: an i1 is loaded as a byte, and any byte but 0 is true."""
+    """Convert a loaded value to its register form: an i1 is loaded as a byte, and any byte but 0 is true. Other values
+    stay as they are."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 
@@ -114,7 +115,8 @@ def _get_global(f: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def emit_global(op: GlobalOp) -> str:
-    """Return the text of a private constant with a value. Raises LoweringError for any other global buffer."""
+    """Return the text of a private constant with a value. Raises LoweringError for any other global buffer, and for an
+    alignment above SLOT_ALIGNMENT."""
     name, value = op.sym_name.data, op.initial_value
     if op.constant is None or not isinstance(value, DenseAttr) or op.sym_visibility != StringAttr("private"):
         raise LoweringError(f"the memref.global @{name} is no private constant with a value: it has no form in LLVM IR")

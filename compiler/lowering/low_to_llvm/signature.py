@@ -35,8 +35,8 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)
 
 
 def symbol(name: str) -> str:
-    """Return a function's symbol: its name, with a prefix if LLVM recognises it; in a name that assemblers do not read
-    also with other characters by their numbers."""
+    """Return a function's symbol: its name; with the prefix `strata.` if LLVM recognises the name, or if an assembler
+    would need quotes: then each character that needs them becomes its code in hex between dots."""
     if _PLAIN.fullmatch(name):
         return f"strata.{name}" if _RESERVED.fullmatch(name) else name
     return "strata." + "".join(c if re.match(r"[\w.]", c, re.ASCII) else f".{ord(c):x}." for c in name)
@@ -55,9 +55,10 @@ class Workspace:
 
 
 def workspace(function: FuncOp) -> Workspace:
-    """Return the workspace of a function. Parallel loops run in sequence, so that the largest determines a thread's
-    part. The distance of parts is whole pages and 64 bytes, so that equal offsets in them fall into different sets of
-    L1. Callees run in sequence, too: behind the function's own slots is room for the largest workspace of a callee."""
+    """Return the workspace of a function; that of a declaration is its attribute `workspace`. Parallel loops run in
+    sequence, so that the largest determines a thread's part. The distance of parts is whole pages and 64 bytes, so that
+    equal offsets in them fall into different sets of L1. Callees run in sequence, too: behind the function's own slots
+    is room for the largest workspace of a callee."""
     if not function.body.blocks:
         return _declared_workspace(function)
     outlined = outlined_in(function)

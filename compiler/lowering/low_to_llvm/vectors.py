@@ -184,9 +184,10 @@ def stores(machine: Machine) -> Handlers:
 
 
 def _store_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    """Branch on the scalar conditions of a mask; store a constant number of leading lanes as vectors of 4, 2 and 1
-    lanes and so on, all lanes at once if there is no other mask or a mask of leading lanes is full, else under the
-    mask. Source: Agner Fog's instruction tables: VMASKMOVPS to memory is microcode on AMD's Zen."""
+    """Branch on the scalar conditions of a mask. Under them, store a constant number of leading lanes as vectors of
+    powers of two (7 lanes as 4, 2 and 1), all lanes at once if there is no other mask or a mask of leading lanes is
+    full at run time, else under the mask. Source: Agner Fog's instruction tables: VMASKMOVPS to memory is microcode on
+    AMD's Zen."""
     address, value = element_address(f, op, op.base, op.indices), to_memory(f, op.value_to_store)
     conditions, masks = _conjuncts(op.mask)
     ends = [_begin_if(f, f.use(condition)) for condition in conditions]
