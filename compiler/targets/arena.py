@@ -24,7 +24,8 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 
 
 def arena(size: int) -> NDArray[np.uint8]:
-    """Allocate an uninitialised array of at least `size` bytes, aligned to 64 bytes; large ones on huge pages."""
+    """Allocate an uninitialised array of at least `size` bytes, aligned to 64 bytes. From LARGE_PAGE / 4 on, on systems
+    that have huge pages, the size is rounded up to a multiple of LARGE_PAGE, and huge pages are requested."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
     rounded = -(-size // LARGE_PAGE) * LARGE_PAGE
@@ -35,10 +36,10 @@ def arena(size: int) -> NDArray[np.uint8]:
 
 
 def prefault_arena(estimated_size: int) -> Allocate:
-    """Allocate an arena of an estimated size, and fault its pages in on a daemon thread while the caller goes on: the
-    system clears each page at its first access, half a second for hundreds of megabytes. Return a function from the
-    actual size to this arena, or to a new one if the size is below half of the estimate or above 9/8 of it; `arena`
-    itself for an estimate below LARGE_PAGE."""
+    """Allocate an arena of an estimated size in bytes, and fault its pages in on a daemon thread while the caller goes
+    on: the system clears each page at its first access, half a second for hundreds of megabytes. Return a function from
+    the actual size: it waits for the thread and returns this arena, or a new one if the size is below half of the
+    estimate or above 9/8 of it. For an estimate below LARGE_PAGE, allocate nothing and return `arena` itself."""
     if estimated_size < LARGE_PAGE:
         return arena
     memory = arena(estimated_size + estimated_size // SPARE)

@@ -24,8 +24,8 @@ NativeValue: TypeAlias = int | float
 
 
 def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
-    """Return the numpy dtype of a buffer's elements, integers with a sign unless `unsigned`; index is int64. Raises
-    InputError for bf16 without the package ml_dtypes."""
+    """Return the numpy dtype of a buffer's elements; index is int64. `unsigned`, for integers only, selects the
+    unsigned integer of the same width. Raises InputError for bf16 without the package ml_dtypes."""
     signed = dtype_of(element)
     return np.dtype(f"u{signed.itemsize}") if unsigned else signed
 
@@ -98,7 +98,8 @@ def aligned_copy(expected: Argument, array: Array) -> Array:
 
 
 def native_order_copy(expected: Argument, array: Array) -> Array | None:
-    """Copy a numpy array of an argument's shape, and dtype in any byte order, to native order; else return None."""
+    """Copy a numpy array of an argument's shape, and of its dtype in any byte order, to a new array in native order;
+    return None for any other array."""
     fits = type(array) is np.ndarray and array.shape == expected.shape
     return aligned_copy(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
 
@@ -119,16 +120,17 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
-    """Return `value` as a numpy array, copied if it is not contiguous, aligned and in native byte order. Raises
-    TargetError for a value that is no array, and for another shape or dtype."""
+    """Return `value` as a numpy array: on the same memory if it is contiguous, aligned and in native byte order, else a
+    copy. Raises TargetError for a value that `as_numpy` refuses, and for another shape or dtype."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)
 
 
 def check_output(kernel: str, expected: Argument, value: object) -> Array:
-    """Return `value` as a numpy array that native code can write. Raises TargetError for another shape or dtype, and
-    unless it is contiguous, writable, aligned and in native byte order."""
+    """Return a numpy array on the memory of `value`, for native code to write. Raises TargetError for a value that
+    `as_numpy` refuses, for another shape or dtype, and for an array that is not contiguous, writable, aligned and in
+    native byte order."""
     array = _matching(kernel, expected, value)
     for fault, has_fault in (
         ("not contiguous", not array.flags.c_contiguous),

@@ -21,8 +21,8 @@ TIMEOUT_SECONDS = 300
 
 @cache
 def compiler_command() -> tuple[str, ...] | None:
-    """Return the command of the first C compiler on the PATH, else of ziglang, None without one; relative PATH entries
-    are skipped."""
+    """Return the command of gcc, clang or cc, the first that the PATH has, else of the package ziglang; None without
+    one. Relative PATH entries are skipped."""
     paths = (shutil.which(name) for name in NAMES)
     path = next((path for path in paths if path is not None and Path(path).is_absolute()), None)
     if path is not None:
@@ -31,8 +31,8 @@ def compiler_command() -> tuple[str, ...] | None:
 
 
 def cross_command(target: str) -> tuple[str, ...] | None:
-    """Return the command of a C compiler for Linux on an architecture, None without one: that of gcc's package for it,
-    or ziglang's; for the architecture of this computer that of `compiler_command`."""
+    """Return the command of a C compiler for Linux on an architecture, such as aarch64: `compiler_command` for this
+    computer's own, else ARCH-linux-gnu-gcc of the PATH, else that of ziglang; None without one."""
     if target == architecture():
         return compiler_command()
     path = shutil.which(f"{target}-linux-gnu-gcc")
@@ -44,7 +44,8 @@ def cross_command(target: str) -> tuple[str, ...] | None:
 
 def run_compiler(arguments: Sequence[str], folder: Path, target: str | None = None) -> None:
     """Run the C compiler for an architecture, by default this computer's, with arguments in a folder. Raises
-    TargetError without a compiler, if it cannot be run, and for what it refuses, with its first error."""
+    TargetError if there is no compiler, and if it cannot be run, exceeds TIMEOUT_SECONDS or fails, with its first
+    error."""
     command = compiler_command() if target is None else cross_command(target)
     if command is None:
         raise TargetError(MISSING if target in (None, architecture()) else f"{MISSING}, or {target}-linux-gnu-gcc")
@@ -52,7 +53,8 @@ def run_compiler(arguments: Sequence[str], folder: Path, target: str | None = No
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run a program in a folder. Raises TargetError if it cannot be run or fails, with its first error."""
+    """Run a program in a folder. Raises TargetError if it cannot be run, exceeds TIMEOUT_SECONDS or fails; the message
+    has its first line with "error", or else all of its stderr."""
     try:
         result = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=folder, check=False
@@ -65,8 +67,8 @@ def run(command: Sequence[str], folder: Path) -> None:
 
 
 def binary_tool(name: str, target: str | None = None) -> str | None:
-    """Return the path of a program of binutils or LLVM, such as `ar`, for an architecture, by default this computer's;
-    None without one."""
+    """Return the absolute path of a program of binutils, such as `ar`, for an architecture, by default this computer's,
+    else of LLVM's, such as `llvm-ar`; None if the PATH has neither."""
     own = target in (None, architecture())
     path = (shutil.which(name) if own else shutil.which(f"{target}-linux-gnu-{name}")) or shutil.which(f"llvm-{name}")
     return path if path is not None and Path(path).is_absolute() else None

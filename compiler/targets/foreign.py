@@ -28,8 +28,9 @@ def imported_torch() -> Torch | None:
 
 
 def as_numpy(label: str, value: object) -> Array:
-    """Return a numpy array on the memory of `value`, which it keeps alive. Raises TargetError for objects that are no
-    arrays, for arrays outside the memory of the CPU, and for classes whose elements have a mask or a unit."""
+    """Return a numpy array on the memory of `value`, which it keeps alive; a numpy scalar is copied. Raises TargetError
+    for objects that are no arrays, for arrays outside the memory of the CPU, for tensors that require a gradient, and
+    for subclasses of ndarray or Tensor, which may have a mask or a unit."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, _NUMPY):
@@ -61,7 +62,7 @@ def result_wrapper(like: object) -> Callable[[Array], object]:
 
 
 def bump_version(value: object) -> None:
-    """Increment the version counter of a torch tensor that was written, as torch's in-place operations do, so that
+    """Increment the version counter of a torch tensor after a write to it, as torch's in-place operations do, so that
     autograd refuses gradients that need its former elements; ignore other values."""
     library = imported_torch()
     if library is not None and isinstance(value, library.Tensor):
@@ -74,7 +75,8 @@ _PLAIN = (np.ndarray, np.memmap)
 
 
 def check_plain(label: str, value: object) -> None:
-    """Raise TargetError for a numpy array of a class that may have a mask or a unit."""
+    """Raise TargetError for an instance of a subclass of ndarray, which may have a mask or a unit; memmap is
+    accepted."""
     if isinstance(value, np.ndarray) and type(value) not in _PLAIN:
         raise TargetError(f"{label} is a {type(value).__name__}: only its elements would be seen, give an ndarray")
 
@@ -114,7 +116,7 @@ ZERO_COPY = (identity, to_torch)
 
 def _from_dlpack(label: str, value: Any) -> Array:
     """Import an array by numpy's `from_dlpack`, which checks device, dtype, lanes and strides. Raises TargetError for
-    each exception of that."""
+    any exception of numpy or of the array's package."""
     try:
         return np.from_dlpack(value)
     except Exception as error:  # the code of another package

@@ -35,8 +35,8 @@ class GpuTarget(Target):
     default_arch = DEFAULT_ARCH
 
     def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
-        """Compile the text of a kernel for an architecture and run it on inputs without a GPU. Raises TargetError where
-        the target has no interpreter of its code, and where the text cannot be compiled."""
+        """Compile the text of a kernel for an architecture and run it on inputs without a GPU. Raises TargetError if
+        the text cannot be compiled, and here always, for a target without an interpreter of its machine code."""
         raise TargetError(f"the target {self.name} has no interpreter of its machine code")
 
 

@@ -52,8 +52,8 @@ class HostFunction:
 
 
 def read_host_function(module: ModuleOp, host: func.FuncOp) -> HostFunction:
-    """Read a host function of a module. Raises InputError for an op that a host function cannot have, and for a launch
-    of an unknown kernel, and for extents that are no constants."""
+    """Read a host function of a module. Raises InputError for an op that a host function cannot have, for a launch of
+    an unknown kernel, and for extents that are not constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     constants: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
@@ -84,7 +84,8 @@ def read_host_function(module: ModuleOp, host: func.FuncOp) -> HostFunction:
 
 
 def constant_globals(module: Operation) -> list[GlobalOp]:
-    """Return the constants that a module's kernels read. Raises InputError for any other global buffer."""
+    """Return the `memref.global` ops of a module and of the modules in it. Raises InputError for one that is no
+    constant with a value."""
     globals_ = [op for op in module.walk() if isinstance(op, GlobalOp)]
     for op in globals_:
         if op.constant is None or not isinstance(op.initial_value, DenseAttr):
@@ -93,7 +94,8 @@ def constant_globals(module: Operation) -> list[GlobalOp]:
 
 
 def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
-    """Return the elements of the constant that a `memref.get_global` names. Raises InputError for an unknown name."""
+    """Return the elements of the constant that a `memref.get_global` names, from the innermost enclosing module that
+    has it. Raises InputError for an unknown name."""
     name, scope = op.name_.string_value(), op.parent_op()
     while scope is not None:
         if isinstance(scope, gpu.ModuleOp | ModuleOp):
@@ -115,7 +117,7 @@ def is_shared(op: memref.AllocaOp) -> bool:
 
 
 def allocated_bytes(op: memref.AllocaOp) -> int:
-    """Return the bytes of a kernel's buffer, padded to ALIGNMENT."""
+    """Return the bytes of a kernel's buffer, rounded up to a multiple of ALIGNMENT."""
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
     size = prod(type_.get_shape()) * element_bytes(type_.element_type)

@@ -40,9 +40,9 @@ class Device:
 
 @dataclass(frozen=True)
 class JoinedParts:
-    """What `Target.join` takes beside main. kernels: by the names of the functions that main and `before` call.
-    before: the calls that run once, in order. constants: the buffers of the program's constants. prepared: the buffers
-    that `before` fills. groups: the groups of the program."""
+    """The arguments of `Target.join` beside main. kernels: by the names of the functions that main and `before` call.
+    before: the calls that run once, in order, before the first call of main. constants: the buffers of the program's
+    constants. prepared: the buffers that `before` fills. groups: the groups of the program."""
 
     kernels: Mapping[str, AnyKernel]
     before: Sequence[BufferCall]
@@ -102,12 +102,14 @@ class Target(ABC):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> AnyKernel:
-        """Compile the host function of a module that `passes` have lowered. Raises LoweringError for an op that the
-        target lacks, TargetError for a feature that the architecture lacks."""
+        """Compile the host function of a module that `passes` have lowered, with a floating-point policy. Raises
+        LoweringError for an op that the target lacks, TargetError for a feature that the architecture lacks, and here
+        NotImplementedError, for targets whose programs are compiled in units."""
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> AnyProgram:
-        """Return the program that runs the kernels of functions in the order in which main calls them."""
+        """Return the program that runs the kernels of functions in the order in which main calls them. Raises
+        NotImplementedError here, for targets whose `program_kind` is None."""
         raise NotImplementedError(f"programs for {self.name} are compiled as one function")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
@@ -144,7 +146,8 @@ class Target(ABC):
             raise TargetError(f"{' and '.join(refused)} are the CPU's, not {self.name}'s")
 
     def checked_machine(self, machine: object, arch: str) -> Machine | Gpu:
-        """Return the requested machine, for None the architecture's. Raises InputError for another family."""
+        """Return the requested machine, or the model of the architecture for None. Raises InputError for an object that
+        is no machine of this target's family, and TargetError for an unknown architecture."""
         default = self.machine(arch)
         if machine is None:
             return default

@@ -46,7 +46,8 @@ class TorchGpu:
         return f"sm_{major}{minor}"
 
     def refusal(self) -> str | None:
-        """Return the reason for which no kernel can be launched here; None if CuPy sees the NVIDIA device."""
+        """Return the reason why no kernel can be launched on the device, such as a torch for GPUs of AMD or a missing
+        CuPy; None if kernels can be launched."""
         if torch.version.hip is not None:
             return "this torch is for GPUs of AMD"
         try:
@@ -71,11 +72,10 @@ class TorchGpu:
 
     @contextmanager
     def launching(self, workspace_bytes: int) -> Iterator[int]:
-        """Make the device and torch's current stream there CuPy's, for launches; yield the address of so much memory.
-
-        The kernels of all graphs share a workspace of each stream, allocated by torch, which grows. Launches of two
-        threads on one stream follow each other. While a CUDA graph is captured the memory is of the graph's own pool.
-        """
+        """Select the device and torch's current stream on it in CuPy, within the context; yield the device address of
+        at least `workspace_bytes` bytes. The kernels of all graphs share one workspace for each stream, allocated by
+        torch and enlarged when needed; a lock serialises the threads that launch on one stream. During the capture of a
+        CUDA graph the memory comes from the graph's own pool instead."""
         handle = self._torch.current_stream(self.device).cuda_stream
         with cupy().cuda.Device(self.device.index), _stream(self.device.index, handle):
             if workspace_bytes and self.is_capturing():
@@ -106,7 +106,7 @@ class _Workspace:
 
 @cache
 def gpu_of(device: torch.device) -> TorchGpu:
-    """Return the GPU of a device."""
+    """Return the `TorchGpu` of a torch device with an index; equal devices have the same object."""
     return TorchGpu(device)
 
 

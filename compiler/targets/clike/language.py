@@ -95,7 +95,8 @@ class Language(ABC):
         raise LoweringError(self.no_constant.format(value))
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """Spell an integer literal, wrapped to its type; C has no literal of the minimum: it is `(-max - 1)`."""
+        """Spell an integer literal, wrapped to its type: `true` or `false` for i1, and `(-max - 1)` for the minimum of
+        32 or 64 bits, which has no literal in C."""
         if type_ == i1:
             return "true" if number % 2 else "false"
         spelling = self.integer(type_)
@@ -115,5 +116,5 @@ class Language(ABC):
         return cast(self.spelled(target), cast("float", text) if through_float else text)
 
     def lacks(self, what: str) -> LoweringError:
-        """Return the error for a construct that the language lacks."""
+        """Return a LoweringError for a construct that the language lacks; `what` names it."""
         return LoweringError(f"{self.subject} have no {what}")

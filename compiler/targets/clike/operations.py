@@ -211,7 +211,8 @@ def _compared_integers(predicate: str, texts: Texts, integer: Integer, is_index:
 
 
 def _on_booleans(op: Operation, texts: Texts, language: Language) -> CExpr:
-    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for an op without a form."""
+    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for ops other than comparisons
+    and those of _LOGICAL."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts
@@ -307,7 +308,7 @@ def _truncated(language: Language, text: CExpr, types: ConversionTypes) -> CExpr
 
 def _float_to_integer(unsigned: bool) -> Conversion:
     def convert(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-        """Truncate a float to an integer; a value out of range is undefined. Raises TargetError for i1."""
+        """Truncate a float to an integer; a value out of range is undefined. Raises LoweringError for i1."""
         if types.integer is None:
             raise language.lacks("conversion of floats to truth values")
         is_narrow = isinstance(types.source, NARROW_FLOATS)

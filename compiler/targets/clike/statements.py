@@ -138,7 +138,8 @@ class SourceWriter(ABC):
         return None
 
     def loop(self, op: scf.ForOp, *pragmas: str) -> None:
-        """Write a loop after its pragmas; of a loop of one iteration without results write the body only."""
+        """Write a loop after its pragmas; of a loop of one iteration, by its constant bounds, and without results,
+        write the body only."""
         body = op.body.block
         names = self.carried(op.results, op.iter_args)
         for argument, name in zip(body.args[1:], names, strict=True):
@@ -164,7 +165,8 @@ class SourceWriter(ABC):
         return f"for ({self.type_of(index)} {name} = {low}; {name} < {high}; {advance})"
 
     def carried(self, values: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
-        """Declare variables for the results of a loop or branch, set to initial values, if any; return their names."""
+        """Declare variables for the results of a loop or branch, initialised if `initial` is not empty; return their
+        names."""
         names = []
         for position, value in enumerate(values):
             name = self.name(value)

@@ -34,7 +34,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class AArch64Instruction(Instruction):
-    """An instruction of AArch64: the first operand is the destination. scale: the bits of SVE's registers by 128."""
+    """An instruction of AArch64: the first operand is the destination. scale: the bits of SVE's registers divided by
+    128."""
 
     scale: int = 1
 
@@ -146,7 +147,8 @@ class AArch64Instruction(Instruction):
 
 
 def parse_aarch64(text: str, loop: int = 0, scale: int = 1) -> Instruction:
-    """Parse an instruction from a line; `scale` is the bits of SVE's registers by 128."""
+    """Parse an instruction from a line. loop: its debug location or 0. scale: the bits of SVE's registers divided by
+    128."""
     mnemonic, _, rest = text.partition("\t") if "\t" in text else text.partition(" ")
     operands = re.split(r",(?![^\[{]*[\]}])", rest) if rest.strip() else []
     return AArch64Instruction(mnemonic.strip(), tuple(operand.strip() for operand in operands), loop, scale)

@@ -126,7 +126,8 @@ def _is_address(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class AssemblySyntax:
-    """The syntax of an architecture: what begins a comment, and the parser of an instruction in a loop."""
+    """The syntax of an architecture: the mark that begins a comment, and the parser of an instruction, from its text
+    and the number of its source loop."""
 
     comment: str
     parse: Callable[[str, int], Instruction]
@@ -141,8 +142,8 @@ SYNTAXES = {"x86_64": AssemblySyntax("#", parse_instruction), "aarch64": Assembl
 
 
 def parse_assembly(text: str, architecture: str = "x86_64", vector_scale: int = 0) -> list[AssemblyFunction]:
-    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped. vector_scale: of
-    a machine with SVE."""
+    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped. architecture: a
+    key of SYNTAXES. vector_scale: the bits of SVE's registers divided by 128; 0 without SVE."""
     syntax = SYNTAXES[architecture]
     if vector_scale:
         syntax = replace(syntax, parse=partial(parse_aarch64, scale=vector_scale))

@@ -73,8 +73,9 @@ class Binder:
         return [*arrays, *map(named.__getitem__, by_name)]
 
     def bind(self, inputs: Sequence[object], out: Out) -> Binding:
-        """Check the arrays of a call; return its native arguments and results. Raises TargetError for arrays that do
-        not fit, and for results that overlap other arrays."""
+        """Check the arrays of a call, inputs in order; return its native arguments and results: the arrays of `out`, or
+        new ones for None. Raises TargetError for arrays of another count, shape or dtype, for results that native code
+        cannot write, and for results that overlap other arrays."""
         out_arrays = self._out_arrays(out)
         all_given = [*inputs, *out_arrays]
         numpy_arrays = [self._as_numpy(n, array) for n, array in enumerate(all_given)]

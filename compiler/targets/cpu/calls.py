@@ -68,7 +68,8 @@ def _decline(*arguments: object) -> object:
 
 
 def compile_fast_call(kernel: str, function: NativeFunction, kind: ArrayKind) -> FastCall:
-    """Generate the fast path of a native function for an array class; it declines all calls with scalar arguments."""
+    """Generate the fast path of a native function for an array class; that of a function with scalar arguments declines
+    all calls."""
     if any(argument.by_value for argument in function.arguments):
         return _decline
     names: dict[str, object] = {"native": function.call, "are_disjoint": are_disjoint, "address": address}

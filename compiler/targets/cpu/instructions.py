@@ -141,7 +141,8 @@ class Instruction:
 
     @property
     def lanes_moved(self) -> int:
-        """The number of elements that a gather or scatter accesses, from the widths of its indices and elements."""
+        """The number of elements that a gather or scatter accesses, from the widths of its indices and elements; of no
+        use for other instructions."""
         element_widths = {"q": 64, "d": 32}
         widest_bits = max(
             (element_widths.get(letter, 32) for letter in self.mnemonic.partition("er")[2][:2]), default=32

@@ -286,8 +286,7 @@ class Kernel:
 
     def text(self, level: str) -> str:
         """Return the program at a level of its build: te, loop, low, llvm or asm, or its `certificate`, the te programs
-        and scheduled loops of its groups as JSON. Raises TargetError for a level that
-        the kernel has no text of."""
+        and scheduled loops of its groups as JSON. Raises TargetError for a name that `levels` lacks."""
         if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]

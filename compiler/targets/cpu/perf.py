@@ -62,8 +62,8 @@ def function_symbols(code: bytes) -> Iterator[FunctionSymbol]:
 
 def record(objects: Sequence[bytes], address: Callable[[str], int | None]) -> None:
     """Record loaded object files as STRATA_PERF selects; do nothing without it. `address` maps an exported function to
-    its address; local ones have their place beside an exported one of their section. Raises InputError for a form that
-    is not one of FORMS, and if a file cannot be written."""
+    its address, a local one to None: its address follows from an exported function of its section, and without one it
+    is left out. Raises InputError for a form that is not one of FORMS, and if a file cannot be written."""
     forms = _forms()
     if not forms:
         return
@@ -104,7 +104,7 @@ def _dump() -> _JitDump:
 
 
 class _JitDump:
-    """The file of this process. perf finds it by its mapping as executable memory."""
+    """The jitdump file of this process. perf finds it by its mapping as executable memory."""
 
     def __init__(self, path: Path) -> None:
         try:

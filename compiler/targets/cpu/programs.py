@@ -43,7 +43,8 @@ class LoadedProgram:
         return restored, (to_bytes(_Pickled(self.linked, self.block.tobytes())),)
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
-        """Write a kernel as a library; see `Kernel.export`. texts: by level, of the kernel and of its preparation."""
+        """Write a kernel as a library; see `Kernel.export`. texts: by level, of the kernel and, if there is one, of its
+        preparation. Raises InputError for a path that ends in .c, .ll or .s, too."""
         file = to_path(path)
         if file.suffix in (".c", *TEXTS):
             raise InputError(f"a kernel is written as a library, '{file.name}' is written by strata.export")
@@ -132,7 +133,7 @@ def _kernel(
 
 
 def _views(linked: Linked, block: Array) -> dict[int, Array]:
-    """The arrays in the block of constants, by their positions among the native arguments."""
+    """Return the arrays in the block of constants, by their positions among the native arguments."""
     arguments = linked.interface.arguments
     slices = {n: block[offset : offset + arguments[n].size] for n, offset in linked.fixed}
     return {n: bytes.view(arguments[n].dtype).reshape(arguments[n].shape) for n, bytes in slices.items()}
@@ -141,9 +142,9 @@ def _views(linked: Linked, block: Array) -> dict[int, Array]:
 def fill_constants(
     block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
 ) -> Array:
-    """Allocate and fill a block of constants, and return it as read-only bytes. given: the arrays of the constants by
-    name. The preparations run in order, each on `threads` threads; prepared buffers that are not in the block are freed
-    after this call."""
+    """Allocate and fill a block of constants, and return it as read-only bytes. given: arrays by name, of the constants
+    and of other inputs of the preparations; the preparations fill the other constants. They run in order, each on
+    `threads` threads; prepared buffers that are not in the block are freed after this call."""
     memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)
     for constant in block.constants:

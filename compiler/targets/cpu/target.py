@@ -20,7 +20,7 @@ class CpuTarget(Target):
     in_units = takes_threads = takes_constants = takes_databases = True
 
     def machine(self, arch: str) -> Machine:
-        """Return the machine of native code; the architecture of GPUs has no effect."""
+        """Return the machine of native code; `arch`, an architecture of GPUs, has no effect."""
         return host()
 
     def local_device(self) -> Device:
@@ -36,7 +36,7 @@ class CpuTarget(Target):
         return machine.name
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """Return the LLVM IR or the assembly of a kernel."""
+        """Return the LLVM IR of a kernel for the name `llvm`, its assembly for `asm`."""
         return str(kernel.text(name))
 
     def threads(self, requested: object) -> int:

@@ -50,7 +50,8 @@ class Estimate:
 
 
 def estimate(instructions: Sequence[Instruction], architecture: str = "x86_64") -> Estimate:
-    """Estimate the cycles of an iteration: the larger of the busiest resource and the recurrence."""
+    """Estimate the cycles of an iteration: the larger of the busiest resource and the recurrence. architecture: a key
+    of CAPACITIES."""
     capacity = CAPACITIES[architecture]
     needs: Counter[str] = Counter()
     for instruction in instructions:

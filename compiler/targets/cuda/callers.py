@@ -39,7 +39,8 @@ def _queue_of_torch(device: Any) -> Iterator[None]:
 
 def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
     """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; it is copied only if needed. Raises
-    TargetError, with the name `kernel`, for an object that is no array, and for another shape or dtype."""
+    TargetError, with the name `kernel`, for a tensor that requires a gradient, for a subclass of ndarray or of a tensor
+    on the CPU, and for another shape or dtype."""
     library = cupy()
     if type(array) is library.ndarray and _fits(array, expected):
         return array
@@ -57,7 +58,8 @@ def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
 
 
 def _fits(array: Cupy, expected: Argument) -> bool:
-    """Return whether a device array is an argument as it is."""
+    """Return whether a device array is contiguous, aligned, and of the shape and dtype of an argument, so that kernels
+    can use it as it is."""
     return bool(
         array.shape == expected.shape
         and array.dtype == device_dtype(expected.dtype)
@@ -76,8 +78,8 @@ def check(kernel: str, array: Cupy, expected: Argument) -> None:
 
 
 def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object] | None:
-    """Return a function that converts an output on the device to a torch tensor, without a copy, if an input is one;
-    None for CuPy's arrays."""
+    """Return a function that converts an output on the device to a torch tensor on the same memory, if an input is a
+    tensor; else None: outputs stay CuPy's arrays."""
     if not any(map(_is_torch, inputs)):
         return None
     library: Torch = imported_torch()
@@ -115,7 +117,8 @@ def _is_torch(value: object) -> bool:
 
 
 def _from_torch(label: str, tensor: Torch) -> Any:
-    """Return what CuPy takes for a tensor: itself on a GPU, the bits of bf16 as int16, else a numpy array."""
+    """Convert a tensor for CuPy: one on a GPU is returned unchanged, but bf16 as a uint16 array of its bits; one on the
+    CPU as a numpy array. Raises TargetError for a tensor that requires a gradient."""
     if not tensor.is_cuda:
         return as_numpy(label, tensor)
     if tensor.requires_grad:

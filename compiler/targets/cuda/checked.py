@@ -25,8 +25,8 @@ def check_text(kernel: CudaKernel, inputs: Sequence[Array], arch: str | None = N
 
 
 def run_text(kernel: CudaKernel, text: str, inputs: Sequence[Array]) -> TextCheck:
-    """Run the PTX `text` of a kernel on inputs; outputs and buffers between kernels are uninitialised at first. An
-    output element that no thread writes is a fault."""
+    """Run the PTX `text` of a kernel on inputs; outputs and buffers between kernels are uninitialised at first. If
+    there is no other fault, an output with an element that no thread writes is one."""
     arguments = kernel.native_arguments or kernel.arguments
     given = iter(inputs)
     buffers, results = [], []

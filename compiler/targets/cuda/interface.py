@@ -93,7 +93,7 @@ class HostInterface:
 
 
 def _json(value: object) -> str:
-    """Return a value as one line of JSON; a tuple with dicts as one line for each element."""
+    """Return a value as one line of JSON; a tuple that contains dicts as one line for each element."""
     rows = value if isinstance(value, tuple) and any(isinstance(row, dict) for row in value) else ()
     return "[\n" + ",\n".join(f"    {json.dumps(row)}" for row in rows) + "\n  ]" if rows else json.dumps(value)
 

@@ -152,18 +152,18 @@ class CudaKernel:
         return self._loaded
 
     def prepare(self) -> None:
-        """Load the kernels on the current device, and copy the constants there, as the first call does. A call that a
-        CUDA graph captures requires it. Raises TargetError without a GPU."""
+        """Load the kernels on the current device, and copy the constants there, as the first call does; required before
+        a CUDA graph of another package captures a call. Raises TargetError without a GPU."""
         self._loaded.prepare()
 
     def __call__(self, *inputs: Cupy, out: Cupy = None, stream: Cupy = None, workspace: Cupy = None) -> Cupy:
-        """Run on the current device and return the outputs, in `out` if it is not None: the array, or a tuple unless
-        there is one.
-
+        """Run on the current device and return the outputs, in `out` if it is not None: the array of a single output,
+        else a tuple.
         Outputs are tensors of torch if an input is one, else CuPy's arrays; bf16 is uint16 there. stream: a CuPy
         stream; None for torch's current one if an input is a tensor on a GPU, else for CuPy's. workspace: an array of
-        at least `workspace_bytes` bytes on the device, None for one that the kernel keeps for each stream. Calls return
-        before their kernels end. Raises TargetError without a GPU, and for arrays that do not fit.
+        at least `workspace_bytes` bytes on the device, None for one that the kernel allocates for each stream. Calls
+        return before their kernels end. Raises TargetError without a GPU, and for arrays of another number, shape or
+        dtype.
         """
         with queue_of(inputs, stream):
             return self._called(inputs, out, workspace)

@@ -83,7 +83,8 @@ def ptx(text: str, arch: str, contract: bool = True) -> str:
 
 @contextmanager
 def _program(text: str, arch: str, contract: bool) -> Iterator[tuple[ctypes.c_void_p, str]]:
-    """Compile a text, and yield NVRTC's handle of the program and the log; the program is destroyed at the exit."""
+    """Compile a text, and yield NVRTC's handle of the program and the log; the program is destroyed at the exit. Raises
+    TargetError as `compiled` does."""
     library = _library()
     if arch not in architectures():
         raise TargetError(f"NVRTC {version()} has no architecture {arch} (it has {', '.join(architectures())})")

@@ -76,7 +76,8 @@ class LoadedKernels(Unpicklable):
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
     def __init__(self, source: CudaSource, contract: bool, arguments: int, constants: Mapping[int, Array]) -> None:
-        """arguments: the number of the program's arguments. constants: arrays on the host, by position."""
+        """contract: whether fused multiply-adds are permitted. arguments: the number of the program's arguments.
+        constants: arrays on the host, by position."""
         self.source, self._contract, self._arguments, self._constants = source, contract, arguments, constants
         self._workspaces: dict[tuple[int, int], _Workspace] = {}
         self._lock, self._is_ready = Lock(), False
@@ -166,7 +167,8 @@ class LoadedKernels(Unpicklable):
             return self._workspaces[key]
 
     def _list(self, launches: Sequence[Launch], addresses: Mapping[int, int]) -> list[_PreparedLaunch]:
-        """Prepare launches with the addresses, by position, that are the same in each call."""
+        """Prepare launches; `addresses`, by position, are those of the buffers that are the same in each call. Raises
+        TargetError for kernels that cannot be loaded."""
         prepared = []
         for launch in launches:
             places = [self._places.get(number, (number, 0)) for number in launch.arguments]
@@ -188,7 +190,8 @@ class _PreparedLaunch:
 
 
 def _start(launches: Sequence[_PreparedLaunch], addresses: Mapping[int, int]) -> None:
-    """Start kernels. addresses: of the buffers that differ from call to call, by position."""
+    """Start kernels in order. addresses: of the buffers that differ from call to call, by position. Raises TargetError
+    for a launch that fails."""
     for prepared in launches:
         launch, arguments = prepared.launch, prepared.arguments
         if prepared.varying:
@@ -220,7 +223,8 @@ class _Workspace:
 
 
 class OnDevice(Unpicklable):
-    """Kernels with a device array for each argument and temporary, to fill, run, time and read repeatedly."""
+    """Kernels with a device array for each argument and memory for temporaries, to fill, run, time and read
+    repeatedly."""
 
     _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"
 

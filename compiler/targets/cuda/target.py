@@ -52,7 +52,8 @@ class CudaTarget(GpuTarget):
         return join(main, parts, arch)
 
     def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
-        """Compile a kernel's text to PTX, and run it on inputs by the interpreter. Raises TargetError without NVRTC."""
+        """Compile a kernel's text to PTX, and run it on inputs by the interpreter. Raises TargetError without NVRTC,
+        and for an architecture that lacks a feature or whose limits a launch exceeds."""
         assert isinstance(kernel, CudaKernel)
         return check_text(kernel, inputs, arch)
 

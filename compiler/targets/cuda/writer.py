@@ -215,7 +215,8 @@ class CudaWriter(SourceWriter):
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def text(self, value: SSAValue) -> CExpr:
-        """Return the expression of a value; a constant vector is declared first."""
+        """Return the expression of a value; a constant vector is declared first, unless it is zero in a type without
+        lanes or a fragment. Raises LoweringError for a constant fragment other than zero."""
         if value not in self.texts:
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
@@ -335,7 +336,8 @@ class CudaWriter(SourceWriter):
 
 
 def _words(value: SSAValue) -> list[str]:
-    """Return the words of 32 bits of a constant that has no type with its lanes. Raises LoweringError for others."""
+    """Return the bits of a constant vector as literals of 32-bit words, for a vector whose lanes CUDA C++ has no type
+    for. Raises LoweringError for a vector that is no constant."""
     owner, type_ = value.owner, value.type
     assert isinstance(type_, VectorType)
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
@@ -345,14 +347,15 @@ def _words(value: SSAValue) -> list[str]:
 
 
 def _is_narrowed(op: math.Exp2Op) -> bool:
-    """Return whether a power of two in f32 is only rounded to 16 bits."""
+    """Return whether a power of two in f32 has uses, all of which round it to 16 bits."""
     uses = [use.operation for use in op.result.uses]
     narrow = all(isinstance(user, TruncFOp) and element_bytes(user.result.type) == 2 for user in uses)
     return bool(uses) and narrow and isinstance(op.result.type, Float32Type)
 
 
 def _is_whole(op: memref.AllocaOp) -> bool:
-    """Return whether a buffer ends at a multiple of 16 bytes; of others that begin at one NVVM reads what is behind."""
+    """Return whether the size of a buffer is a multiple of 16 bytes. Other buffers are not aligned to 16 bytes: NVVM
+    would read past their end."""
     return prod(op.memref.type.get_shape()) * element_bytes(op.memref.type.element_type) % 16 == 0
 
 

@@ -35,9 +35,10 @@ MAX_FAULTS = 20
 
 @dataclass
 class CheckResult:
-    """The result of a run. outputs: of the host function. faults: of its kernels. written: masks of the written
-    elements of the outputs. counts: memory transactions of block 0, by kernel and buffer. undecided: sampled kernels
-    whose stores depend on loaded values, so that the stores of the other blocks are unknown."""
+    """The result of a run. outputs: of the host function. faults: of its kernels, each kind of fault of an op and
+    buffer once. written: masks of the written elements of the outputs. counts: memory transactions of block 0 by their
+    kind, for each (kernel, buffer). undecided: sampled kernels whose stores depend on loaded values, so that the stores
+    of the other blocks are unknown."""
 
     outputs: tuple[Values, ...]
     faults: list[Fault] = field(default_factory=list)
@@ -60,13 +61,13 @@ def run(
     counts: bool = True,
     required: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> CheckResult:
-    """Run a host function with its kernels on arrays; outputs and temporaries begin uninitialised.
-
+    """Run a host function, by name or the only one, with its kernels on arrays; outputs and temporaries begin
+    uninitialised.
     sample: the blocks of each grid to run, by default all; the writing block of each element is computed for all
-    blocks. temporaries: initial elements of buffers between kernels or of outputs, by name, for a sample. counts:
-    whether to count memory transactions. required: the elements that must be written, by the same names. Unsigned
-    outputs are returned as signed integers of the same bits. Raises InputError for inputs that do not fit, and for ops
-    without an implementation.
+    blocks. temporaries: initial elements of buffers between kernels or of outputs, by name. counts: whether to count
+    memory transactions. required: masks of the elements that must be written, by the names of the buffers. Unsigned
+    outputs are returned as signed integers of the same bits. Raises InputError for another number or other shapes of
+    inputs, and for ops without an implementation.
     """
     function = find_function(module, name)
     args = function.body.block.args

@@ -21,8 +21,9 @@ SECTOR = 32
 
 
 class CheckedBuffer:
-    """A buffer: global to the grid, shared by a block, or local to each of n threads, with elements (n, size).
-    `initialised` are the initialised elements, `written` those that the kernels have written."""
+    """A buffer in global memory or shared by a block, with elements (size,), or local to each of n threads, with
+    elements (n, size). `initialised` and `written` are masks of the elements that have a value, and that the kernels
+    have written."""
 
     def __init__(
         self, name: str, shape: tuple[int, ...], dtype: DType, space: str, threads: int, report: FaultReporter
@@ -38,7 +39,8 @@ class CheckedBuffer:
         self._races = Races(prod(shape), space == "global", self._report_first) if space == "shared" else None
 
     def begin(self, is_written: bool) -> None:
-        """Begin a kernel, which writes the buffer or only reads it: forget former accesses."""
+        """Begin a kernel, which writes the buffer if `is_written`, else only reads it: reset counts and recorded
+        accesses."""
         self.counts = Counter()
         self._races = Races(prod(self.shape), True, self._report_first) if is_written else None
 
@@ -69,8 +71,8 @@ class CheckedBuffer:
         self._in_flight[flat[active]] = False
 
     def read(self, index: Sequence[Ints], access: LaneAccess) -> Values:
-        """Return the elements at an index, whose parts are (), (n,) or (n, lanes); 0 for inactive threads. Report
-        uninitialised reads, races, and indices out of bounds."""
+        """Return the elements (n,) or (n, lanes) at an index, whose parts are (), (n,) or (n, lanes); 0 for inactive
+        threads and indices out of bounds. Report uninitialised reads, races, and indices out of bounds."""
         column = self._uniform_column(index)
         if column is not None and (self._all_initialised or self.initialised[:, column][access.active].all()):
             values = self.data[:, column].copy()

@@ -68,7 +68,8 @@ class ThreadLanes(Threads):
     _operands_of: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
 
     def run(self, body: Block, sample: BlockSample | None = None) -> None:
-        """Run a kernel's body for the blocks of the grid in order, or for a sample of them."""
+        """Run a kernel's body for the blocks of the grid in order, or for the blocks of a sample, with uninitialised
+        shared and local buffers for each block."""
         buffers = dict(self.memories)
         with np.errstate(all="ignore"):
             self._run(body, buffers, sample)
@@ -132,7 +133,7 @@ class ThreadLanes(Threads):
         self.values[op.results[0]] = indices
 
     def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
-        """Evaluate a broadcast to all lanes."""
+        """Evaluate a broadcast of a scalar to all lanes of a vector."""
         type_ = op.results[0].type
         assert isinstance(type_, VectorType)
         source = self.values[op.source]
@@ -157,7 +158,7 @@ class ThreadLanes(Threads):
         self.values[op.result] = registers[:, list(op.mask.get_values())].reshape(self.count, -1)
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
-        """Insert a lane."""
+        """Copy a vector with one lane replaced by a scalar."""
         (lane,) = op.static_position.get_values()
         source, dest = self.values[op.source], self.values[op.dest]
         inserted = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
@@ -248,7 +249,8 @@ class ThreadLanes(Threads):
         self.values[op.token] = np.asarray(0)
 
     def _source_of(self, op: nvgpu.CopyOp, source: CheckedBuffer, lanes: int, active: Bools) -> Values:
-        """Read the source of a copy: of fewer elements than the target's the others are zero."""
+        """Return the elements that a copy reads, `lanes` for each thread; with `src_elements`, the lanes from that
+        number on are zero and are not read from memory for a count of 0."""
         if op.src_elements is None:
             return source.read(self.consecutive(op, source, op.src_indices, lanes, active), self.access(op, active))
         count = np.broadcast_to(self.values[op.src_elements], (self.count,))
@@ -264,8 +266,8 @@ class ThreadLanes(Threads):
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
-        """Complete the copies of the active threads: of all groups but as many of the latest ones as the op says, or of
-        all groups and those in none."""
+        """Complete copies of the active threads: with `groups`, those of all groups except that many latest ones;
+        without it, all copies, those in no group included."""
         remaining = []
         for memory, offsets, copying, groups in self._copies_in_flight:
             arriving = active if op.groups is None else active & (groups < self._groups - op.groups.value.data)
@@ -336,7 +338,8 @@ def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
 
 
 def corners(grid: tuple[int, int, int]) -> list[int]:
-    """Return the numbers of the first block, its neighbours along the dimensions, and the last."""
+    """Return the numbers of the first block, of its neighbours along the dimensions of extent above 1, and of the last,
+    each once."""
     strides = (1, grid[0], grid[0] * grid[1])
     neighbours = [stride for stride, extent in zip(strides, grid, strict=True) if extent > 1]
     return list(dict.fromkeys([0, *neighbours, prod(grid) - 1]))

@@ -49,8 +49,8 @@ class BlockWriters:
         self._numbers: Values = np.zeros((1, 1, 1), np.int64)
 
     def run(self) -> None:
-        """Compute for each element the block that writes it, a part of the grid at a time; record the first element
-        that two blocks write, and the first out of bounds."""
+        """Compute the writing block of each element, for at most MAX_INDEX_LANES threads of the grid at once, or one
+        block. Report the first wrong element of each store: one that two blocks write, or one out of bounds."""
         threads, blocks = prod(self._call.block), prod(self._call.grid)
         blocks_at_once = max(1, MAX_INDEX_LANES // threads)
         with np.errstate(all="ignore"):

@@ -59,12 +59,12 @@ class NativeCall:
 @dataclass(frozen=True)
 class CodeVersion:
     """A program compiled for one machine.
-
-    objects: its machine code. tiles: whether it uses tile registers. run: what each call runs. preparations: the calls
-    that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with its
-    offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of the
-    preparations, whose workspace begins at `scratch_workspace`. prefix: of the symbols in the library, which those of
-    the objects lack. text: C text of the function `run`, in the place of machine code; empty for that.
+    objects: its machine code. tiles: whether it uses tile registers. run: the function of each call. preparations: the
+    calls that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with
+    its offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of
+    the preparations, whose workspace begins at `scratch_workspace`. prefix: of the symbols in the library, which those
+    of the objects lack. text: C text of the function `run`, instead of machine code; empty for a version of machine
+    code.
     """
 
     machine: Machine
@@ -190,7 +190,7 @@ def _with_names(linked: Linked, names: Mapping[str, str]) -> Linked:
 
 def describe(name: str, programs: Sequence[Linked]) -> Description:
     """Describe a library named `name` of programs that are one program compiled for several machines. Raises
-    TargetError if they differ in their inputs or outputs, and InputError if two are for one processor."""
+    TargetError if they differ in their inputs, outputs or architecture, and InputError if two are for one processor."""
     cpus = [linked.machine.cpu for linked in programs]
     twice = next((cpu for cpu in cpus if cpus.count(cpu) > 1), None)
     if twice is not None:
@@ -313,7 +313,8 @@ def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Pointer
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """Parse the JSON of a library. Raises TargetError for a text that is not one, or of another format."""
+    """Parse the JSON of a library; `source` names it in refusals. Raises TargetError for a text that is no JSON, and
+    for another format than FORMAT."""
     try:
         facts = json.loads(text)
     except ValueError as error:
@@ -324,6 +325,6 @@ def parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def argument_of(fields: Mapping[str, Any]) -> Argument:
-    """An argument from its JSON."""
+    """Return the argument of a JSON object with the keys name, dtype, shape, by_value and alignment."""
     row = next(row for row in DTYPES.values() if row.numpy == fields["dtype"])
     return Argument(fields["name"], tuple(fields["shape"]), row.array, fields["by_value"], fields["alignment"])

@@ -43,8 +43,8 @@ class Weights:
 
 
 def library_name(file: Path, name: str | None) -> str:
-    """The prefix of a library's functions: the stated one, else by its file's name without `lib` and suffix. Raises
-    InputError for a name without a letter or digit of ASCII."""
+    """Return the prefix of a library's functions: `name`, else by its file's name without `lib` and suffix. Raises
+    InputError as `identifier` does."""
     default = file.name.partition(".")[0].removeprefix("lib") if file.suffix else file.name
     return identifier(default if name is None else name)
 
@@ -65,12 +65,10 @@ def export_program(
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write a library, its headers, its certificate and, for weights in a file, that file; return the paths.
-
     The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
     header alone; a folder gets a shared and a static library, the C text of their functions, and `texts` by the names
-    of their files. Raises InputError for
-    another suffix and for a path that cannot be written, TargetError without a C compiler and for weights that cannot
-    be stored.
+    of their files. Raises InputError for another suffix and for a path that cannot be written, TargetError without a C
+    compiler and for weights that cannot be stored.
     """
     check_library_words(path, weights.way)
     if path.suffix == ".h":
@@ -136,7 +134,7 @@ def _calls(version: CodeVersion) -> list[CallCertificate]:
 
 
 def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
-    """Write a certificate with the hashes of a library's sections."""
+    """Write a certificate with the hashes of a library's sections into the folder `work`; return its path."""
     contents = sections(library.read_bytes(), library.name)
     hashed = {name: digest_of(content) for name, content in contents.items()}
     path = work / f"{certificate.library}{SUFFIX}"
@@ -180,7 +178,8 @@ def _binary_tool(name: str, subject: str, architecture: str) -> str:
 
 
 def _store(d: Description, weights: Weights, work: Path) -> Stored:
-    """Write the bytes of weights into a folder, for the C compiler or as a file of their own."""
+    """Write the bytes of weights into a folder, for the C compiler or as a safetensors file; return their layout.
+    Raises TargetError for a dtype that safetensors files lack."""
     placed = layout(weights.arrays, {"format": "strata", "library": d.name})
     in_file = weights.way == "file"
     path = work / (f"{d.name}.safetensors" if in_file else weights_label(d.name))

@@ -48,7 +48,7 @@ _YMM, _ZMM, _TILES = 0x6, 0xE6, 0x60000
 
 
 def required(features: Iterable[str]) -> list[Bit]:
-    """The bits of CPUID that code with these features needs, each once."""
+    """The bits of CPUID that code with these features needs, each once; a feature that BITS lacks needs none."""
     needed = {BITS[name] for name in features if name in BITS}
     return sorted(needed | ({BITS["osxsave"]} if states(features) else set()))
 

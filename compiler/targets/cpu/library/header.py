@@ -74,7 +74,7 @@ def _described(argument: Argument) -> str:
 
 
 def _numbers(d: Description) -> Iterator[str]:
-    """Macros of the numbers and sizes of arrays."""
+    """Yield macros of the numbers and sizes of arrays, as lines of C."""
     for kind in ("inputs", "outputs", "weights"):
         yield f"#define {d.prefix}_{kind.upper()} {len(getattr(d, kind))}"
     for kind, arguments in (("INPUT", d.inputs), ("OUTPUT", d.outputs)):

@@ -107,7 +107,9 @@ def load(path: object, weights: Mapping[str, object] | None = None, name: str | 
 
 
 def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str, object] | None) -> Array:
-    """The filled constants of a library, read-only: of `weights`, by name, or its own. May raise TargetError."""
+    """Return the constants of a library as read-only bytes, filled from `weights` by name, or for None from the file
+    beside the library or from the library itself. Raises TargetError for an unknown, missing or wrong weight, and if
+    the library reports an error."""
     size = library.function("constants_bytes", ctypes.c_size_t)()
     block = arena(size)[:size]
     if weights is None:
