@@ -55,9 +55,7 @@ def version(gcc: str) -> str:
 
 def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
     """Compile the loops for the extents of an mm_exp_mm, and return a step that runs them from `inputs` to `out`.
-
-    Raises TargetError for another workload, and if gcc fails.
-    """
+    Raises TargetError for another workload, and if gcc fails."""
     if [i.name for i in workload.inputs] != ["A", "B", "E"]:
         raise TargetError("gcc has the loops of mm_exp_mm only")
     a, _, e = inputs

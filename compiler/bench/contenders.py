@@ -113,7 +113,8 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
 
 
 def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, compiled: bool = False) -> Step:
-    """Bind torch, eager or `compiled`, to the inputs' memory; a step returns a new array. Raises TargetError."""
+    """Bind torch, eager or `compiled`, to the inputs' memory; a step returns a new array. Raises TargetError without
+    torch, and if torch.compile fails."""
     torch = onnx_model.import_package("torch")
     torch.set_num_threads(settings.threads)
     tensors = [torch.from_numpy(array) for array in inputs]
@@ -139,7 +140,8 @@ def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 def _onnxruntime(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
 ) -> Step:
-    """Bind onnxruntime, with constants in the model, packed before the timing (`packed`), or as inputs of each call."""
+    """Bind onnxruntime, with constants in the model, packed before the timing (`packed`), or as inputs of each call.
+    Raises TargetError without onnxruntime, and unless `packed` for a workload without constants."""
     if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
     return onnx_model.bind(workload, settings.threads, inputs, out, packed)

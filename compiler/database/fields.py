@@ -210,8 +210,7 @@ def _unknown(stated: Fields, known: Fields) -> Fields:
 
 
 def _merged(known: Fields, unknown: Mapping[str, Json]) -> Fields:
-    """Merge an object with its unknown fields, nested objects too, the inverse of `_unknown`; `known` takes
-    precedence."""
+    """Merge an object with its unknown fields, nested objects too; a field that is in both has the value in `known`."""
     merged = dict(known)
     for name, value in unknown.items():
         if name not in known:

@@ -232,7 +232,7 @@ def _tables(connection: sqlite3.Connection) -> Tables:
 
 @cache
 def _expected_tables() -> Tables:
-    """The tables of a file of tuning records, as `_tables` returns them."""
+    """The SQL of the tables of a file of tuning records, by type and name, with white space normalised."""
     connection = sqlite3.connect(MEMORY)
     _create_tables(connection)
     tables = _tables(connection)

@@ -58,11 +58,11 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a convolution of one to three dimensions by register tiles, in each way of reading its image:
 
         E[o, c, r, q] += A[n, c, h + r, w + q] * B[n, o, h, w]        gradient of weights: `taps_in_registers`
-        Y[n, h, w, k] += X[n, h*S + r, w*S + q, c] * W[k, c, r, q]    channels last, or depthwise: `_channels_last`
-        C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q]    M below the lanes: `_by_pixels`
-        C[n, o, h, w] += X[n, c, (h - r) floordiv S, ..] * W[c, o, h mod S + r, ..]    transposed: `_by_phases`
-        C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0]            one tap: `_one_tap`
-        C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]            any other, and one tap: `_implicit_gemm`
+        Y[n, h, w, k] += X[n, h*S + r, w*S + q, c] * W[k, c, r, q]    channels last, or depthwise: `channels_last`
+        C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q]    M below the lanes: `by_pixels`
+        C[n, o, h, w] += X[n, c, (h - r) floordiv S, ..] * W[c, o, h mod S + r, ..]    transposed: `by_phases`
+        C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0]            one tap: `pointwise`
+        C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]            any other, and one tap: `implicit_gemm`
 
     There is no matrix of windows. The epilogue is computed on finished tiles. Weights of an implicit GEMM are packed by
     chunks of channels, or beforehand.

@@ -23,8 +23,8 @@ WINDOW = 32
 
 
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule by `transposed` of a block that reads and writes contiguously along different axes, unless the
-    remainder of one costs too much (`_frays`)."""
+    """Yield the schedule by `transposed` of a block that reads and writes contiguously along different axes, unless its
+    result exceeds L2 and one of these axes is shorter than 4 vectors and has a remainder."""
     block, lanes = draft.block(label), draft.lanes(label)
     axes = turned_axes(block, lanes)
     if axes is not None and not any(_frays(draft, block, axis, lanes) for axis in axes):

@@ -82,8 +82,8 @@ def _columns(draft: Draft, rows: Rows) -> int:
 
 def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether the blocks of `rows` are better scheduled separately: reads along a row are scattered, or only one
-    block runs along rows and reads them in pieces. With `columns` rows in lanes: several blocks are `_torn`, or one is
-    not `_is_even`."""
+    block runs along rows and reads them in pieces. With `columns` rows in lanes: several blocks would read lines
+    narrower than the cache needs, or a single one has a remainder or several dtypes."""
     members = [draft.block(label) for label in rows.axes]
     inner = {block.label: set(range(len(block.axes))).difference(rows.axes[block.label]) for block in members}
     wide_blocks = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]

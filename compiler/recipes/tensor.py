@@ -67,8 +67,8 @@ def quantised_gebp(
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
-    """Keep the sums of a register tile of `size` columns in a separate buffer during the loop `k`; with `pc`, load them
-    from the result before and store them after."""
+    """Accumulate a register tile of `size` columns in a separate buffer during the loop `k`; with `pc`, load it from
+    the result before and store it after."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)

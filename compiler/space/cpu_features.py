@@ -181,7 +181,7 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 @dataclass(frozen=True)
 class ExtractedFeatures:
     """The features of a program; and for each reason not to build it, in the order of REASONS from 1 on, 1 if it
-    applies, else 0. The reasons `script` and LATER, which a space gives, are left out."""
+    applies, else 0. The reasons `script` and LATER, which a space adds, are left out."""
 
     features: list[Number]
     infeasible: list[Number]

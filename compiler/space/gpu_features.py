@@ -101,7 +101,7 @@ class KernelCost:
 
     @cached_property
     def resident(self) -> Number:
-        """Blocks that a multiprocessor holds at once, at least one."""
+        """The number of blocks resident on a multiprocessor at once, at least one."""
         gpu = self.gpu
         block_limits = [
             gpu.threads // traced_max(1, self.threads),

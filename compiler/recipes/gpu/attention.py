@@ -261,7 +261,8 @@ def _fetch_words(s: Schedule, block: Handle, at: Handle) -> None:
 def _top_on_threads(
     s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handle, Handle], tiles: ThreadStreamTiles
 ) -> None:
-    """Reduce the scores of each thread, in registers, and behind the loop over keys those of the threads along x."""
+    """Reduce the scores of each thread, in registers, and behind the loop over keys those of the threads along x. at:
+    the loops over blocks of queries and of keys; loops: those over queries and keys inside."""
     (m0, n0), (m, n) = at, loops
     y, r = s.split(m, [EDGE, tiles.rows])
     c, x = s.split(n, [None, EDGE])
@@ -416,7 +417,8 @@ def _on_lanes(s: Schedule, loops: Sequence[Handle], tiles: StreamTiles, vector: 
 
 
 def _top(s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handle, Handle], tiles: StreamTiles) -> None:
-    """Reduce the scores of each thread in registers; after the loop over keys, reduce those of the threads of a row."""
+    """Reduce the scores of each thread in registers; after the loop over keys, reduce those of the threads of a row.
+    at: the loops over blocks of queries and of keys; loops: those over queries and keys inside."""
     (m0, n0), (m, n) = at, loops
     warp, tile, half, group = s.split(m, [tiles.warps, tiles.tiles, HALVES, GROUPS])
     many, quad, pair = s.split(n, [None, QUAD, PAIR])

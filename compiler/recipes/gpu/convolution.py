@@ -147,7 +147,7 @@ def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, til
     all channels of a panel, so that its address and conditions are computed once; weights are fetched by segments of a
     filter and stored with filters side by side. `tiles` are those of `tile_on_threads`; vector, twice and padded have
     no effect. Requires a block that `window_read` recognises, with a loop for each axis, and an epilogue that reads
-    only its result, elementwise. Raises ScheduleError. Source: implicit GEMM as in cuDNN.
+    only its result, elementwise. Raises ScheduleError for other blocks. Source: implicit GEMM as in cuDNN.
     """
     loops_of_axes, read = by_axis(s, block), window_read(node_of(s, block))
     count = len(tiles.spatial)

@@ -62,8 +62,8 @@ def starts_at(program: Program, access: Access, axis: int, multiple: int) -> boo
 
 
 def load_vectors(s: Schedule, block: Handle, at: Handle) -> None:
-    """Load what an iteration of the loop `at` reads of global memory along the last axis of a block by vectors, into
-    registers.
+    """Load the elements of global memory that an iteration of the loop `at` reads contiguously along the last axis of a
+    block by vectors, into registers; buffers that the block writes are left out.
 
       at { v = 4 { C[] += A[4*at + v] } }
     ->
@@ -80,6 +80,7 @@ def load_vectors(s: Schedule, block: Handle, at: Handle) -> None:
 
 
 def store_vectors(s: Schedule, copy: Handle, at: Handle) -> None:
-    """Store what an iteration of the loop `at` computes by a vector: `copy` copies the results from registers."""
+    """Store the results of an iteration of the loop `at` by a vector; `copy` is the block that copies them from
+    registers."""
     s.reverse_compute_at(copy, at)
     s.vectorize(inside(s, copy, at)[-1])

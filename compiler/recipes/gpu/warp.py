@@ -236,8 +236,9 @@ def tile_product(
     at_once: Sequence[int] = (),
     taps: int = 0,
 ) -> None:
-    """Schedule a product as `tile_on_warps`, with operands that are `copies`: they are fetched from what these read, A
-    and B `at_once` elements at a time. Before the loop k are as many loops over taps as `taps` says."""
+    """Schedule a product as `tile_on_warps`. copies: the blocks that copy its operands, which are inlined into the
+    fetches. at_once: the elements of A and of B that a thread fetches at once, by default as many of `tiles.vector` as
+    divide a row. taps: the number of loops over taps just outside k."""
     loops = nest(s, block, "tile_on_warps", fewest=3 + taps)
     *many, m, n = loops[: len(loops) - 1 - taps]
     *tap_loops, k = loops[len(loops) - 1 - taps :]

@@ -46,7 +46,7 @@ def convolve_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles
     channels has one tap, so that the address and the conditions of a pixel are computed once. Weights of several taps
     are stored with channels last by a kernel of their own. Requires a block that `window_read` recognises, of f16 or
     bf16 summed up in f32, with a loop for each axis, filters before pixels, and an epilogue that reads only its result,
-    elementwise. Raises ScheduleError.
+    elementwise. Raises ScheduleError for other blocks.
     """
     node, loops = node_of(s, block), [loop for each in by_axis(s, block) for loop in each]
     read = window_read(node, slides=False)
