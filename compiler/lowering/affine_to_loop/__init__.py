@@ -69,7 +69,7 @@ class RaiseAffineToLoopPass(ModulePass):
 
 
 def is_below_loops(function: FuncOp) -> bool:
-    """Whether a function has a body below the loop level."""
+    """Return whether a function has a body, with neither tensors nor ops of the loop level."""
     is_loop = any(isinstance(op, loop.ForOp | loop.Placed) for op in ops_in(function))
     return bool(function.body.blocks) and not is_loop and not has_tensors(function)
 
@@ -99,7 +99,7 @@ class _Function:
         return Program(name, (*inputs, *results), count, body, literals=tuple(self._nests.literals))
 
     def _argument(self, value: SSAValue) -> Buffer:
-        """The buffer of an argument, of rank 0 for a scalar. Raises LoweringError for other types."""
+        """Create and record the buffer of an argument, of rank 0 for a scalar. Raises LoweringError for other types."""
         name = value.name_hint or f"arg{value.index}"  # type: ignore[attr-defined]
         if not isinstance(value.type, MemRefType) and not is_scalar(value.type):
             sentence = f"argument '{name}' is of type {value.type}, expected a memref or a number"
@@ -112,7 +112,8 @@ class _Function:
         return buffer
 
     def _results(self, last: ReturnOp) -> list[Buffer]:
-        """The buffers of the results: allocations that are returned, and buffers of rank 0 for scalars."""
+        """Create and record the buffers of the results: allocations that are returned, and buffers of rank 0 for
+        scalars. Raises LoweringError for a memref that is no allocation at the function's top or is returned twice."""
         results: list[Buffer] = []
         for number, value in enumerate(last.operands):
             buffer = self._nests.buffer(value, last, name=value.name_hint or f"result{number}")

@@ -27,7 +27,8 @@ class LoopBounds:
 
 @dataclass(frozen=True)
 class _Limits:
-    """The bounds of one loop as stated: each is None if it is not affine, or an undecided minimum or maximum."""
+    """The bounds of one loop as stated, each None if it is not affine, or is a minimum or maximum that intervals do not
+    decide. `operands` are the values that they depend on."""
 
     lower: Linear | None
     upper: Linear | None
@@ -38,8 +39,8 @@ class _Limits:
 def bounds_of(
     op: ForLike | affine.ParallelOp | scf.ParallelOp, forms: ValueForms, names: Mapping[int, str]
 ) -> list[LoopBounds]:
-    """Return the bounds of each variable of an op. Raises LoweringError for an extent or a step that is not constant;
-    `names` are those of the loop variables, by number."""
+    """Return the bounds of each variable of an op. Raises LoweringError for an extent or a step that is not constant,
+    and a step below 1; `names` are those of the loop variables in the message, by number."""
     match op:
         case affine.ForOp():
             lower = forms.extremum(forms.results(op.lowerBoundMap.data, op.lowerBoundOperands), True)

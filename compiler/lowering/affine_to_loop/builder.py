@@ -62,7 +62,8 @@ class Builder:
         return self.buffers[value]
 
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
-        """Return a new, empty loop, named like its variable; a number from a printer becomes a letter by depth."""
+        """Return a new, empty loop with the name of its variable; a missing name, or one that a printer made up (`5`,
+        `arg3`), becomes a letter by depth."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):
@@ -79,9 +80,9 @@ class Builder:
         around: Surroundings,
         combiner: str = "",
     ) -> Block:
-        """Make the block of an op that writes a value to `target`, an element over loops, or combines it into that. All
-        loops around it are axes: of a reduction those are reduced over that do not index the target, inside the loops
-        of its allocation."""
+        """Return a block, at the location of `op`, that writes a value to `target`, an element at forms over loops, or
+        combines the value into it by `combiner` unless that is "". All loops around are axes; with a combiner those of
+        `reduced` are reduce axes."""
         reduced = self.reduced(target, around) if combiner else ()
         loops = [loop for loop in around.loops if loop not in reduced] + list(reduced)
         values = BlockBody(op, self.forms, loops, self.named, self.stored)
@@ -105,14 +106,15 @@ class Builder:
         )
 
     def reduced(self, target: Access, around: Surroundings) -> tuple[Loop, ...]:
-        """The loops over which updates of an element are a reduction: those in its allocation's that do not index
-        it."""
+        """Return the loops over which updates of an element are a reduction: the loops inside that of the buffer's
+        allocation that do not index the element."""
         indexed = set[int]().union(*(form.variables() for form in target.index))
         return tuple(loop for loop in around.loops[self._depths[target.buffer] :] if loop.number not in indexed)
 
 
 def _content(value: SSAValue, op: Operation) -> tuple[tuple[int, ...], Attribute]:
-    """The shape and element type of the buffer of a memref or scalar. Raises LoweringError for layouts."""
+    """Return the shape and the element type of the buffer of a memref; () and the type for a scalar. Raises
+    LoweringError for a layout, a memory space, and a dynamic shape or an element type that the loop level lacks."""
     type = value.type
     if not isinstance(type, MemRefType):
         return (), type

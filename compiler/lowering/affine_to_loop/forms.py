@@ -136,7 +136,7 @@ class ValueForms:
 
     def extremum(self, forms: Sequence[Linear | None], largest: bool) -> Linear | None:
         """Return the form that is the least, or the largest, for all values of the loops; None if intervals prove it of
-        none: `min(i + 4, 8)` with i in [0, 4] is `i + 4`."""
+        none, or if one of the forms is None: `min(i + 4, 8)` with i in [0, 4] is `i + 4`."""
         known = [form for form in forms if form is not None]
         for form in known if len(known) == len(forms) else []:
             gaps = [(form - rival) if largest else (rival - form) for rival in known]

@@ -36,7 +36,7 @@ def index_of(op: LoadLike | StoreLike, forms: ValueForms) -> tuple[Linear, ...]:
 
 
 def name_of(value: SSAValue) -> str:
-    """The name of a value for a message, with its `%`."""
+    """Return the name of a value for a message, with its `%`; "a value" without a name."""
     return f"%{value.name_hint}" if value.name_hint else "a value"
 
 

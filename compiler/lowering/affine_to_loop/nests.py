@@ -40,7 +40,7 @@ _SKIPPED = (memref.DeallocOp, affine.ApplyOp, affine.MinOp, affine.YieldOp, scf.
 
 
 class Nests(Builder):
-    """The nodes of a function under construction."""
+    """The builder of the loop program's nodes for the ops of a function."""
 
     def __init__(self, function: func.FuncOp) -> None:
         super().__init__()
@@ -125,9 +125,9 @@ class Nests(Builder):
     def _accumulator(
         self, op: ForLike, argument: SSAValue, init: SSAValue, result: SSAValue, around: Surroundings
     ) -> list[Node]:
-        """Choose the element that holds a loop-carried scalar, and set it to its first value. It is that of an outer
-        loop's scalar, if that one goes through this loop; or the element to which the result is stored, if nothing else
-        touches this before; or a buffer of rank 0."""
+        """Choose the element in which a loop-carried scalar is updated: that of an outer loop's scalar which this loop
+        continues; or the element to which the result is stored, if no other op accesses its buffer before; or a new
+        buffer of rank 0. Return the nodes that allocate it and set it to `init`."""
         outer = chain_of(init, self._is_accumulator)
         if outer is not None and result.has_one_use():
             target = self._accumulators[argument] = self._accumulators[result] = self._accumulators[outer.start]
@@ -156,7 +156,8 @@ class Nests(Builder):
         return Access(self.buffers[op.memref], index_of(op, self.forms)) == element
 
     def _only_store(self, op: ForLike, init: SSAValue, result: SSAValue) -> StoreLike | None:
-        """The store that is the only use of a loop's result, if its buffer can hold it during the loop; else None."""
+        """Return the store, beside a loop, that is the only use of its result, if no other op from the loop to the
+        store accesses the buffer; else None."""
         uses = list(result.uses)
         store = uses[0].operation if len(uses) == 1 else None
         if not isinstance(store, affine.StoreOp | memref.StoreOp) or store.parent is not op.parent:
@@ -171,7 +172,8 @@ class Nests(Builder):
         return None if touched else store
 
     def _carried(self, op: ForLike, argument: SSAValue, value: SSAValue, around: Surroundings) -> list[Node]:
-        """The updates of a loop-carried scalar by the value that is yielded. Raises LoweringError for no reduction."""
+        """Return the updates of a loop-carried scalar by the yielded value. Raises LoweringError unless that is a chain
+        of updates of the scalar by one combiner."""
         target = self._accumulators[argument]
         chain = chain_of(value, lambda start: self._is_accumulator(start) and self._accumulators[start] == target)
         if chain is None:
@@ -202,7 +204,8 @@ class Nests(Builder):
         return op.memref is store.memref and self._loads(value, target)
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
-        """Return a block that copies an element to a buffer of rank 0, since a store may change it before its use."""
+        """Return the allocation of a buffer of rank 0 and the block that copies a loaded element to it, since a store
+        may change the element before its use."""
         result, kept = op.results[0], f"{op.memref.name_hint or 'value'}_read"
         buffer, source = self.buffer(result, op, len(around.loops), kept), self.named(op.memref, op)
         target, index = Access(buffer.name, ()), index_of(op, self.forms)
@@ -240,7 +243,8 @@ class Nests(Builder):
         return []
 
     def _conditional(self, op: IfLike, around: Surroundings) -> list[Node]:
-        """The nodes of both branches, under the condition or its negation; LoweringError unless these are affine."""
+        """Return the nodes of both branches, under the condition or its negation; none for a conditional with results,
+        whose users compute them. Raises LoweringError unless condition and negation are affine."""
         if op.results:
             return _without_effect(op)
         truth = condition_of(op, self.forms)

@@ -35,7 +35,8 @@ class Update:
     position: int
 
     def contribution(self, values: BlockBody) -> Scalar:
-        """Return the scalar expression that the update adds. Raises LoweringError if there is none."""
+        """Return the scalar expression that the update combines into the element. Raises LoweringError for a value that
+        no block computes."""
         operands = self.op.operands
         if isinstance(self.op, math.FmaOp):
             factors = [values.value(operand) for operand in operands[:2]]

@@ -88,7 +88,8 @@ class BlockBody:
         return body.apply(kind_of(op), operands, op.properties | op.attributes, types, _position(op, value))
 
     def read(self, buffer: str, index: Sequence[Linear], type: Attribute, where: tuple[Condition, ...] = ()) -> Scalar:
-        """Return the expression of an element of a buffer, at an index over loops, where the conditions hold."""
+        """Return the expression of an element of a buffer, at an index over loops, where the conditions hold; elsewhere
+        0."""
         access = Access(buffer, self.over_axes(index))
         if where:
             conditions = tuple(c.substitute(self._axes, self._ranges) for c in where)
@@ -99,8 +100,9 @@ class BlockBody:
         return body.read(self.reads.index(access), type)
 
     def _conditional(self, op: IfLike, result: int, where: tuple[Condition, ...]) -> Scalar:
-        """A result of a conditional: a select. Under an affine condition a branch reads memory only where it runs;
-        under one that depends on data, both branches read."""
+        """Return the expression of result number `result` of a conditional: a select. Under an affine condition a
+        branch reads memory only where it runs; under one that depends on data, both branches read. Raises LoweringError
+        at an integer division by a value that may be zero."""
         _check_speculable(op)
         then, otherwise = (_yielded(region, result) for region in op.regions)
         truth = condition_of(op, self._forms)

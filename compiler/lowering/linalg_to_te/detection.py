@@ -9,7 +9,7 @@ from compiler.dialects.functions import functions, has_tensors
 
 
 def has_linalg(module: ModuleOp) -> bool:
-    """Whether `is_linalg` of any function of a module."""
+    """Return whether a module has a function at the level of linalg, by `is_linalg`."""
     return any(map(is_linalg, functions(module)))
 
 

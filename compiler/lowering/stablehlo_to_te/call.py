@@ -153,5 +153,6 @@ class HloCall:
         return self.known.number(tensor)
 
     def array(self, tensor: Tensor) -> Array | None:
-        """Return the elements of a tensor if they depend on constants only and are not too many; else None."""
+        """Return the elements of a constant, or of a tensor that depends on constants only and has at most
+        MAX_ELEMENTS; else None."""
         return self.known.array(tensor)

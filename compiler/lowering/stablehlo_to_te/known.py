@@ -43,7 +43,7 @@ class KnownValues:
         return tensor
 
     def add_number(self, tensor: Tensor, number: Any) -> Tensor:
-        """Record that all elements of a tensor are equal to a number, and return it."""
+        """Record that all elements of a tensor are equal to a number; return the tensor."""
         self.numbers[tensor] = float(number) if not isinstance(number, bool | int) else number
         self.computed.add(tensor)
         return tensor
@@ -53,8 +53,8 @@ class KnownValues:
         return self.numbers.get(tensor)
 
     def array(self, tensor: Tensor) -> Array | None:
-        """Return the elements of a tensor, evaluated at the first call; None if they depend on inputs, or are more than
-        MAX_ELEMENTS."""
+        """Return the elements of a tensor; they are evaluated at the first call. None if they depend on inputs, or if
+        they are no constant's and more than MAX_ELEMENTS."""
         if tensor in self.arrays:
             return self.arrays[tensor]
         if tensor not in self.computed or prod(tensor.shape) > MAX_ELEMENTS:

@@ -36,25 +36,25 @@ class GenericBody:
         return op.results[0]
 
     def index(self, dim: int) -> SSAValue:
-        """The value of a dimension."""
+        """Emit the value of a dimension, a linalg.index, once; return it."""
         if dim not in self._indices:
             op = IndexOp.build(properties={"dim": IntegerAttr(dim, i64)}, result_types=[IndexType()])
             self._indices[dim] = self.add(op)
         return self._indices[dim]
 
     def literal(self, value: Attribute) -> SSAValue:
-        """A constant."""
+        """Emit a constant, once; return its value."""
         if value not in self._literals:
             self._literals[value] = self.add(arith.ConstantOp(value))  # type: ignore[arg-type]
         return self._literals[value]
 
     def expression(self, expr: AffineExpr) -> SSAValue:
-        """The value of an expression of the dimensions."""
+        """Emit the value of an affine expression of the dimensions, an index."""
         map = AffineMap(self.count, 0, (expr,))
         return self.add(ApplyOp([self.index(dim) for dim in range(self.count)], AffineMapAttr(map)))
 
     def condition(self, condition: AffineSet) -> SSAValue:
-        """Whether a condition on the dimensions holds, an i1."""
+        """Emit the conjunction of a set's constraints on the dimensions, an i1."""
         zero = IntegerAttr(0, IndexType())
         truths = [
             self.add(CmpiOp(self.expression(c.lhs - c.rhs), self.literal(zero), _PREDICATES[c.kind]))
@@ -63,7 +63,7 @@ class GenericBody:
         return self.all_of(truths)
 
     def all_of(self, truths: Sequence[SSAValue]) -> SSAValue:
-        """The conjunction of values of type i1; true without any."""
+        """Emit the conjunction of values of type i1; true without any."""
         if not truths:
             return self.literal(IntegerAttr(1, 1))
         joined = truths[0]
@@ -72,7 +72,8 @@ class GenericBody:
         return joined
 
     def guarded(self, source: SSAValue, indices: Sequence[SSAValue], holds: SSAValue, otherwise: Attribute) -> SSAValue:
-        """The element of a tensor if an i1 holds, else a literal; where it does not hold, element 0 is read instead."""
+        """Emit the element of a tensor at `indices` if the i1 `holds` is true, else `otherwise`; where it is false, the
+        element at index 0 is read and dropped."""
         zero = self.literal(IntegerAttr(0, IndexType()))
         inside = [self.add(SelectOp(holds, index, zero)) for index in indices]
         element = source.type.get_element_type()  # type: ignore[attr-defined]
@@ -80,14 +81,16 @@ class GenericBody:
         return self.add(SelectOp(holds, value, self.literal(otherwise)))
 
     def conditional(self, source: SSAValue, access: te.AccessAttr) -> SSAValue:
-        """The scalar of a read under a condition."""
+        """Emit the element that an access with a condition reads; the access's `otherwise` where the condition
+        fails."""
         assert access.condition is not None and access.otherwise is not None
         holds = self.condition(access.condition)
         indices = [self.expression(expr) for expr in access.affine_map.results]
         return self.guarded(source, indices, holds, access.otherwise)
 
     def gathered(self, op: te.GatherOp, table: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
-        """The scalar of a gather; `values` are those of its index tensors."""
+        """Emit the element that a gather reads from its table; the op's literal `outside` where an index is out of
+        bounds. `values` are the elements of its index tensors."""
         zero, truths, indices = self.literal(IntegerAttr(0, IndexType())), [], []
         for expr, size in zip(op.table_map.data.results, table.type.get_shape(), strict=True):  # type: ignore[attr-defined]
             if not isinstance(expr, AffineSymExpr):
@@ -121,6 +124,6 @@ class GenericBody:
 
 
 def signless(type: Attribute) -> TensorType:
-    """A tensor type with a signless element type."""
+    """Return a tensor type with a signless element type in place of a signed or unsigned one."""
     assert isinstance(type, TensorType)
     return TensorType(scalar_type(type.get_element_type()), type.get_shape())

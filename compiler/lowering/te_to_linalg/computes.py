@@ -49,7 +49,7 @@ class GenericNest:
         return sum(not axis.is_reduce for axis in self.axes)
 
     def read(self, source: SSAValue, map: AffineMap) -> SSAValue:
-        """Add an input; return the argument of the body for it."""
+        """Add a tensor as an input, read at `map`; return its argument of the body."""
         self.inputs.append(self._reduced(source, map))
         self.maps.append(map)
         return self._argument(source)
@@ -58,7 +58,8 @@ class GenericNest:
         return self.block.insert_arg(element_type(value), len(self.block.args))
 
     def _reduced(self, source: SSAValue, map: AffineMap) -> SSAValue:
-        """The leading part of a tensor that dimensions index alone: linalg takes their extents from it."""
+        """Return a tensor with the axis's extent in each dimension that one axis indexes, since linalg infers extents
+        from the operands: a slice from 0, or the tensor itself if it has these extents."""
         assert isinstance(source.type, TensorType)
         shape = source.type.get_shape()
         sizes = [
@@ -71,7 +72,8 @@ class GenericNest:
         return self.add(ExtractSliceOp.from_static_parameters(source, [0] * rank, sizes, [1] * rank))
 
     def finish(self, outputs: Sequence[SSAValue]) -> list[SSAValue]:
-        """Add an input for reduce axes that no other one has alone, and the outputs; return the outputs' arguments."""
+        """Add an empty input for the reduce axes that index no input's dimension alone, since linalg infers extents
+        from the operands; then add the outputs. Return the outputs' arguments of the body."""
         stated = {e.position for map in self.maps for e in map.results if isinstance(e, AffineDimExpr)}
         missing = [dim for dim in range(self.spatial, self.count) if dim not in stated]
         if missing:
@@ -82,7 +84,7 @@ class GenericNest:
         return [self._argument(value) for value in outputs]
 
     def generic(self, outputs: Sequence[SSAValue], yields: Sequence[SSAValue]) -> GenericOp:
-        """End the body, and return the op."""
+        """End the body with `yields`, and return the op, which is not appended."""
         self.block.add_op(YieldOp(*yields))
         kinds = kinds_of(self.spatial, self.count - self.spatial)
         return GenericOp(self.inputs, outputs, self.maps, kinds, Region(self.block), [value.type for value in outputs])

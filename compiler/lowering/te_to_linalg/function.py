@@ -16,7 +16,7 @@ from compiler.lowering.te_to_linalg.computes import Add, convert_compute, conver
 
 
 def convert_function(function: FuncOp) -> None:
-    """Replace a te function by one of linalg."""
+    """Replace the body and the type of a te function by those of linalg on tensors with signless elements."""
     body = function.body.block
     types = [signless(argument.type) for argument in body.args]
     block = Block(arg_types=types)
@@ -42,7 +42,8 @@ def convert_function(function: FuncOp) -> None:
 
 
 def _converted(op: Operation, values: dict[SSAValue, SSAValue], add: Add) -> Operation:
-    """The op of linalg, func or arith that replaces an op of a te function."""
+    """Return the op of linalg, func or arith that replaces an op of a te function, and is not appended; `add` appends
+    the ops for its operands."""
     match op:
         case te.ComputeOp():
             return convert_compute(op, values, add)

@@ -23,7 +23,7 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, N
 
 
 def lowered(function: FuncOp) -> Program:
-    """Return the loop program of a te function without calls, which states no constant arguments."""
+    """Return the loop program of a te function without calls; its fields `constants` and `values` are empty."""
     return _TeLowering(function).program()
 
 

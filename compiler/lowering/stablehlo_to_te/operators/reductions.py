@@ -33,8 +33,8 @@ _OF_TRUTHS = {"or": "maximum", "and": "minimum", "add": "maximum", "multiply": "
 
 
 def combining_op(block: Block, dtype: str) -> str | None:
-    """Return the name, a key of REDUCTIONS, of the single op by which a region combines its two arguments; None for any
-    other region."""
+    """Return the name, a key of REDUCTIONS, of the single op by which a region combines its two arguments, for i1 that
+    of the op on 0 and 1 that equals it; None for any other region."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or {*ops[0].operands} != {*block.args}:
         return None
