@@ -48,8 +48,8 @@ def rounding_of(modifiers: set[str]) -> str:
 
 @pure("add", "sub")
 def addition(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `add` or `sub`: integers wrap, floats are rounded once. Raises PtxError for other
-    modifiers."""
+    """Return the computation of `add` or `sub`: integers wrap, floats are rounded once. Raises PtxError for a modifier
+    other than a float's rounding mode, `.ftz` and `.sat`."""
     type_ = one_type(instruction)
     if not is_float_type(type_):
         modifiers_of(instruction)
@@ -63,8 +63,8 @@ def addition(instruction: PtxInstruction) -> Computation:
 
 @pure("mul")
 def multiplication(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `mul`: floats are rounded once; of an integer product `.lo` keeps the low half of the
-    bits, `.hi` the high half, `.wide` all. Raises PtxError for an unknown modifier."""
+    """Return the computation of `mul`: floats are rounded once; of an integer product `.lo`, the default, keeps the low
+    half of the bits, `.hi` the high half, `.wide` all. Raises PtxError for an unknown modifier."""
     type_ = one_type(instruction)
     if is_float_type(type_):
         modifiers = modifiers_of(instruction, *_FLOAT_MODIFIERS)
@@ -185,7 +185,8 @@ def copied_sign(instruction: PtxInstruction) -> Computation:
 @pure("dp4a", "dp2a")
 def dot_product(instruction: PtxInstruction) -> Computation:
     """Return the computation of `dp4a` or `dp2a` `d, a, b, c`: c plus the products of the four bytes of a and of b, or
-    of the two 16-bit halves of a and the low (`.lo`) or high (`.hi`) two bytes of b; sums wrap to 32 bits."""
+    of the two 16-bit halves of a and the low (`.lo`, the default) or high (`.hi`) two bytes of b; sums wrap to 32 bits.
+    Raises PtxError for another modifier."""
     modifiers = modifiers_of(instruction, "lo", "hi")
     first, second = types_of(instruction)
     signed = "s" if "s" in first[0] + second[0] else "u"

@@ -64,7 +64,8 @@ def funnel_shift(instruction: PtxInstruction) -> Computation:
 @pure("bfe")
 def extracted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfe d, a, position, length`: the field of `length` bits of a from bit `position` on,
-    extended with its highest bit for a signed type, else with zeros; bits beyond the type's are absent."""
+    extended with its highest bit for a signed type, else with zeros; a field that reaches beyond the type's bits ends
+    there."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)
@@ -109,7 +110,7 @@ def inserted_field(instruction: PtxInstruction) -> Computation:
 @pure("prmt")
 def permuted_bytes(instruction: PtxInstruction) -> Computation:
     """Return the computation of `prmt d, a, b, selectors`: each 4-bit selector picks a byte of a (0 to 3) or b (4 to
-    7); with bit 3 set the byte becomes 0xFF or 0 by its sign bit. Raises PtxError for a mode."""
+    7); with bit 3 set the byte becomes 0xFF or 0 by its sign bit. Raises PtxError for a mode such as `.f4e`."""
     modifiers_of(instruction)
     if len(instruction.parts) != 2:
         raise instruction.refused()
@@ -130,8 +131,8 @@ def _bytes(words: Array) -> Array:
 
 @pure("popc", "clz", "brev")
 def count_of_bits(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `popc` (the number of ones), `clz` (the number of zeros above the highest one; all for
-    0), both as u32, or `brev` (the bits reversed)."""
+    """Return the computation of `popc` (the number of ones), `clz` (the number of zeros above the highest one, that of
+    all bits for 0), both as u32, or `brev` (the bits reversed). Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)

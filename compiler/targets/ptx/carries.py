@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @effect("add.cc", "addc", "addc.cc", "sub.cc", "subc", "subc.cc", "mad.cc", "madc", "madc.cc")
 def carried(instruction: PtxInstruction) -> Prepared:
-    """Prepare an instruction with a carry, such as `addc.cc.u32 d, a, b`: `addc`, `subc`, `madc` add or subtract the
-    lane's carry flag, `.cc` sets the flag, to the borrow for `sub`. `mad` adds c to the low or high half of a * b."""
+    """Prepare an instruction with a carry, such as `addc.cc.u32 d, a, b`: `addc` and `madc` add the lane's carry flag,
+    `subc` subtracts it, and `.cc` sets it to the carry, or to the borrow for `sub`. `mad` adds c to the low (the
+    default) or high half of a * b."""
     bits, name = bits_of(one_type(instruction)), instruction.parts[0]
     modifiers = modifiers_of(instruction, "cc", "lo", "hi")
     type_, takes, leaves = f"u{bits}", name.endswith("c"), "cc" in modifiers

@@ -174,8 +174,8 @@ class PtxLanes:
         return np.ones(self.count, np.bool_)
 
     def note_unset(self, name: str, unset: Array | None, mask: Mask) -> None:
-        """Mark a register as unset in the lanes of both `unset` and the mask: a copy of a register that they had not
-        set."""
+        """Mark a register as unset in the lanes of both `unset` and the mask (None: all), after a copy of a register
+        that these lanes have not set; if `unset` is None, mark no lane."""
         if unset is not None:
             unset = unset if mask is None else unset & mask
             if unset.any():
@@ -193,7 +193,8 @@ class PtxLanes:
         raise instruction.refused(f"the variable '{name}'")
 
     def addresses(self, operand: PtxOperand, mask: Mask, instruction: PtxInstruction) -> Array:
-        """Return a memory operand's addresses in bytes, as int64 (lanes,). Raises PtxError for another operand."""
+        """Return the addresses of a memory operand in bytes, as int64 (lanes,). Raises PtxError for an operand of
+        another kind."""
         if not isinstance(operand, MemoryOperand):
             raise instruction.refused("its address is in brackets")
         if isinstance(operand.base, RegisterName):
@@ -248,7 +249,8 @@ class PtxLanes:
         return collected
 
     def copy_frame(self, lanes: Array, start: int, to: int, size: int) -> None:
-        """Copy `size` bytes of each lane's stack from `start` to `to`, with the information whether they are set."""
+        """Copy `size` bytes from `start` to `to`, byte offsets in the stack, for each of some lanes, by their numbers,
+        with the states that record which bytes are set."""
         assert isinstance(self.stack.shadow, OwnShadow)
         places = lanes[:, None] * self.stack.stride + np.arange(size)
         for array in (self.stack.data, self.stack.shadow.state):

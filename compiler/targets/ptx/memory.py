@@ -72,8 +72,9 @@ class PtxMemory:
         return self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)]
 
     def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
-        """Store (n, count) unsigned integers; accesses out of bounds or misaligned are reported and store nothing, as
-        do all to constant memory. The granules get a state; PENDING stores all ones instead of the values."""
+        """Store (n, count) unsigned integers and set the state of their granules; PENDING stores all ones instead of
+        the values. Accesses out of bounds or misaligned, and all to constant memory, are reported and store nothing; a
+        store to memory that `.nc` reads is reported."""
         count, width = values.shape[1], values.itemsize
         good = self._checked(access, offsets, width * count)
         every = np.ones(len(offsets), np.bool_)
@@ -100,7 +101,8 @@ class PtxMemory:
         self, access: PtxAccess, part: Array | int, offsets: Array, width: int, updated: Callable[[Array], Array]
     ) -> None:
         """Replace the unsigned integer of `width` bytes at the offset of one thread by `updated` of it, as an atomic:
-        races are not checked. A wrong access is reported and changes nothing."""
+        races are not checked. An access out of bounds or misaligned is reported and changes nothing; the update of
+        unset memory is reported."""
         if self._checked(access, offsets, width) is not None:
             return
         flat = offsets + part * self.stride
@@ -113,7 +115,8 @@ class PtxMemory:
         words[flat // width] = updated(words[flat // width])
 
     def place(self, offset: int) -> str:
-        """Return a byte's variable and the offset in it, such as `A_shared+64`; without a layout the memory's name."""
+        """Return a byte's variable and the offset in it, such as `A_shared+64`; without a variable the memory's name
+        and the byte's offset."""
         start, name = max((entry for entry in self.layout if entry[0] <= offset), default=(0, self.name))
         return f"{name}{offset - start:+d}"
 

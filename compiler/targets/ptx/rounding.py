@@ -27,8 +27,8 @@ def added(a: Array, b: Array, rounding: str) -> Array:
 
 
 def multiplied(a: Array, b: Array, rounding: str) -> Array:
-    """Return a * b of floats, rounded in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero). Of float64, all
-    modes round to nearest first."""
+    """Return a * b of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero); float64
+    always to nearest."""
     if rounding == "rn":
         return a * b
     product = a.astype(np.float64) * b.astype(np.float64)

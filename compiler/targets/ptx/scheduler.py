@@ -27,8 +27,8 @@ _COLLECTIVE = {"shfl": 4, "vote": 2, "mma": None, "ldmatrix": None, "movmatrix":
 
 @dataclass
 class PtxScheduler:
-    """The execution of a kernel by some lanes; `functions` are the device functions by name, `steps` the straight runs
-    of instructions so far."""
+    """The execution of a kernel by some lanes; `functions` are the device functions by name. `steps` counts the jumps
+    and the straight runs of instructions so far."""
 
     lanes: PtxLanes
     main: PreparedFunction
@@ -41,7 +41,8 @@ class PtxScheduler:
         _Run(self, self.main, np.ones(self.lanes.count, np.bool_)).to_the_end()
 
     def count_steps(self) -> None:
-        """Count a run of instructions without branches. Logs a fault and raises DivergenceError above MAX_STEPS."""
+        """Count a jump or a run of instructions without branches. Logs a fault and raises DivergenceError above
+        MAX_STEPS."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             self.lanes.report("the kernel does not end", 0, "", None, self.main.linked.function.body[-1])
@@ -89,8 +90,8 @@ class _Run:
         self._state = np.where(mask, RUNS, IS_DONE)
 
     def to_the_end(self) -> None:
-        """Run until all lanes have returned: always those with the lowest program counter. Raises DivergenceError if
-        all others wait."""
+        """Run until all lanes have returned; those with the lowest program counter run first. If all others wait, logs
+        a fault and raises DivergenceError."""
         while True:
             runs = self._state == RUNS
             if not runs.any():

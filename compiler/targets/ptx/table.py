@@ -36,8 +36,8 @@ EFFECTS: dict[str, EffectRule] = {}
 
 
 def pure(*opcodes: str) -> Callable[[PureRule], PureRule]:
-    """Return a decorator that registers a rule, from an instruction to its Computation, for opcodes that begin with one
-    of `opcodes`."""
+    """Return a decorator that registers a rule, from an instruction to its Computation, for each first part of an
+    opcode in `opcodes`."""
 
     def register(rule: PureRule) -> PureRule:
         PURE.update(dict.fromkeys(opcodes, rule))
@@ -48,7 +48,7 @@ def pure(*opcodes: str) -> Callable[[PureRule], PureRule]:
 
 def effect(*opcodes: str) -> Callable[[EffectRule], EffectRule]:
     """Return a decorator that registers a rule, from an instruction to the function that runs it on lanes under a mask,
-    for opcodes that begin with one of `opcodes`."""
+    for each first part of an opcode in `opcodes`; "add.cc" is for an `add` with the modifier `.cc`."""
 
     def register(rule: EffectRule) -> EffectRule:
         EFFECTS.update(dict.fromkeys(opcodes, rule))

@@ -19,9 +19,9 @@ _SHUFFLES = ("bfly", "down", "up", "idx")
 
 @effect("shfl")
 def shuffle(instruction: PtxInstruction) -> Prepared:
-    """Prepare `shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: d is the a of another thread of the warp, or the
-    thread's own beyond the clamp; p is whether it is another's. Reports threads that are not named or do not take part.
-    Raises PtxError for types other than of 32 bits."""
+    """Prepare `shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: d is the a of the source thread of the warp, or
+    the thread's own a if the source is beyond the clamp; p is whether the source is within it. Reports threads that are
+    not named or do not take part. Raises PtxError for types other than of 32 bits."""
     (mode,) = modifiers_of(instruction, "sync", *_SHUFFLES) - {"sync"}
     type_ = one_type(instruction)
     to, of, distance, clamp, members = instruction.operands
@@ -75,7 +75,8 @@ def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Arr
 @effect("vote")
 def vote(instruction: PtxInstruction) -> Prepared:
     """Prepare a vote such as `vote.sync.any.pred d, p, members`, by the active threads of the warp that `members`
-    names; `vote.sync.ballot.b32` returns a bit for each thread whose p is true."""
+    names: `any`, `all` or `uni` (all or none) of p, or for `vote.sync.ballot.b32` a bit for each thread whose p is
+    true."""
     (mode,) = modifiers_of(instruction, "sync", "any", "all", "uni", "ballot") - {"sync"}
     to, of, members = instruction.operands
 
