@@ -121,7 +121,8 @@ class Cell:
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[Cell | str]], words: int = 1, has_sum: bool = False
 ) -> Iterator[str]:
-    """Yield a table; the first `words` columns and those in TEXTS and SENTENCES are text, the last row may be a sum."""
+    """Yield the HTML of a table. The first `words` columns and those in TEXTS and SENTENCES are text; with `has_sum`
+    the last row is a sum."""
 
     def class_of(column: int) -> str:
         if headings[column] in SENTENCES:

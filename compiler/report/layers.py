@@ -13,8 +13,9 @@ ROLE = re.compile(r"(?<=.)[._/](weight|weights|kernel|bias|scale|gamma|beta|[WwB
 
 
 def layers(program: GroupedProgram) -> dict[str, tuple[str, ...]]:
-    """Return the different layers of each group's calls, in order, by the group's name: the largest constant behind a
-    call's operands, without ROLE. `layer1.0.conv1.weight` is `layer1.0.conv1`; a call without constants has none."""
+    """Return the layers of the calls of each group, in order and each once, by the group's name. The layer of a call is
+    the name of the largest constant from which its operands are computed, without the suffix ROLE: `layer1.0.conv1` of
+    `layer1.0.conv1.weight`. A call without constants has none."""
     main = read_tensors(program.function)
     sizes = {buffer.name: size(buffer) for buffer in main.inputs}
     constants_behind = {main.inputs[n].name: {main.inputs[n].name} for n in program.constants}

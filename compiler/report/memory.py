@@ -47,7 +47,8 @@ class MemoryPlan:
 
 
 def memory_of(main: Main) -> MemoryPlan:
-    """Plan the offsets of the temporaries that a main function uses, as its machine code has them."""
+    """Plan the offsets of the temporaries that a main function uses, as its machine code has them; temporaries without
+    a use are left out."""
     used: dict[str, list[int]] = {}
     for number, step in enumerate(main.steps):
         for name in (*step.reads, *step.writes):

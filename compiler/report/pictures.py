@@ -80,8 +80,8 @@ def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """Draw the times of a task's measured scripts, at most some of them, in the order of trials, and a line of the best
-    so far; None without any."""
+    """Draw the times of a task's measured scripts, or of a sample of about MOST_POINTS if there are more, in the order
+    of trials, and a line of the best so far; None without measured scripts."""
     trials = _sampled(task.curve)
     if not trials:
         return None
@@ -104,7 +104,8 @@ def _sampled(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """Draw the measured times of `_sampled` scripts over the predicted times; None without predictions."""
+    """Draw the measured times of a task's scripts over the predicted times, of a sample as in `curve`; None without
+    predictions."""
     predictions = [(t.predicted, t.seconds, t.number) for t in _sampled(task.curve) if t.predicted is not None]
     if not predictions:
         return None

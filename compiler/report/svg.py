@@ -35,8 +35,9 @@ class PlotAxis:
     def over(
         cls, numbers: Iterable[float], is_log: bool = False, formatted: Callable[[float], str] = "{:g}".format
     ) -> PlotAxis:
-        """Create an axis that covers some numbers; infinite ones are dropped, on a logarithmic axis also those below or
-        equal 0."""
+        """Create an axis that covers some numbers, or 1 if there are none; infinite ones are dropped, on a logarithmic
+        axis also those that are 0 or less. A logarithmic axis has a margin of 10%, and its low end is at least the high
+        one divided by MAX_LOG_RATIO."""
         finite = [n for n in numbers if isfinite(n) and (n > 0 or not is_log)] or [1.0]
         low, high = min(finite), max(finite)
         if is_log:
@@ -44,7 +45,8 @@ class PlotAxis:
         return cls(low, high, is_log, formatted)
 
     def share(self, number: float) -> float:
-        """Return the position of a number on the axis, from 0 (low) to 1 (high); numbers outside are clamped."""
+        """Return the position of a number on the axis, from 0 (low) to 1 (high); numbers outside are clamped. 0 if the
+        ends are equal."""
         low, high, clamped = self.low, self.high, min(max(number, self.low), self.high)
         if self.is_log:
             low, high, clamped = log10(low), log10(high), log10(clamped)

@@ -108,7 +108,8 @@ class TaskFacts:
         return None if self.best is None else BestTimes(self.best.outcome)
 
     def seconds_of(self, script: ScriptTrials) -> float:
-        """Return the seconds of a call under a script, at the machine's rate beside the best script."""
+        """Return the seconds of a call under a script, at the machine's rate beside the best script, clamped to
+        MIN_SECONDS and MAX_SECONDS. The task must have a measured script."""
         assert self._standing is not None
         seconds = self._standing.seconds_of(script.outcome)
         return min(max(seconds, MIN_SECONDS), MAX_SECONDS) if isfinite(seconds) else MAX_SECONDS
@@ -221,7 +222,7 @@ class TaskFacts:
 
 
 def is_written(script: ScriptTrials) -> bool:
-    """Whether a script leaves the program as written: its only steps reorder loops."""
+    """Return whether a script leaves the program as written: its only steps reorder loops."""
     return _STEPS_AS_WRITTEN.issuperset(_STEP.findall(script.first.script)) and "transform.yield" in script.first.script
 
 

@@ -99,7 +99,7 @@ def strata(
 
 
 def device_of(examples: Sequence[Any]) -> torch.device:
-    """Return the device on which most of a graph's inputs are, which is not the CPU if one is elsewhere."""
+    """Return the device, other than the CPU, that has most of a graph's inputs; the CPU if no tensor is elsewhere."""
     devices = Counter(x.device for x in examples if isinstance(x, torch.Tensor))
     elsewhere = Counter({device: count for device, count in devices.items() if device.type != "cpu"})
     return elsewhere.most_common(1)[0][0] if elsewhere else CPU
@@ -111,7 +111,8 @@ def gpu_at(device: torch.device) -> TorchGpu | None:
 
 
 def device_refusal(device: torch.device, options: Options) -> str | None:
-    """Return the reason for which graphs on a device stay with torch, or None. Warns of options that are the CPU's."""
+    """Return the reason why graphs on a device stay with torch; None if they are compiled. Warns of options that have
+    no effect on a GPU."""
     gpu = gpu_at(device)
     if gpu is None:
         return None
@@ -149,8 +150,8 @@ class CompiledGraph:
 
 
 def compile_graph(graph: fx.GraphModule, options: Options, device: torch.device = CPU) -> CompiledGraph:
-    """Compile the parts of a core ATen graph that have a te form, for the device, each in its first call.
-
+    """Compile the parts of a core ATen graph that have a te form, for the device, each in its first call. Warns if no
+    operator has a te form, and on a GPU if some have none.
     With `options.report`, add the graph's report to it, and record the seconds of the parts in each run.
     """
     partition, fixed, gpu = split(graph, device), _parameters(), gpu_at(device)
@@ -208,7 +209,8 @@ class _OrTorch:
         return iter(()) if self.refused is not None else self._run.costs()
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the part's kernel and return its results; warn once and run the part in torch if none can be built."""
+        """Run the part's kernel and return its results. If no kernel can be built, warn once and run the part in torch,
+        in all later calls too; while a CUDA graph is captured, warn and run it in torch in this call only."""
         if self.refused is not None:
             return self._plain(*arguments)
         try:

@@ -52,7 +52,7 @@ class DevicePart:
         return self.program.returned(results)
 
     def costs(self) -> Iterator[Cost]:
-        """Yield nothing: groups are timed on the CPU alone."""
+        """Return an empty iterator: groups are timed on the CPU only."""
         return iter(())
 
     def _load(self) -> LoadedKernels:

@@ -94,8 +94,8 @@ def _state(tensors: Sequence[torch.Tensor]) -> State:
 
 
 def build_kernel(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
-    """Build the CPU kernel of a te function, with `constants` by input name, after tuning it if the options have trials
-    (in a temporary database by default). Raises KeyboardInterrupt if the tuning was interrupted."""
+    """Build the CPU kernel of a te function, with `constants` by input name. With trials in the options tune it before,
+    in their database or a temporary one. Raises KeyboardInterrupt if the tuning was interrupted."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
         return build(
