@@ -17,7 +17,7 @@ from compiler.types.elements import scalar_type
 
 
 def refuse(fault: str) -> None:
-    """Raise a VerifyException if the sentence is not empty."""
+    """Raise VerifyException with the sentence `fault`, unless it is empty."""
     if fault:
         raise VerifyException(fault)
 

@@ -131,7 +131,7 @@ def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
 
 
 def constants_in(op: Operation) -> Iterator[Dense]:
-    """The elements of all constants at and inside an op."""
+    """Yield the elements of all constants at and inside an op, also of those in array attributes."""
     for inner in op.walk():
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
             for each in attribute if isinstance(attribute, ArrayAttr) else (attribute,):

@@ -95,7 +95,8 @@ class Dense:
 
 
 class Lost(Dense):
-    """Elements that were freed after their last use; only the constant's name can be printed."""
+    """Elements that were freed after their last use, or are left out for display; only the constant's name can be
+    printed."""
 
     is_inline = False
 

@@ -96,7 +96,8 @@ def _check_block(block: Block, outer: set[SSAValue]) -> None:
 
 
 def last_sentence(message: str) -> str:
-    """The sentence in a message of xDSL, which prints the op around it: the last line with words."""
+    """Return the sentence in a message of xDSL, which prints the op around it: the last line with words; "the input is
+    malformed" without one."""
     lines = [line.strip().lstrip("^- ").strip() for line in message.strip().splitlines()]
     sentences = [line for line in lines if line and not set(line) <= set("^-~ ")]
     return sentences[-1] if sentences else "the input is malformed"

@@ -33,6 +33,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """Return a text for an exception of xDSL: the last line of its message with its type, or its type alone."""
+    """Return a text for an exception of xDSL: the last line of its message and its type in parentheses; its type alone
+    if the message is empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{lines[-1]} ({type(error).__name__})" if lines else type(error).__name__

@@ -119,7 +119,8 @@ def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
 
 
 def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:
-    """Replace the attributes of constant arguments; `values` maps each position to its elements, None if unknown."""
+    """Replace the attributes of constant arguments; `values` maps each position to its elements, None if unknown.
+    Without values the attributes are removed."""
     for name in ("constants", "constant_values"):
         function.attributes.pop(name, None)
     listed = sorted(values)

@@ -16,7 +16,7 @@ from compiler.support.errors import InputError
 
 def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
     """Parse and verify a module; errors show lines of its `source`, a file or a name such as <text>. Raises ParseError
-    or VerifyException."""
+    for a syntax error, and VerifyException for a module that does not verify."""
     spans.remember(source, text)
     module = Parser(ctx, text, source).parse_module()
     verify_module(module)

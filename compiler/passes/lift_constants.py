@@ -61,7 +61,8 @@ def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict
 
 
 def lift(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> None:
-    """Turn a te function's constants into arguments as `lift_constants`, without a look at their elements."""
+    """Turn a te function's constants into trailing arguments, in place, as `lift_constants` does, without returning
+    their elements. The function has a body."""
     values: dict[int, DenseAttr | None] = dict.fromkeys(positions(function, "constants"))
     values |= constant_values(function)
     body, lifted = function.body.block, dict[DenseAttr, BlockArgument]()
@@ -92,7 +93,8 @@ def _is_inline_splat(op: te.ConstantOp) -> bool:
 
 
 def constant_arrays(function: FuncOp) -> dict[str, Array]:
-    """Return the elements of a function's constant arguments, by name; read-only."""
+    """Return the elements of a function's constant arguments as read-only arrays, by name (`arg0` for an argument
+    without one)."""
     arguments = function.body.block.args
     return {arguments[n].name_hint or f"arg{n}": array_of(v.data) for n, v in constant_values(function).items()}
 

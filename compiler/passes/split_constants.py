@@ -121,7 +121,8 @@ def split_program(
 
 
 def without_preparation(program: Program) -> Program:
-    """Return the part of a program that each call runs, with all nests that depend on its constants alone moved out."""
+    """Return the part of a program that each call runs, with all nests that depend on its constants alone moved out;
+    the program itself if it has no constants."""
     if not program.constants and not program.literals:
         return program
     _, after, crossing = _partition(program, program.constants)

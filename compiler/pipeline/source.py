@@ -72,8 +72,8 @@ def parse(text: str, source: str = "<text>") -> ModuleOp:
 
 
 def with_te(module: ModuleOp) -> ModuleOp:
-    """Convert a copy of a module of linalg or StableHLO to te; return any other module as it is. Raises
-    LoweringError."""
+    """Convert a copy of a module of linalg or StableHLO to te; return any other module as it is. Raises LoweringError
+    for an op without a te form."""
     convert = CONVERT_STABLEHLO if has_stablehlo(module) else CONVERT if has_linalg(module) else None
     if convert is None:
         return module
@@ -102,7 +102,8 @@ def module_of(x: object) -> ModuleOp:
 
 
 def raised(module: ModuleOp) -> ModuleOp:
-    """Copy a module, with nests of affine and scf loops raised to the loop level, or raise LoweringError."""
+    """Copy a module, with nests of affine and scf loops raised to the loop level. Raises LoweringError for an op
+    without a form in loops, and an access out of bounds."""
     copy = module.clone()
     run(universe.context(), copy, parse_passes(RAISE))
     return copy

@@ -26,7 +26,7 @@ class Substring:
 
     @classmethod
     def of(cls, text: str) -> Substring:
-        """Make the Substring of a whole text."""
+        """Return the Substring of a whole text."""
         return cls(text, 0, len(text))
 
     def __str__(self) -> str:
@@ -54,13 +54,13 @@ class Substring:
         return spans.inside(SOURCE, self.source, self.start, self.end)
 
     def refusal(self, sentence: str) -> InputError:
-        """An InputError with a sentence and the location of the substring."""
+        """Return an InputError with a sentence and the location of the substring."""
         return InputError(sentence).within(self.span)
 
 
 def elements(part: Substring) -> list[Substring]:
-    """Split a text at commas outside brackets and quotes. Raises InputError for empty elements and unbalanced
-    brackets."""
+    """Split a text at commas outside brackets and quotes; no elements for an empty text. Raises InputError for empty
+    elements and unbalanced brackets."""
     if not str(part).strip():
         return []
     stripped = [part[start:end].stripped for start, end in _between_commas(part)]

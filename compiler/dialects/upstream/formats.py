@@ -192,8 +192,9 @@ DIRECTIVES = (DynamicIndexList, BasisList, MapText, AtomicKind)
 
 
 def with_syntax(op: Any, syntax: str) -> type[Operation]:
-    """Give an op of xDSL that has only the generic syntax another one, and return it. Not a subclass: emission and
-    passes look up handlers by the class of an op, which xDSL's passes also build."""
+    """Replace the generic syntax of an op of xDSL by `syntax`, in MLIR's declarative assembly format, and return the
+    op's class. Not a subclass: emission and passes look up handlers by the class of an op, which xDSL's passes also
+    build."""
     definition = op.get_irdl_definition()
     definition.custom_directives = {directive.__name__: directive for directive in DIRECTIVES}
     program = FormatProgram.from_str(syntax, definition)

@@ -38,7 +38,8 @@ class PrimitivePass(SchedulingPass):
     primitive: ClassVar[Primitive]
 
     def schedule(self, s: Schedule) -> None:
-        """Apply the primitive; move the resulting block to the loop of the option `at`, if that is set."""
+        """Apply the primitive; move the resulting block to the loop of the option `at`, if that is set. Raises
+        ScheduleError for a refusal, and for an option's label or value that fits no argument."""
         with self._option("block"):
             block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
         kinds = {name: kind for name, kind in self.primitive.parameters.items() if kind.asked}
@@ -64,7 +65,8 @@ class PrimitivePass(SchedulingPass):
             raise
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
-        """Convert an option's value to an argument of the primitive: labels to handles, -1 to None, text to a map."""
+        """Convert an option's value to an argument of the primitive: labels to handles, -1 to None, text to a map;
+        other values are returned unchanged. Raises ScheduleError for a label without a loop, and for an invalid map."""
         if value is None or kind is BLOCK:
             return block if kind is BLOCK else None
         if isinstance(kind, HandleParameter):

@@ -32,8 +32,9 @@ from compiler.types.elements import element_bytes
 
 
 def calls_verdict(version: VersionCertificate, interface: LibraryInterface) -> Verdict:
-    """Prove that the calls of a version compute the results of its te program in groups, or of its only function.
-    Raises InputError for texts that are no programs."""
+    """Prove that the calls of a version compute the results of its te program in groups, or of its only function;
+    undecided, with the first failure as the reason, where the proof fails. Raises InputError for texts that are no
+    programs."""
     try:
         units = {group.symbol: CertifiedUnit(group, bool(version.main)) for group in version.groups}
         only = next(iter(units.values()))
@@ -96,7 +97,8 @@ class _Run:
             self._call(last.symbol, _starts(last))
 
     def _main(self, function: FuncOp, starts: Sequence[MemoryRange]) -> None:
-        """Run main symbolically on arguments that begin at the memory ranges `starts`. Raises Unproved for others."""
+        """Run main symbolically on arguments that begin at the memory ranges `starts`. Raises Unproved for another
+        number of ranges, and for an op or a call that main does not have by its certificate."""
         if len(starts) != len(function.args):
             raise Unproved(f"main takes {len(function.args)} arrays, and is called with {len(starts)}")
         places = dict[SSAValue, MemoryRange]()
@@ -126,7 +128,7 @@ class _Run:
 
     def _skipped(self, op: IfOp, places: Mapping[SSAValue, MemoryRange]) -> None:
         """Run a call that is skipped unless a guard is zero. If it is skipped, the result is the input that is in its
-        memory already."""
+        memory already. Raises Unproved unless the guard and this input are those of the call's group."""
         test, ops = op.cond.owner, list(op.true_region.block.ops)
         call, load = ops[0], test.lhs.owner if isinstance(test, CmpfOp) else None
         is_zero = isinstance(test, CmpfOp) and test.predicate_name == "oeq" and _is_zero(test.rhs)
@@ -149,7 +151,9 @@ class _Run:
         return self.units[symbol]
 
     def _call(self, symbol: str, starts: Sequence[MemoryRange]) -> None:
-        """Run the native function of a symbol on arrays from `starts`, memory ranges, on. Raises Unproved."""
+        """Run the native function of a symbol on arrays that begin at the memory ranges `starts`; write the contents of
+        its outputs. Raises Unproved for an unknown symbol, another number of arrays, and an output that overlaps
+        another array."""
         preparing = next((unit for unit in self.units.values() if unit.group.prepare == symbol and symbol), None)
         unit = preparing or self._unit(symbol)
         program = unit.parts.prepare if preparing else unit.parts.main
@@ -172,7 +176,8 @@ class _Run:
 
     def _inputs(self, unit: CertifiedUnit, program: Program, places: Sequence[MemoryRange]) -> dict[int, Content]:
         """Return the contents of a unit's inputs in a call, by position; inputs that only the unit's preparation reads
-        are those of the prepared buffers."""
+        are those of the prepared buffers. Raises Unproved for a buffer that the preparation has not written, or has
+        written from other inputs."""
         inputs = dict[int, Content]()
         count = len(places) - program.outputs
         for buffer, place in zip(program.arguments[:count], places[:count], strict=True):

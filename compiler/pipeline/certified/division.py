@@ -195,7 +195,8 @@ class _FormCalls:
 
     @staticmethod
     def of(program: TeProgram, call: Call) -> _FormCalls | None:
-        """Return the calls of guard and form before a call of main; None if no guard may skip its group."""
+        """Return the calls of guard and form before a call of main; None if no guard may skip its group, or if its
+        operands do not come from calls of a guard and of a form by a law."""
         found = guarded(program.callees[call.callee])
         if found is None:
             return None

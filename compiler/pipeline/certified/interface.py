@@ -36,7 +36,7 @@ class InterfaceArray:
 
     @property
     def bytes(self) -> int:
-        """Its size in bytes."""
+        """The size of the array in bytes."""
         row = next(row for row in DTYPES.values() if row.numpy == self.dtype)
         return prod(self.shape) * -(-row.bits // 8)
 
@@ -78,8 +78,8 @@ def parsed_interface(text: str) -> LibraryInterface:
 
 def interface_verdict(version: VersionCertificate, interface: LibraryInterface) -> Verdict:
     """Prove that the arrays of a library are those of its te program, in order, by names, dtypes and shapes, and that
-    the native function's parameters are the pointers that the library's text passes. Raises InputError for a text that
-    is no program."""
+    the native function's parameters are the pointers that the library's text passes; else refuted, with the first
+    difference as the reason. Raises InputError for a text that is no program."""
     read_function = function_of if version.program else te_function_of
     function = read_function(version.source, "the program")
     buffers, count = arguments_of(function), len(function.args)

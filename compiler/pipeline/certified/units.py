@@ -56,7 +56,8 @@ class CertifiedUnit:
     only. Its loops are split as by the build, so that the arguments of both functions are known by position."""
 
     def __init__(self, group: GroupCertificate, is_called: bool) -> None:
-        """`is_called`: whether main calls the unit, else the only function. Raises Unproved if texts do not match."""
+        """`is_called`: whether main calls the unit, else the unit is the only function. Raises Unproved if the loops
+        have another number of arguments than the te function, or a constant position is that of no input."""
         self.group = group
         self.program = read(function_of(group.loops, f"@{group.name}"))
         self.names = names_of(self.program.arguments)

@@ -27,12 +27,14 @@ def rank_of(value: SSAValue) -> int:
 
 
 def kinds_of(parallel: int, reduction: int) -> ArrayAttr[IteratorTypeAttr]:
-    """Iterator types: first the parallel ones."""
+    """Return the iterator types of dimensions of which the first `parallel` are parallel and the last `reduction`
+    reductions."""
     return ArrayAttr([IteratorTypeAttr.parallel()] * parallel + [IteratorTypeAttr.reduction()] * reduction)
 
 
 def verify_structured(op: LinalgStructuredOperation, verify: Callable[[], None]) -> None:
-    """Verify maps and shapes by xDSL's rules, except for dynamic shapes, which a pass refuses."""
+    """Call `verify`, xDSL's verifier of maps and shapes, unless an operand has a dynamic shape, which a pass refuses
+    later."""
     shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, ShapedType)]
     if all(size >= 0 for shape in shapes for size in shape):
         verify()

@@ -47,7 +47,7 @@ class NamedOp(LinalgStructuredOperation):
         return ArrayAttr([AffineMapAttr(map) for map in self.default_maps()])
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
-        """Reduction for each dimension that no output's map has, else parallel."""
+        """Return the iterator types: parallel for each dimension in the map of an output, else reduction."""
         maps = [attribute.data for attribute in self.get_indexing_maps()]
         parallel = {dim for map in maps[len(self.inputs) :] for dim in map.used_dims()}
         kinds = [IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()]

@@ -59,11 +59,12 @@ class RegionlessOp(LinalgStructuredOperation):
         return kinds_of(rank_of(self.outputs[0]), 0)
 
     def input_dims(self, rank: int) -> list[int]:
-        """Return the dimension of the iteration space that each dimension of the input has."""
+        """Return the dimension of the iteration space, of rank `rank`, that indexes each dimension of the input."""
         raise NotImplementedError
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        """Return the indexing maps of the input and of the output."""
+        """Return the indexing maps of the input and of the output. Raises VerifyException unless the integers of the
+        property are distinct dimensions of the output."""
         identity = AffineMap.identity(rank_of(self.outputs[0]))
         if sorted({*self.numbers}) != sorted(self.numbers) or any(not 0 <= n < identity.num_dims for n in self.numbers):
             raise VerifyException(f"{self.numbers} are not dimensions of {self.outputs[0].type}, each once")

@@ -29,7 +29,7 @@ class DimensionsAttr(Data[Numbers]):
         return {name: list(value) for name, value in self.data if isinstance(value, tuple)}
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return the dimension with a name; the default if the attribute has none."""
+        """Return the dimension with a name; the default if the attribute has none, or a list under this name."""
         value = dict(self.data).get(name, default)
         return value if isinstance(value, int) else default
 

@@ -127,7 +127,8 @@ def parse_types(parser: Parser, parsed: ParsedOp, name: str) -> None:
 
 
 def finished(properties: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return properties in the generic syntax: the dimensions of a dot_general become one attribute."""
+    """Replace `batching` and `contracting`, the words of a dot_general, by the one attribute of the generic syntax, in
+    place; return the properties."""
     pairs = {name: properties.pop(name) for name in ("batching", "contracting") if name in properties}
     if pairs:
         entries = []
