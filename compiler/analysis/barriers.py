@@ -72,7 +72,8 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Find a race in a stage: blocks touch an element in two threads, one writes; None if isl excludes all races."""
+    """Return a race in a stage (two threads touch an element, one writes) or an undecided query as a barrier; else
+    None."""
     walker = _Walker(program, kernel)
     return next((barrier for stage in stages_in([kernel]) for barrier in walker.inside(stage)), None)
 
@@ -165,7 +166,7 @@ class _Walker:
 
     def _meet(self, pending: _Pending, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
         """Return the loop values of two instances in different threads that access one element, each by loop number;
-        None without any. Raises Undecided."""
+        None without any. Raises Undecided if isl does not decide."""
         # T[j] in thread p4, T[31 - j] in thread q3 of the same block p2 = q2:
         #   p4 = 31 + -1*q3 and p2 = q2 and (p4 != q3)  ->  (p2, p4, q2, q3) = (0, 0, 0, 31)
         first = pending.statement

@@ -83,7 +83,8 @@ def _in_flight(program: Program, loop: Loop, nodes: Sequence[Sequence[Node]], is
 
 def _distance(first: Statement, second: Statement, loop: int, is_later: bool) -> int | None:
     """Return the fewest iterations of a loop between a write of one statement and a use of the same element by another;
-    at least one if `is_later`; FARTHEST if there are more, None if there is no such element. Raises Undecided."""
+    at least one if `is_later`, FARTHEST for more, None without such an element. Raises Undecided if isl does not
+    decide."""
     uses = [pair for pair in meetings(first, second) if pair[0].how != "read"]
     for distance in range(int(is_later), FARTHEST) if uses else ():
         if any(_meets(first, second, pair, loop, distance) for pair in uses):

@@ -119,7 +119,7 @@ def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
 
 
 class _Sum:
-    """Parser of a sum. The constraints of its quotients are appended to `rows`. Raises _Untranslated."""
+    """Parser of a sum. The constraints of its quotients are appended to `rows`. Raises _Untranslated for other text."""
 
     def __init__(self, text: str, rows: list[Constraint]) -> None:
         self.tokens: list[str] = _TOKEN.findall(text)[::-1]

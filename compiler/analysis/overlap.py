@@ -64,7 +64,7 @@ class Overlaps:
         self._rows[entry.variable][entry.leading][entry.last].remove(entry)
 
     def meeting(self, access: LowAccess) -> list[LowAccess]:
-        """Return the added accesses that may overlap with an access; only constant distances are excluded."""
+        """Return the added accesses that may overlap with an access: those not proved apart by a constant distance."""
         entry = self._entry(access)
         return [near.access for near in self._near(entry) if not near.is_apart(entry)]
 

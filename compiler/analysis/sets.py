@@ -84,7 +84,7 @@ def _map(text: str) -> isl.Map:
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
-    """Reset isl's operation count and run the query `ask`. Raises Undecided if it exceeds the operation limit."""
+    """Return the answer of the query `ask`. Raises Undecided if it exceeds the operation limit, which begins anew."""
     import islpy as isl
 
     context().reset_operations()

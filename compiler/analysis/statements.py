@@ -133,7 +133,7 @@ def _use(block: Block, access: Access, how: Combiner, ranges: lin.Ranges) -> Use
 
 @lru_cache(maxsize=256)
 def _paired(block: Block) -> bool:
-    """Whether instances that share an element of one target share those of all targets, so that updates commute."""
+    """Whether updates commute: instances that share an element of one target share those of all. False if undecided."""
     # Targets P[i], Q[j]: a0 = b0 and not a1 = b1 at (a0, a1, b0, b1) = (0, 0, 0, 1), so False.
     mine, theirs = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
     domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, theirs) for n, axis in enumerate(block.axes)]

@@ -215,8 +215,8 @@ def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
 
 
 def _stem(node: Node) -> str:
-    """The stem of a node's canonical name, by its kind: `call`, `constant`, `gather`, `view`, `map`, `product`, `sum`,
-    ..."""
+    """The stem of a node's canonical name: `call`, `constant`, `gather`, `view` for a copy of elements, `map`,
+    `product`, the combiner as `sum`, `prod`, `max` or `min`, else `reduce`."""
     match node:
         case Call():
             return "call"

@@ -166,8 +166,8 @@ def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
 
 
 def constant_slots(buffers: Iterable[Buffer]) -> tuple[tuple[ConstantSlot, ...], int]:
-    """Lay out buffers one after the other in one memory, each at an aligned offset; return their slots, and the bytes
-    of the memory."""
+    """Lay out buffers one after the other in one memory, each at a multiple of SLOT_ALIGNMENT bytes; return their
+    slots, and the bytes of the memory."""
     offset, slots = 0, list[ConstantSlot]()
     for buffer in buffers:
         slots.append(ConstantSlot(buffer, offset))

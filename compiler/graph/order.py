@@ -115,7 +115,7 @@ def input_order(graph: Graph, callees: Callees) -> list[str]:
 
 
 def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
-    """Refine the colours of the inputs by their uses until no colour class splits, at most ROUNDS times."""
+    """The colours of the inputs, refined by their uses until no class splits or all differ, at most ROUNDS times."""
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break

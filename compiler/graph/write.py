@@ -19,7 +19,7 @@ from compiler.program.write import access_attribute, hint
 
 
 def write(graph: Graph) -> FuncOp:
-    """Write a graph as a new te function; equal graphs give equal IR text."""
+    """Write a graph as a new te function; equal graphs are written as equal IR text."""
     types = [_type(value) for value in graph.inputs]
     block = IrBlock(arg_types=types)
     values: dict[str, SSAValue] = {}

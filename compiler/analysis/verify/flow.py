@@ -181,11 +181,12 @@ class Flow(Spaces):
         return content
 
     def writers(self, buffer: str) -> list[tuple[Key, Use]]:
-        """The statements that write or update a buffer, each with the use that does."""
+        """The keys of the statements that write or update a buffer, each with the use that writes or updates it."""
         return [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
 
     def of_cells(self, buffer: str, sink: isl.UnionMap, before: Before) -> Content:
-        """The content of the cells to which `sink` maps instances; `before` gives a statement's earlier instances."""
+        """The content of the cells to which `sink` maps instances; `before` maps these to a statement's earlier
+        instances."""
         # Y[i] after the init I[i] and all updates S[i, k], k < 8, of C: final { C: { Y[i] -> V[i] } }; else partial.
         written = self.writers(buffer)
         if not written:

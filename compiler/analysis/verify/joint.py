@@ -19,7 +19,7 @@ from compiler.program.combiner import Joint
 
 
 def check_joint(flow: Flow, key: Key) -> None:
-    """Raise Refuted or Unknown unless the targets of a joint update are in step at each of its instances."""
+    """Raise Refuted or Unknown unless the targets of a joint update have equal contributions at each instance."""
     statement = flow.statements[key]
     block = statement.block
     if statement.is_init or not block.combiners or not isinstance(block.combiners[0], Joint):

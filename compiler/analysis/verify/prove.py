@@ -121,7 +121,7 @@ def _check_bounds(flow: Flow, key: Key) -> None:
 
 
 def _lives(program: Program, buffer: str, statement: Statement) -> bool:
-    """Whether a statement follows the allocation of a buffer, in the same body or inside it."""
+    """Whether a statement follows a buffer's allocation, in the same body or inside it; true without an allocation."""
     if buffer not in program.allocs:
         return True
     place = program.places[(buffer,)]

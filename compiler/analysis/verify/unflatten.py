@@ -173,7 +173,7 @@ def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
 
 
 def _values(form: Linear, columns: Mapping[int, Ints]) -> Ints:
-    """Evaluate a form at many points, given as a column of values for each variable; one value for a constant form."""
+    """Evaluate a form at many points, a column of values for each variable; one value for a constant form."""
     total = np.asarray(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):

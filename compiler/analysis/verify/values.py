@@ -104,7 +104,8 @@ class Comparison:
     # --- cases ----------------------------------------------------------------------------------------------------
 
     def _where_read(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
-        """The instances at which a wanted read happens; at the others, `actual` is checked against its `otherwise`."""
+        """The domain on which a wanted read happens, all of it if unconditional; elsewhere `actual` must be
+        `otherwise`."""
         # A[i - 1] where i >= 1 else 0, on { S[i] : 0 <= i < 8 }: actual is 0 at S[0]; returns { S[i] : 1 <= i < 8 }.
         access = wanted.access if isinstance(wanted, Wanted) else None
         if not isinstance(wanted, Wanted) or access is None or not access.where or access.otherwise is None:

@@ -14,8 +14,8 @@ MOST_OPERATIONS = 512
 
 
 def cut(view: View, group: Sequence[str]) -> list[list[str]]:
-    """Split a group, in the order of the graph, into parts within MOST_COMPUTES and MOST_OPERATIONS, with the fewest
-    bytes live at the cuts. A group within the bounds is the only part."""
+    """Split a group, in graph order, into parts within MOST_COMPUTES and MOST_OPERATIONS, with the fewest bytes live at
+    the cuts; a compute above MOST_OPERATIONS is a part by itself. A group within the bounds is the only part."""
     operations = [scalar_operations(view.block(name)) for name in group]
     if len(group) <= MOST_COMPUTES and sum(operations) <= MOST_OPERATIONS:
         return [list(group)]

@@ -129,8 +129,8 @@ def producers(view: View) -> Iterator[Choice]:
 
 
 def _is_broadcast(view: View, name: str) -> bool:
-    """Whether a compute is elementwise with arithmetic on operands, and each reader has at least BROADCAST times its
-    elements and at least BROADCAST_POINTS."""
+    """Whether a compute is elementwise with arithmetic on operands, and each of its readers, at least one, has
+    BROADCAST times its elements or more and at least BROADCAST_POINTS."""
     block = view.block(name)
     if view.kind(name) is not Kind.ELEMENTWISE or not view.nodes[name].operands or not scalar_operations(block):
         return False

@@ -96,7 +96,7 @@ def _sources(access: Access, views: Mapping[str, ReadView], block: Block) -> Acc
 
 
 def _divided(block: Block) -> Iterator[tuple[int, int]]:
-    """Each axis of which a read has the quotient or remainder by a divisor of its extent, with this divisor."""
+    """Yield each axis of which a read has the quotient or remainder by a divisor of its extent, and the divisor."""
     forms = [form for access in block.reads for form in (*access.index, *(c.form for c in access.where))]
     for atom in (atom for form in forms for atom in _atoms(form)):
         for axis in atom.form.variables():
