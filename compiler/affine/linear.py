@@ -301,7 +301,7 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
     """Split a form into `step * high + low`, low in [0, step), as (step, high, low); None if there is no such split.
 
-    The step divides `divisor` unless that is None. `4*i + lane + 2`, lane in [0, 2), gives (4, i, lane + 2).
+    The step divides `divisor` unless that is None. `4*i + lane + 2`, lane in [0, 2), is split into (4, i, lane + 2).
     """
     for _, factor in form.terms:
         step = abs(factor)
@@ -338,7 +338,7 @@ def joined(form: Linear) -> Linear:
 
 
 def _remainder(form: Linear, divisor: int) -> Atom:
-    """The atom `form mod divisor`; in the form `a*(f mod d)` is replaced by `a*f` if the divisor divides `a*d`."""
+    """The atom `form mod divisor`, simplified: a term `a*(f mod d)` becomes `a*f` if the divisor divides `a*d`."""
     for atom, factor in form.terms:
         if isinstance(atom, Quotient) and atom.is_mod and factor * atom.divisor % divisor == 0:
             return _remainder(form - Linear(((atom, factor),)) + atom.form.scaled(factor), divisor)

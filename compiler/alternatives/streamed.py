@@ -39,7 +39,7 @@ _NARROW = (Float16Type, BFloat16Type)
 @dataclass(frozen=True)
 class StreamedNames:
     """The labels of the computes of a streamed attention, by which a recipe finds them: `rows` copies queries, `keys`
-    and `keys_again` copy keys, `values` copies values, `columns` has them by 8 and ones.
+    and `keys_again` copy keys, `values` copies values, `columns` has them in tiles of columns, and a tile of ones.
 
     >>> strata.alternatives.StreamedNames().top
     'top'
@@ -96,10 +96,11 @@ def streamed_attention(graph: Graph, policy: str) -> Graph | None:
 
 @dataclass(frozen=True)
 class _Attention:
-    """The computes of an attention: `top` is the maximum of the logits, `total` the sum of the powers, `cast` an
-    elementwise compute of the product, or None. queries, keys: the reads of `scores`. values: the read of V by
-    `product`. chain: the elementwise computes between the scores and the powers. axes: those of
-    `product` over batches, queries and columns; its other axes have extent one."""
+    """The computes of an attention: `top` is the maximum of the logits, `powers` the exponentials, `total` their sum,
+    `weights` the quotients, `product` the weights times V, `cast` an elementwise compute of the product, or None.
+    queries, keys: the reads of `scores`. values: the read of V by `product`. chain: the elementwise computes between
+    the scores and the powers. axes: those of `product` over batches, queries and columns; its other axes have extent
+    one."""
 
     scores: Compute
     chain: tuple[Compute, ...]
@@ -201,7 +202,7 @@ def _sides(scores: Compute) -> tuple[Access, Access] | None:
 
 
 def _normalised(weights: Compute, computes: Mapping[str, Compute]) -> tuple[Compute | None, Compute | None]:
-    """Return the powers and their sum, whose quotient the weights are: powers / f(sum) or powers * f(sum)."""
+    """Return the powers and their sum if the weights are powers / f(sum) or powers * f(sum); else (None, None)."""
     block = weights.block
     if block.combiners or block.table is not None:
         return None, None
@@ -330,7 +331,8 @@ class _Streamed:
         combiner: str = "",
         values: Mapping[str, Buffer] | None = None,
     ) -> Buffer:
-        """Add a compute over axes of `sizes`, and one reduce axis unless that is 0; return its result."""
+        """Add a compute of `value` over axes of `sizes`, and one reduce axis of extent `reduce` unless that is 0;
+        return its result. `values`: buffers that it reads besides those of the graph and of the added computes."""
         known = {**self.old.values, **{b.name: b for node in self.computes for b in node.results}, **(values or {})}
         axes = [axis_attribute(f"i{n}", size) for n, size in enumerate(sizes)]
         axes += [axis_attribute("r0", reduce, True)] if reduce else []
@@ -341,7 +343,8 @@ class _Streamed:
         return result
 
     def _copy(self, label: str, access: Access, extent: int, edge: int, depth: int) -> Buffer:
-        """Add a copy [batch, rows, d] of queries or keys, padded with zeros to multiples of tiles."""
+        """Add a copy [batch, rows, d] of queries or keys, padded with zeros: `extent` rows to a multiple of `edge`,
+        `depth` elements to one of DEPTH. Return it."""
         count, spatial = len(self.batch), self.found.scores.block.spatial
         axis = count if access is self.found.queries else count + 1
         moved = {n: lin.variable(n) for n in range(count)} | {
@@ -390,7 +393,8 @@ class _Streamed:
         return replace(access, where=(*access.where, *where), otherwise=zero) if where else access
 
     def _masked(self, value: Scalar, axis: int, padded: int, otherwise: float, type_: Attribute) -> Scalar:
-        """Return a value of a key, or `otherwise` beyond the last key."""
+        """Return `value` of the key at `axis`, or `otherwise` beyond the last key; `value` itself if `padded`, the
+        number of keys with padding, adds none."""
         if padded == self.n:
             return value
         return body.select([_below(axis, self.n)], value, body.constant(_number(otherwise, type_)), type_)
@@ -427,8 +431,9 @@ class _Streamed:
         return self._add(NAMES.powers, logits.shape, reads, power, self.element)
 
     def _values(self, columns: int) -> Buffer:
-        """Add a copy [batch, n, e] of the values, with ones beyond the last key, whose power is 0; and the same as
-        [batch, n, e / 8, 8], with ones in another 8 columns."""
+        """Add a copy [batch, n, e] of the values, with ones beyond the last key, whose power is 0, and the same as
+        [batch, n, e / lanes, lanes] with ones in another `lanes` columns; return the latter. lanes: 16 for f32, else
+        8."""
         count, spatial = len(self.batch), self.found.product.block.spatial
         sizes = [*(axis.size for axis in self.batch), _padded(self.n, ROWS), _padded(columns, self.lanes)]
         moved = {n: lin.constant(0) for n in range(spatial)}
@@ -498,8 +503,8 @@ def _number(value: float, type_: Attribute) -> FloatAttr:
 
 
 def _unscaled(value: Scalar) -> tuple[Scalar, float]:
-    """Return a value and a positive factor whose product a value is: x, c for x * c, also below a choice between that
-    and -inf. The maximum of the former is that of the latter by the factor."""
+    """Return (x, c) for a value x * c with a positive, finite literal c, also below a select between such values and
+    -inf; (value, 1.0) for any other. The maximum of x * c is c times that of x."""
     if isinstance(value, Apply) and value.kind is arith.MulfOp:
         for factor, rest in (value.operands, value.operands[::-1]):
             number = _constant(factor)

@@ -82,7 +82,7 @@ def error_argument(parser: argparse._ActionsContainer) -> None:
 
 def parse_file(options: argparse.Namespace) -> ModuleOp | Imported:
     """Read the program of the argument `file`: the verified module of an MLIR file or workload, or an ONNX model.
-    Raises InputError or ParseError."""
+    Raises InputError for a file that cannot be read or an invalid program, ParseError for invalid MLIR."""
     model = model_of(options.file, options.shape)
     if model is not None:
         return model
@@ -145,7 +145,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_library(options: argparse.Namespace, target: Target) -> bool:
-    """Whether the output is a library: by its suffix, or a folder if no level is stated."""
+    """Whether the output is a library: by its suffix, as a folder, or because `--cpu` or `--features` is stated; False
+    with `--emit` and for a target without libraries."""
     if options.output is None or options.emit is not None or not target.library_suffixes:
         return False
     suffix = Path(options.output).suffix

@@ -64,7 +64,7 @@ def _parts(names: list[str]) -> list[plugins.Part]:
 
 
 def _show(failure: Failure, folder: Path, files: list[str]) -> None:
-    """Write the program of a failure, and print what is wrong and how it is shrunk."""
+    """Write the program of a failure, and print the fault and the commands that repeat and shrink it."""
     case, part = failure.case, failure.case.part
     path = folder / f"{part.name.replace(' ', '-')}-{case.seed}.mlir"
     write(path, [case.text])
@@ -77,7 +77,7 @@ def _show(failure: Failure, folder: Path, files: list[str]) -> None:
 
 
 def _try(file: str, parts: list[plugins.Part], seed: int) -> int:
-    """Try parts on the program of a file; return 1 after a failure."""
+    """Try parts on the program of a file, and print a verdict for each; return 1 after a failure, else 0."""
     from compiler.fuzz import Case
 
     failed = False

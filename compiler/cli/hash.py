@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the canonical hash and the name of each te function, one line each; return 0."""
+    """Print the canonical hash and name of each te function, one line each; return 0. Raises InputError below te."""
     from compiler.graph.canonical import canonical_functions
     from compiler.pipeline.source import check_is_program
 

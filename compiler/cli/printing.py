@@ -46,6 +46,6 @@ def sentence(error: Exception) -> str:
 
 
 def input_error(error: Exception, source: str) -> InputError:
-    """Make an InputError with the message of a program's error, after `source: ` if the error has no location."""
+    """Return an InputError with the message of a program's error, after `source: ` if the error has no location."""
     message = sentence(error)
     return InputError(message if spans.of_error(error) is not None else f"{source}: {message}")

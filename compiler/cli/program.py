@@ -41,7 +41,8 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
     """The verified module of an MLIR file, of standard input (-), or of an ONNX model with these shapes. Raises
-    InputError, ParseError or VerifyException."""
+    InputError for a file or model that cannot be read, ParseError for invalid MLIR, VerifyException for an invalid
+    module."""
     from compiler.pipeline.source import parse
 
     model = model_of(name, shapes)
@@ -49,8 +50,8 @@ def module(name: str, shapes: Shapes = ()) -> ModuleOp:
 
 
 def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
-    """The program of the arguments: a workload's function, a model, or a file's module. Raises InputError, ParseError
-    or VerifyException."""
+    """The program of the arguments: a workload's function, a model, or a file's module. Raises InputError for an
+    unknown name, and the errors of `module`."""
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     if benchmark is not None:
         return benchmark.function()
@@ -99,8 +100,8 @@ def task(
     machine: Machine | None = None,
     error: float | None = None,
 ) -> SearchTask:
-    """Make the tuning task of the program, or of its `--group`, for a machine (None: this). `error`: the rounding error
-    up to which laws apply. Raises InputError or TargetError."""
+    """The tuning task of the program, or of its `--group`, for a machine (None: this). `error`: the rounding error up
+    to which laws apply. Raises InputError for an invalid program or group, TargetError for an unknown target."""
     from compiler.autotune.task import SearchTask
 
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
@@ -128,7 +129,8 @@ def task(
 
 
 def _module_with(module: ModuleOp, function: str | None) -> ModuleOp:
-    """Move the function of a name out of `module`, and return a new module with it; None returns `module` itself."""
+    """Move the function of a name out of `module`, and return a new module with it; None returns `module` itself.
+    Raises InputError for an unknown name."""
     if function is None:
         return module
     from xdsl.dialects.builtin import ModuleOp

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
-    """Draw random arrays for the inputs of a kernel, in order, as `draw` does for each shape and dtype."""
+    """Draw an array of random elements for each input of a kernel, in order; `seed` determines them."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -140,8 +140,8 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
 def _expected(
     kernel: Kernel, file: str, module: ModuleOp, is_model: bool, inputs: Sequence[Array]
 ) -> Sequence[Array] | None:
-    """Compute the expected results, of a model by ONNX's reference evaluator, of a te program by ours in float64; None
-    for a program below te."""
+    """Compute the expected results, of a model by ONNX's reference evaluator, of a te program by the oracle in float64;
+    None for a program below te."""
     from compiler.interpret.te import evaluate
     from compiler.pipeline.source import level_of
 

@@ -30,8 +30,8 @@ def redirected(block: Block, names: Mapping[str, str]) -> Block:
 
 
 def read_copy(program: Program, reader: Block, through: Block, source: Access, copy: Buffer) -> Plan:
-    """Plan a copy of the elements that `source` reads, before the outermost loop around the reader in which nothing
-    writes their buffer, and replace the reader by `through`, which reads the copy."""
+    """Plan to copy the elements that `source` reads to `copy`, before the outermost loop around the reader in which
+    nothing writes their buffer, and to replace the reader by `through`, which reads the copy."""
     place = _before_reads(program, reader.label, source.buffer)
     label, nest = copy_nest(program, copy.name, copy.shape, [(source, copy)], place)
     after = program.replaced(reader.label, lambda _: [through])

@@ -26,8 +26,8 @@ def as_python(script: Script, schedule: str = "s") -> str:
     %i, %j = sched.get_loops %c : ...        ->  i, j = s.get_loops(C)
     %o, %n = sched.split %i by [-1, 8] : ... ->  i_0, i_1 = s.split(i, [None, 8])
 
-    Handles that nothing uses have no name, and ops that give only such are left out. Raises ScheduleError for what is
-    no script, and if `schedule` is no name of Python.
+    Handles that nothing uses have no name; ops whose handles are all unused, and which change nothing, are left out.
+    Raises ScheduleError for what is no script, and if `schedule` is no name of Python.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

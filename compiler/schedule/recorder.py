@@ -266,7 +266,7 @@ class Recorder(Unpicklable):
         """Apply one op of another script, and return its results; `handles` maps its operands to handles of this
         schedule. Without `judged`, legality is not checked.
 
-        Raises ScheduleError, with the op as its `op`.
+        Raises ScheduleError, with the op as its `op`, for a refusal and for an op of another dialect.
 
         >>> f = te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B"))
         >>> s, other = Schedule(f), Schedule(f)
@@ -311,7 +311,7 @@ class Recorder(Unpicklable):
             self._includer.apply(IncludeOp.of(recipe, stated, way), label)
 
     def note(self, inclusion: Inclusion) -> None:
-        """Record that the last steps of the script are those of a recipe."""
+        """Append to `inclusions` the steps of a recipe, which are the last ones of the script."""
         self.inclusions.append(inclusion)
 
     @property
@@ -521,7 +521,7 @@ def _at(op: Operation, error: ScheduleError) -> ScheduleError:
 
 
 def _includer(schedule: Recorder, facts: Attribute | None = None) -> Includes:
-    """The interpreter of includes for the machine of `facts`, the attribute MACHINE of a script; imported by name,
-    since the recipes' package imports this one."""
+    """The interpreter of includes for the machine of `facts`, the attribute MACHINE of a script (None: this machine);
+    imported by name, since the recipes' package imports this one."""
     includer: Includes = import_module(INCLUDER).Includer(schedule, facts)
     return includer

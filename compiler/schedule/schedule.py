@@ -56,13 +56,13 @@ class Schedule(Recorder, metaclass=_WithPlugins):
     raises ScheduleError and changes nothing. `print(schedule.script)` replays to the same IR; `module` is the module
     with the scheduled function.
 
-    `x` is a te function, which is lowered as it is written, a loop-level module, such as `strata.lower` gives, or such
-    a function as a tree (`strata.program.tree.Program`), which is not verified;
-    `seed` is the seed of choices without a decision. Raises ScheduleError for a module that is not at the loop level,
-    InputError for a module of several functions without a name.
+    `x` is a te function, which is lowered as it is written, a loop-level module, such as a result of `strata.lower`, or
+    such a function as a tree (`strata.program.tree.Program`), which is not verified; `seed` is the seed of choices
+    without a decision. Raises ScheduleError for a module that is not at the loop level, InputError for a module of
+    several functions without a name.
 
-    A block is given by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
-    name; the script has the handle that get_block or get_loops gave.
+    A block is passed by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
+    name; the script has the handle that get_block or get_loops returned.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -17,7 +17,7 @@ class Action:
     """An action, or a remark on one.
 
     category: `pass`, `law`, `step`, `legality`, or one of REMARKS. name: that of the pass, law or primitive. subject:
-    its text, or its result; may be empty. optional: whether it may be omitted. span: where the program states it.
+    its text, or its result; may be empty. optional: whether it may be omitted. span: its location, or None.
     """
 
     category: str

@@ -24,8 +24,8 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that refuses arguments by an InputError."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Parse `args` (None: those of the process). Raises InputError; for unknown arguments it names the --help of
-        their subcommand."""
+        """Parse `args` (None: those of the process). Raises InputError for invalid arguments; for unknown ones it names
+        the --help of their subcommand."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._command(sys.argv[1:] if args is None else args).error(f"unrecognized arguments: {' '.join(unknown)}")

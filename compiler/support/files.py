@@ -42,7 +42,7 @@ def read_bytes(name: str | os.PathLike[str]) -> bytes:
 
 
 def text_of(content: bytes, name: str | os.PathLike[str]) -> str:
-    """Decode the bytes of the file `name` as `read` does. Raises InputError unless they are UTF-8."""
+    """Decode the bytes of the file `name`: CR LF as LF, no byte order mark. Raises InputError for zeros or no UTF-8."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

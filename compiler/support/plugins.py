@@ -455,7 +455,8 @@ def set_aside() -> Iterator[None]:
 
 
 def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:
-    """Register all parts of a plugin, or none; `load` returns the plugin's function `register`. Raises PluginError."""
+    """Register all parts of a plugin, or none; `load` returns the plugin's function `register`. Raises PluginError for
+    a crash, a refused part, and a name that a loaded plugin has."""
     if name in _plugins:
         raise PluginError(f"there are two plugins {name}")
     registry = Registry(name)

@@ -55,7 +55,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Begin:
-    """The message that gives a worker the setup for the jobs that follow."""
+    """The message with a worker's setup for the jobs that follow."""
 
     setup: Setup
 

@@ -134,8 +134,8 @@ _AMBIGUOUS = {float: "f32 or f64", int: "i32 or i64", "float": "f32 or f64", "in
 
 
 def check_dtype(dtype: object) -> str:
-    """Return te's name of a dtype, from a name in te or numpy ("float32") or a dtype of numpy or torch. Raises
-    TeError."""
+    """Return te's name of a dtype, from a name in te or numpy ("float32") or a dtype of numpy or torch. Raises TeError
+    for any other object."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
     name = _spelled(dtype)

@@ -27,7 +27,8 @@ _LENGTH = 8
 
 
 def to_bytes(value: object) -> bytes:
-    """Encode a dataclass. Raises TypeError for a field of any other type."""
+    """Encode a dataclass. Raises TypeError for a field that is no text, number, bool, None, bytes, tuple, mapping,
+    dataclass, element type or dtype of numpy."""
     blobs = bytearray()
     head = json.dumps(_plain(value, blobs), separators=(",", ":")).encode()
     return b"".join((len(head).to_bytes(_LENGTH, "little"), head, blobs))

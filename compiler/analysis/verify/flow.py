@@ -185,8 +185,8 @@ class Flow(Spaces):
         return [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
 
     def of_cells(self, buffer: str, sink: isl.UnionMap, before: Before) -> Content:
-        """The content of the cells to which `sink` maps instances; `before` maps these to a statement's earlier
-        instances."""
+        """The content of the cells to which `sink` maps instances; `before` maps a statement's key to the map from
+        these instances to the statement's earlier ones."""
         # Y[i] after the init I[i] and all updates S[i, k], k < 8, of C: final { C: { Y[i] -> V[i] } }; else partial.
         written = self.writers(buffer)
         if not written:

@@ -129,7 +129,7 @@ def _pad(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list
 
 
 def _upsample(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Make the node an Upsample with the attribute `scales` as second input; also for Resize of opset 10."""
+    """Rename a node to Upsample, also a Resize of opset 10; return its inputs, with the attribute `scales` second."""
     node.op_type = "Upsample"
     return [values[0], np.array(attributes["scales"], np.float32)] if "scales" in attributes else values
 

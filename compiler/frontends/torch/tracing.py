@@ -53,8 +53,8 @@ UNDECOMPOSED = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Map operators to their decompositions for torch.export: torch's, without those of UNDECOMPOSED, and ours of the
-    fast paths of encoder layers."""
+    """Map operators to their decompositions for torch.export: torch's, without those of UNDECOMPOSED, and Strata's of
+    the fast paths of encoder layers."""
     return _adjusted(core_aten_decompositions())
 
 

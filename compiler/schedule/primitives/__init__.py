@@ -23,7 +23,7 @@ PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in sorted(m.rp
 
 
 def of_plugins() -> dict[str, Primitive]:
-    """The primitives of plugins by name; a crash is reported as an error of the plugin."""
+    """The primitives of plugins by name; a crash in a planning function raises PluginError."""
     for name, plan in plugin_plans().items():
         if DECLARED[name].plan is not plan:
             DECLARED[name] = replace(DECLARED[name], plan=plan)
