@@ -89,7 +89,7 @@ def notes(measurement: Measurement) -> list[str]:
 
 
 def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
-    """Yield a table of group times for `tuned` and `tuned.prepared` in `contenders`, given groups and records."""
+    """Yield a table of group times for `tuned` and `tuned.prepared` in `contenders`; none without groups or records."""
     from compiler.autotune.task import SearchTask
 
     constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}

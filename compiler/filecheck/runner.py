@@ -34,7 +34,8 @@ COMPARING = ("diff", "cmp", "grep")
 
 
 class Unsupported(FileCheckError):
-    """Raised for a file that is not run here; the message names what the file requires, or what does not support it."""
+    """Raised for a file that is not run here; the message names the missing requirement, or the system that is
+    excluded."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class RunLines:
 
     def substituted(self, line: str, folder: Path, substitutions: Mapping[str, str]) -> str:
         """Replace the substitutions of a line; `folder` is temporary and has the file with its payloads. Raises
-        FileCheckError for a name that is not known."""
+        FileCheckError for an unknown name."""
         known = {
             "s": str(folder / self.path.name),
             "S": str(self.path.resolve().parent),

@@ -48,7 +48,7 @@ def is_filecheck(command: str) -> bool:
 
 def tokens(line: str) -> list[tuple[str, bool]]:
     """Split a line into words, without their quotes, and operators; True for an operator. Raises FileCheckError for an
-    operator that is not known, and for an open quote."""
+    unknown operator, and for an open quote."""
     found: list[tuple[str, bool]] = []
     position = 0
     while position < len(line):
@@ -103,7 +103,8 @@ def run_line(line: str, place: Path) -> None:
 
 
 def run_pipe(commands: Sequence[_Command], place: Path) -> str:
-    """Run the commands of a pipe; return the output of the last one. Raises FileCheckError as `run_line` does."""
+    """Run the commands of a pipe; return the output of the last one. A command after `not` has to fail. Raises
+    FileCheckError as `run_line` does."""
     piped, errors = "", ""
     for command in commands:
         inverted = command.words[0] == "not"
@@ -116,7 +117,7 @@ def run_pipe(commands: Sequence[_Command], place: Path) -> str:
 
 
 def _redirected(words: Sequence[str], redirections: dict[str, str], piped: str) -> Done:
-    """Run a command with its standard streams redirected; what goes to a file is not part of the result."""
+    """Run a command with its standard streams redirected; a stream redirected to a file is empty in the result."""
     if "<" in redirections:
         piped = Path(redirections["<"]).read_text(encoding="utf-8")
     done = _run(words, piped, merged="2>&1" in redirections)
@@ -130,8 +131,8 @@ def _redirected(words: Sequence[str], redirections: dict[str, str], piped: str) 
 
 
 def _run(words: Sequence[str], piped: str, merged: bool) -> Done:
-    """Run a command with `piped` as its standard input; `merged` sends its errors to its output. Raises FileCheckError
-    for a program that is not found."""
+    """Run a command with `piped` as its standard input, in this process if it is a tool of the package; `env` sets
+    variables for it. `merged` sends its errors to its output. Raises FileCheckError for a program that is not found."""
     if words and words[0] == "env":
         settings = list(_leading_settings(words[1:]))
         with patch.dict(os.environ, [setting.split("=", 1) for setting in settings]):

@@ -34,9 +34,9 @@ class Case:
     seed: int = 0
 
     def fault(self) -> str | None:
-        """Return a sentence on what is wrong: a result, an exception other than a refusal, or an invalid program; ""
-        if the part keeps the meaning, None if it does nothing to the program, or refuses it. Raises InputError for a
-        text that is no te program with one public function that has results."""
+        """Return a sentence on the first fault: a wrong result, an exception other than a refusal, or an invalid
+        program; "" if there is none; None if the part refuses the program, a pass at any level, or does not change it.
+        Raises InputError for a text that is no te program with one public function that has results."""
         module = Parser(universe.context(), self.text, "<case>").parse_module()
         sequences = [op for op in module.ops if isinstance(op, NamedSequenceOp)]
         function = public_function(module)
@@ -65,7 +65,7 @@ class Case:
         return "" if outcomes else None
 
     def _outcomes(self, module: ModuleOp, script: str) -> Iterator[ModuleOp]:
-        """Yield the programs that the part makes of a program, unless it changes nothing."""
+        """Yield the programs after the part: after a pass, at each level; under the script; in the forms of a law."""
         if self.part.kind == "pass":
             yield from self._passed(module)
         elif self.part.kind == "primitive":
@@ -74,7 +74,8 @@ class Case:
             yield from self._forms(module)
 
     def _passed(self, module: ModuleOp) -> Iterator[ModuleOp]:
-        """Yield the program after the pass, at each level that the pass takes."""
+        """Yield the program after the pass, at each level, te, loop and low, at which the pass changes it. Raises the
+        last refusal at the end if the pass refuses a level."""
         refusal: StrataError | None = None
         for passes in ("", "te-to-loop", PIPELINES["te-to-low"]):
             lowered = module.clone()
@@ -91,7 +92,7 @@ class Case:
             raise refusal
 
     def _forms(self, module: ModuleOp) -> Iterator[ModuleOp]:
-        """Yield the forms of the law for the canonical program."""
+        """Yield the forms of the law for the canonical program, without constant inputs and with all constant."""
         from compiler.alternatives.law import Conditions
         from compiler.graph.canonical import canonicalize
         from compiler.graph.read import read
@@ -121,7 +122,8 @@ def _scheduled(module: ModuleOp, script: str) -> Iterator[ModuleOp]:
 
 
 def _inputs(function: FuncOp, seed: int) -> Arrays:
-    """Random arrays for the arguments of a te function. Raises InputError for an argument that is no tensor."""
+    """Return random arrays for the arguments of a te function. Raises InputError for an argument that is no tensor of a
+    known element type."""
     rows = []
     for type in function.function_type.inputs:
         row = row_of(type.element_type) if isinstance(type, TensorType) else None

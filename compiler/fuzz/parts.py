@@ -41,18 +41,18 @@ TRIES = 8
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that went wrong, and a sentence on what is wrong."""
+    """A case with a fault, and the sentence on the fault."""
 
     case: Case
     fault: str
 
 
 def fuzz(parts: Sequence[Part], seed: int, cases: int, seconds: float, counts: Counter[str]) -> Iterator[Failure]:
-    """Yield the cases that go wrong: for each of the seeds from `seed` on a random program for each part, until there
-    were `cases` seeds or `seconds` have passed. A part that has failed is tried no more.
+    """Try each part on a random program for each seed from `seed` on, until `cases` seeds are tried or `seconds` have
+    passed; yield the cases with a fault. A part is not tried again after a fault.
 
-    parts: those of KINDS are tried. counts: gets for each part the number of programs, `NAME`, and of those that it has
-    changed, `NAME applied`.
+    parts: those of KINDS are tried. counts: increased by the number of programs of each part, under `NAME`, and of
+    those that it has changed or failed on, under `NAME applied`.
     """
     end = monotonic() + seconds
     tried = [part for part in parts if part.kind in KINDS]
@@ -78,7 +78,8 @@ def _case(part: Part, seed: int) -> Case | None:
 
 
 def _with_script(case: Case, primitive: Primitive, module: Any, rng: random.Random) -> Case | None:
-    """Add a script with random steps, and the primitive as the last one; None if it refuses all random arguments."""
+    """Add a script to a case: random steps, then the primitive. None if the primitive refuses TRIES sets of random
+    arguments, or has a parameter that cannot be drawn."""
     walker = Walker(Schedule(lower(module)), rng)
     for _ in range(rng.randint(0, BEFORE)):
         walker.step()
@@ -99,7 +100,8 @@ def _with_script(case: Case, primitive: Primitive, module: Any, rng: random.Rand
 
 
 def _arguments(primitive: Primitive, walker: Walker) -> list[object] | None:
-    """Random arguments of a primitive for the schedule of a walker; None if it has a parameter that cannot be drawn."""
+    """Random arguments of a primitive for the schedule of a walker; None if it has a parameter that cannot be drawn, or
+    a parameter and the chosen block has no loops."""
     block = walker.s.get_block(walker.rng.choice(list(walker.s.program.blocks)))
     loops = walker.s.get_loops(block)
     values: list[object] = []

@@ -41,15 +41,16 @@ def program(
     extents: Sequence[int] = EXTENTS,
     largest: int = LARGEST,
 ) -> te.Function:
-    """Some computes, each of an earlier tensor, mostly the last; one or more of them are outputs. By default one to
-    four, mostly of f32 or i32. With `views`, half of them move elements only. Of what would be an input, a part is
-    constant. `extents` are those of the first input, `largest` the most elements of a tensor."""
+    """A random te function of `computes` computes (None: one to four), each of an earlier tensor, mostly the last; one
+    or more are outputs. `dtype`: of the elements, None for a random one, mostly f32 or i32. With `views`, half of the
+    computes move elements only. `constants`: the probability that an input is a constant instead. `extents`: those of
+    the first input, at random. `largest`: the most elements of a tensor."""
     return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants, extents, largest).function(computes)
 
 
 def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Function:
-    """Products of rows, and concatenations of what they give, whole or in parts, which several computes read or which
-    are results."""
+    """A random te function of `computes` products of rows with square matrices, and concatenations of their results,
+    which several computes read or which are outputs."""
     size = rng.choice((3, 4, 16))
     weights = [P((size, size), dtype, name=f"W{n}") for n in range(2)]
     start = P((rng.randint(1, 3), size), dtype, name="X")
@@ -67,7 +68,8 @@ def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Functi
 
 
 def conditions(rng: random.Random) -> te.Function:
-    """Selects on conditions of axes and of tables of truth values, given or computed, nested and combined."""
+    """A random te function of selects, nested and combined, on conditions of axes and of tables of truth values, which
+    are inputs or computed."""
     shape = rng.randint(3, 6), rng.randint(3, 6)
     given = [P(shape, "i32", name="X"), P(shape, "i1", name="M")]
     values, tables = given[:1], given[1:]
@@ -102,12 +104,13 @@ def conditions(rng: random.Random) -> te.Function:
 
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
-    """Random inputs: floats between -1 and 1, small integers."""
+    """Random arrays for the inputs of a function, as of `random_arrays`."""
     return random_arrays([(tensor.shape, tensor.dtype) for tensor in function.inputs], seed)
 
 
 def random_arrays(rows: Iterable[tuple[Sequence[int], str]], seed: int) -> list[np.ndarray[Any, Any]]:
-    """Random inputs of shapes and dtypes: floats between -1 and 1, small integers."""
+    """Random arrays of shapes and dtypes: floats from -1 to 1; i64, which are indices, from -2 to 8; other integers
+    from -3 to 3, converted to the dtype."""
     rng = np.random.default_rng(seed)
     collected = []
     for shape, dtype in rows:
@@ -121,7 +124,7 @@ def random_arrays(rows: Iterable[tuple[Sequence[int], str]], seed: int) -> list[
 
 
 class _Maker:
-    """The tensors so far."""
+    """A random program under construction: its inputs, those of indices, and the tensors computed so far (`made`)."""
 
     def __init__(
         self,
@@ -145,7 +148,8 @@ class _Maker:
         self.made: list[te.Tensor] = []
 
     def function(self, computes: int | None) -> te.Function:
-        """The function of some random computes."""
+        """Add `computes` random computes (None: one to four), and return the te function, whose outputs are the last
+        tensor and a random fifth of the others."""
         rng = self.rng
         self.input(tuple(rng.choice(self.extents) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
         for _ in range(computes or rng.choice((1, 2, 2, 3, 3, 4))):
@@ -155,7 +159,8 @@ class _Maker:
         return te.function("program", given, [*others, self.made[-1]])
 
     def input(self, shape: tuple[int, ...], cut: bool = True) -> te.Tensor:
-        """A new input, cut down where it is too large."""
+        """Add an input, or a constant instead. With `cut`, its extents are reduced until it has at most `largest`
+        elements."""
         while cut and prod(shape) > self.largest:
             shape = tuple(max(2, n - 1) for n in shape)
         tensor = P(shape, self.dtype, name=f"I{len(self.inputs)}")
@@ -175,7 +180,7 @@ class _Maker:
         return self.rng.choice(known) if known and self.rng.random() < 0.8 else self.input(x.shape, cut=False)
 
     def add(self, x: te.Tensor) -> None:
-        """A random compute of a tensor."""
+        """Add the tensors of a compute of x: of the first kind, in random order, that applies to it."""
         for kind in self.rng.sample(self.kinds, len(self.kinds)):
             output = kind(self, x)
             if output is not None:
@@ -196,7 +201,8 @@ class _Maker:
         return self.indices[-1]
 
     def stated(self, tensor: te.Tensor) -> te.Tensor:
-        """An input, or a constant in its place: many zeros and ones, or any elements."""
+        """Return an input as is, or with the probability `constants` a constant of its name: many zeros and ones, or
+        any elements."""
         if not self.constants or self.rng.random() >= self.constants:
             return tensor
         (elements,) = arrays_for(te.function("f", [tensor], [tensor]), self.rng.randrange(2**32))
@@ -206,12 +212,12 @@ class _Maker:
         return te.constant(elements.astype(_numpy_dtype(tensor.dtype)), name=tensor.name)
 
     def gather(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
-        """A gather with axes i, j, k, l."""
+        """A gather with axes i, j, k, l, which reads 0 or 7 outside of the table."""
         axes = tuple("ijkl"[: len(shape)])
         return te.gather(shape, fn, self.name(), axes=axes, otherwise=self.rng.choice((0, 7)))
 
     def scalar(self, value: Any) -> Any:
-        """Something elementwise of a value."""
+        """Return a random elementwise expression of a value."""
         forms: list[Callable[[Any], Any]] = [
             lambda v: v * 2 + 1,
             lambda v: te.maximum(v, 0),
@@ -295,7 +301,8 @@ def two_reductions(m: _Maker, x: te.Tensor) -> Any:
 
 
 def selection(m: _Maker, x: te.Tensor) -> Any:
-    """The place of the greatest or least element along a dimension, as a number; with it, at times"""
+    """argmax or argmin along a dimension, cast to the dtype; or the least of x and the greatest of 2 * x in one
+    reduction, or their difference"""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -350,7 +357,7 @@ def padded(m: _Maker, x: te.Tensor) -> Any:
 
 
 def halo(m: _Maker, x: te.Tensor) -> Any:
-    """x[i - 1] + x[i] + x[i + 1], zero outside"""
+    """The sum of two or three elements of x at offsets along a dimension, such as -1, 0 and 1; zero outside"""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -365,7 +372,7 @@ def halo(m: _Maker, x: te.Tensor) -> Any:
 
 
 def stencil(m: _Maker, x: te.Tensor) -> Any:
-    """x[i] + x[i + 1], where both are inside"""
+    """2 * x[i] + x[i + 1] + x[i + 2], where all three are inside"""
     if not x.rank or max(x.shape) < 4:
         return None
     d = m.rng.choice([d for d in range(x.rank) if x.shape[d] >= 4])
@@ -519,7 +526,7 @@ def repeated(m: _Maker, x: te.Tensor) -> Any:
 
 
 def concatenated(m: _Maker, x: te.Tensor) -> Any:
-    """x beside another tensor or itself, whole or a part that may be of one of them"""
+    """x concatenated with a tensor of its shape or itself; or a slice of that, which may be of one of them"""
     if not x.rank or prod(x.shape) * 2 > m.largest:
         return None
     d = m.rng.randrange(x.rank)
@@ -536,7 +543,7 @@ def concatenated(m: _Maker, x: te.Tensor) -> Any:
 
 
 def surrounded(m: _Maker, x: te.Tensor) -> Any:
-    """x padded, then read beyond with the same value or another one"""
+    """x padded, then shifted, with the same value or another one outside"""
     value = m.rng.choice((0, 0, 1))
     inner = padded(m, x)
     if inner is None:
@@ -549,7 +556,7 @@ def surrounded(m: _Maker, x: te.Tensor) -> Any:
 
 
 def copied(m: _Maker, x: te.Tensor) -> Any:
-    """x again"""
+    """A copy of x"""
     return m.compute(x.shape, lambda *i: x[i])
 
 
@@ -600,7 +607,7 @@ def shared(m: _Maker, x: te.Tensor) -> Any:
 
 
 def turned_table(m: _Maker, x: te.Tensor) -> Any:
-    """A permuted or cut table at a data-dependent index"""
+    """A gather from a permuted or sliced table"""
     if x.rank < 2:
         return None
     order = m.rng.sample(range(x.rank), x.rank)
@@ -616,7 +623,7 @@ def turned_table(m: _Maker, x: te.Tensor) -> Any:
 
 
 def alike(m: _Maker, x: te.Tensor) -> Any:
-    """The difference of two values that are computed in nearly the same way"""
+    """The difference of two values computed in nearly the same way: maximum and minimum, or reads with other borders"""
     if not x.rank:
         return None
     r, d = te.reduce_axis(x.shape[-1], "r"), x.rank - 1

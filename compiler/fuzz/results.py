@@ -35,8 +35,9 @@ def results(module: ModuleOp, arrays: Arrays, like: Arrays) -> Arrays:
 
 
 def difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[np.ndarray[Any, Any]]) -> str:
-    """Return a sentence on the first result that is wrong, or "" if all are right. Integers are compared exactly,
-    floats up to what another order of a sum changes."""
+    """Return a sentence on the first wrong result, or "" if all are right. Integers are compared exactly, floats with a
+    tolerance of 1e-3 (f16: 2e-2, bf16: 0.2), relative to the element or to the largest finite one, at least 1; NaNs are
+    equal."""
     if len(found) != len(expected):
         return f"there are {len(found)} results instead of {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
@@ -50,7 +51,7 @@ def difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[np.ndar
 
 
 def _close(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Whether each element is right."""
+    """A mask of the right elements, by the tolerance of `difference`."""
     if found.dtype.kind in "biu":
         return np.asarray(found == expected)
     tolerance = {"float16": 2e-2, "bfloat16": 0.2}.get(found.dtype.name, 1e-3)

@@ -25,8 +25,8 @@ THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
 
 @dataclass
 class Walker:
-    """A random walk over the primitives of one schedule; counts what was accepted and what was refused, and knows which
-    primitive was tried last."""
+    """A random walk over the primitives of one schedule. accepted, refused: the numbers of steps by primitive. last:
+    the primitive that was tried last."""
 
     s: Schedule
     rng: random.Random
@@ -35,7 +35,8 @@ class Walker:
     last: str = ""
 
     def step(self) -> None:
-        """Try one primitive. A refusal must change nothing: neither the module nor the script, byte for byte."""
+        """Try one random primitive and count the result, unless the chosen block has no loops. Raises AssertionError if
+        a refusal has changed the program or the script; one step in ten also compares the text of the module."""
         name, make = self.rng.choice(STEPS)
         self.last = name
         handles = self._handles()
@@ -56,7 +57,7 @@ class Walker:
             self.accepted[name] += 1
 
     def _script(self) -> list[Operation]:
-        """The ops of the script but those that only look for blocks and loops, or decide."""
+        """The ops of the script without look-ups of blocks and loops, choices and sizes."""
         ops = [op for op in self.s.script.walk() if op.name.startswith("sched.")]
         return [
             op
@@ -90,7 +91,8 @@ class Walker:
         return self.s.get_block(label), buffer
 
     def moved(self, block: Handle, loops: list[Handle], producer: bool) -> tuple[Handle, Handle]:
-        """A block to be moved, and where to: mostly a producer and a loop of a consumer, or the other way round."""
+        """A block to move, and the loop to move it to: mostly a producer and a loop of its consumer, or with `producer`
+        False a consumer and a loop of its producer."""
         p = self.s.program
         pairs = [(w.label, r.label) for n in p.allocs for w in p.writers[n] for r in p.readers[n] if w is not r]
         if not pairs or self.rng.random() < 0.1:
@@ -100,7 +102,7 @@ class Walker:
         return mover, self.rng.choice(self.s.get_loops(host) or loops)
 
     def siblings(self) -> tuple[Handle, Handle] | None:
-        """Two loops, one behind the other."""
+        """Handles of two loops, the second just behind the first in the same body; None if there are none."""
         p = self.s.program
         bodies = [p.body, *(loop.body for loop in p.loops.values())]
         pairs = []

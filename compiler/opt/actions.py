@@ -22,7 +22,8 @@ class Counters:
     """How often each action was met, and which executions are performed.
 
     text: `NAME-skip=N,NAME-count=M`: of the actions NAME the first N are omitted, and of the following M are performed;
-    by default none is omitted. Only optional actions can be omitted: passes and laws. Raises InputError.
+    by default none is omitted. Only optional actions can be omitted: passes and laws. Raises InputError for another
+    text.
     """
 
     def __init__(self, text: str) -> None:

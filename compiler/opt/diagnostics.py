@@ -51,9 +51,9 @@ def diagnose(
 ) -> Diagnostic:
     """Return the diagnostic of an exception.
 
-    running: the pass that raised it, None outside of passes. It is located at the pass option that a ScheduleError
-    names, else at the location of the error, else at `start`, as unknown. with_op: whether it has the text of the op at
-    fault, in generic form, if the error has one.
+    running: the pass that raised it, None outside of passes. The diagnostic is located at the pass option that a
+    ScheduleError names, else at the location of the error, else at `start`, as unknown. with_op: whether it has the
+    text of the op at fault, in generic form, if the error has one.
     """
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None

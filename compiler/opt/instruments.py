@@ -47,7 +47,7 @@ class Dumps(Instrument):
         self._count = 0
 
     def before(self, applied: ModulePass, module: ModuleOp) -> None:
-        """Print the module if the options select it, and keep its text if changes are printed."""
+        """Print the module if the options select it, and store its text if changes are printed."""
         if self._options.print_ir_before_all or applied.name in self._names_before:
             self._dump("Before", applied, self._text(module))
         if self._options.print_ir_after_change:

@@ -58,7 +58,7 @@ class _OptPrinter(Printer):
         super().print_block(block, print_block_args, print_block_terminator)
 
     def print_op(self, op: Operation) -> None:
-        """Print an op, and behind it, if asked for, a comment with the ops that use its results."""
+        """Print an op, and behind it, if the options select it, a comment with the ops that use its results."""
         super().print_op(op)
         if self._users and op.results and op.parent is not None:
             self.print_string(f"  // {self._users_of(op.results)}")

@@ -115,7 +115,8 @@ class Session:
         return []
 
     def _module(self, ctx: Context, piece: Piece) -> ModuleOp:
-        """Parse and verify a piece, with --verify-roundtrip twice."""
+        """Parse and verify a piece; with --verify-roundtrip raise InputError if its text, parsed again, prints
+        otherwise."""
         with self._timed("parse"):
             module = Parser(ctx, piece.placed, self.file).parse_module(not self.options.no_implicit_module)
         if not self.options.very_unsafe_disable_verifier_on_parsing:
@@ -197,7 +198,7 @@ class Session:
         return compile_llvm(text, host()).asm()
 
     def _write(self, printed: list[str], failed: bool) -> None:
-        """Write the results, the pieces between markers, as text or bytecode."""
+        """Write the results, the pieces between markers, as text or bytecode; no file if `failed`."""
         name, text = self.options.output_file, f"{self.options.output_split_marker}\n".join(printed)
         if self.options.emit_bytecode and not failed:
             write_bytes(name, from_text(text))

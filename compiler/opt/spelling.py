@@ -25,7 +25,7 @@ TRUTHS = {
 
 
 def normalized(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
-    """Spell the words of a command line as `parser` takes them. Raises InputError for an unknown option.
+    """Spell the words of a command line in the form of `parser`. Raises InputError for an unknown option.
 
     A long option may have one dash or two, and mlir- before its name; a switch may have a value (`--timing=false`); a
     pass is an option, whose value is its options. A value in a word of its own stays as it is.
@@ -83,7 +83,7 @@ class _Spelling:
         return None
 
     def _switch(self, option: str, value: str) -> list[str]:
-        """Spell a switch with a value. Raises InputError for another value than those of TRUTHS."""
+        """Spell a switch with a value: false is --no-NAME, or nothing. Raises InputError for a value not in TRUTHS."""
         if value not in TRUTHS:
             raise InputError(f"argument {option}: '{value}' is neither true nor false")
         if TRUTHS[value]:

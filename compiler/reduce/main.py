@@ -100,7 +100,8 @@ def _reduce_model(source: Path, output: Path, test: _Test) -> tuple[int, int]:
 
 
 class _Test:
-    """A test of a file by a command line. count: the number of runs so far."""
+    """A test of a file by a command line, in which %s is the file. count: the number of runs so far. Raises InputError
+    for a malformed line, and for one without %s."""
 
     def __init__(self, line: str, suffix: str) -> None:
         from compiler.filecheck.payload import FileCheckError
@@ -116,7 +117,8 @@ class _Test:
         self.count = 0
 
     def __call__(self, save: Callable[[Path], object]) -> bool:
-        """Save a candidate to a temporary file, and return whether every command of the line succeeds."""
+        """Save a candidate to a temporary file, and return whether every command of the line succeeds. An exception in
+        a command counts as success if the line begins with `not`."""
         from compiler.filecheck.payload import FileCheckError
         from compiler.filecheck.shell import run_line
 

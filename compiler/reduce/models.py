@@ -10,11 +10,11 @@ from compiler.support.errors import InputError
 
 
 def reduce_model(model: Any, holds: Callable[[Any], bool]) -> Any:
-    """Return a smaller model for which `holds` is true. model: an `onnx.ModelProto`, which is not changed; `holds` gets
-    models that the checker of onnx takes.
+    """Return a smaller model for which `holds` is true. model: an `onnx.ModelProto`, which is not changed. `holds` is
+    called with models that pass the checker of onnx.
 
     A tensor whose node is removed becomes an input; the outputs are those that remain and tensors that no node reads;
-    weights that nothing reads go. Raises InputError if `holds` is false for `model`.
+    weights that no node reads are removed. Raises InputError if `holds` is false for `model`.
     """
     import onnx
 

@@ -32,7 +32,7 @@ _NUMBER = re.compile(r'(?<![\w.%@#"!^-])\d+(?=x|\b(?!\.))|(?<=\dx)\d+(?=[x>])')
 def reduce_module(text: str, holds: Holds, file: str = "<reduced>") -> str:
     """Return a shorter module for which `holds` is true.
 
-    text: a module of any level, or with a script. holds: the test, which gets texts that parse and verify. Raises the
+    text: a module of any level, or with a script. holds: the test, called with texts that parse and verify. Raises the
     errors of the parser and the verifier for `text`, and InputError if `holds` is false for it.
 
     >>> from compiler.reduce import reduce_module
@@ -84,7 +84,7 @@ class _Reduction:
     answers: dict[str, bool] = field(default_factory=dict)
 
     def parsed(self, text: str) -> ModuleOp:
-        """Return the module of a text. Raises ParseError."""
+        """Return the module of a text. Raises ParseError for a malformed text."""
         return Parser(universe.context(), text, self.file).parse_module()
 
     def keep(self, text: str) -> bool:
@@ -175,7 +175,8 @@ def _argument(op: Operation, result: SSAValue) -> SSAValue | None:
 
 
 def _body_operands(module: ModuleOp) -> Iterator[tuple[Operation, int]]:
-    """The operands of ops whose one region has an argument for each, where the region does not use it."""
+    """Yield the ops whose one region has an argument for each operand, with the position of each operand whose argument
+    the region does not use."""
     for op in module.walk():
         if len(op.regions) == 1 and op.operands and "operandSegmentSizes" not in op.properties:
             arguments = op.regions[0].blocks[0].args if op.regions[0].blocks else ()
@@ -222,7 +223,7 @@ def _keep_results(module: ModuleOp, kept: Sequence[int]) -> bool:
 
 
 def _return_earlier(reduction: _Reduction) -> None:
-    """Return the first value of a function that is enough, instead of its results."""
+    """Make each function return one value instead of its results: the first in its body with which the test holds."""
     for number in range(len(list(_functions(reduction.parsed(reduction.text))))):
         whole = reduction.text
         count = sum(len(op.results) for op in list(_functions(reduction.parsed(whole)))[number].body.block.ops)
