@@ -141,7 +141,7 @@ class AccessAttr(ParametrizedAttribute):
 
 
 def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> None:
-    """Print the results of a map as an index, such as `[m, k + 1]`, with the given names of its dimensions."""
+    """Print the results of a map as an index, such as `[m, k + 1]`; `names` are those of its dimensions."""
     printer.print_string(f"[{', '.join(to_text(e, names) for e in map.results)}]")
 
 
@@ -153,7 +153,7 @@ def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
 
 
 def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> None:
-    """Print a condition as ` where (h >= 0, ...)`, with the given names of its dimensions."""
+    """Print a condition as ` where (h >= 0, ...)`; `names` are those of its dimensions."""
     printer.print_string(f" where ({', '.join(constraint_text(c, names) for c in condition.constraints)})")
 
 

@@ -80,7 +80,7 @@ def check_access(
 
 def check_condition(subject: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
     """Raise VerifyException unless a condition is None, or has one dimension for each extent, no symbols, and values
-    that fit 64 bits for 0 <= d_i < extents[i]."""
+    that fit 64 bits for 0 <= d_i < extents[i]; `subject` names the condition's op or access in the sentence."""
     if condition is None:
         return
     if condition.num_dims != len(extents) or condition.num_symbols:

@@ -57,7 +57,7 @@ class Combining(IRDLOperation):
 
     @property
     def is_reduction(self) -> bool:
-        """Whether the op has a combiner."""
+        """Whether the op has a combiner, named or joint."""
         return bool(self.combiners.data) or self.joint is not None
 
     @property

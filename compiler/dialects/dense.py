@@ -90,7 +90,7 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
 
 
 def to_upstream(constant: DenseAttr) -> DenseIntOrFPElementsAttr:
-    """Convert to upstream's dense attribute, which ops of upstream take; its text has all elements."""
+    """Convert to upstream's dense attribute, the type of upstream ops' properties; its text has all elements."""
     data = BytesAttr(bytes(constant.data.data))
     return DenseIntOrFPElementsAttr(constant.type, data)  # type: ignore[arg-type]
 

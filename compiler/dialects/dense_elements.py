@@ -132,7 +132,7 @@ def _float(row: Dtype, bits: int) -> float:
 
 
 def _number(row: Dtype, bits: int) -> str:
-    """Print an element, given by its bits, so that upstream's parser reads the same bits."""
+    """Return the text of the element with the bits `bits`, from which upstream's parser reads the same bits."""
     if row.kind == "b":
         return "true" if bits else "false"
     if row.kind == "u":

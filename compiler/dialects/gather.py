@@ -164,7 +164,8 @@ def _check_integer(value: SSAValue) -> None:
 
 
 def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
-    """Parse a table access over the axes `names`: `%T[%I[i], d] else 0.0 : type, type`; else ParseError."""
+    """Parse a table access over the axes `names`: `%T[%I[i], d] else 0.0 : type, type`. Raises ParseError for other
+    text."""
     affine = NamedAffineParser(parser, names)
     table = parser.parse_unresolved_operand()
     unresolved = []

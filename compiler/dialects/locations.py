@@ -84,8 +84,8 @@ class LocationParser(upstream.Parser):
         return FileLineColLoc(text, IntAttr(line), IntAttr(column))
 
     def _location_alias(self) -> LocationAttr:
-        """Parse the name of an alias; its definition is parsed where it stands if it was not yet. Raises ParseError for
-        an alias that is undefined, of something else, or defined by itself."""
+        """Parse the name of an alias; if its definition, anywhere in the text, was not parsed yet, parse it now. Raises
+        ParseError for an alias that is undefined, of something else, or defined by itself."""
         span = self._current_token.span
         name = span.text
         if name not in self.attribute_aliases and name in self._definitions:
@@ -129,5 +129,5 @@ class LocationParser(upstream.Parser):
 
     @cached_property
     def _definitions(self) -> dict[str, int]:
-        """The definitions of `_starts` that were not parsed yet."""
+        """The offsets of the definitions of aliases that were not parsed yet, by alias."""
         return dict(self._starts)

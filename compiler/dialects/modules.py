@@ -24,7 +24,8 @@ def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
 
 
 def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp:
-    """Parse and verify a module, named `subject` in errors. Raises InputError, with the line of a syntax error."""
+    """Parse and verify the module `text`, named `subject` in errors; `source` is its file or a name such as <text>.
+    Raises InputError for a module that does not verify, and, with the line, for a syntax error."""
     try:
         return parsed(ctx, text, source)
     except ParseError as error:
@@ -35,7 +36,8 @@ def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp
 
 
 def read_module(ctx: Context, path: str | PathLike[str], subject: str) -> ModuleOp:
-    """Parse and verify the module in a file, named `subject` in errors, such as `script`; InputError if that fails."""
+    """Parse and verify the module in a file, named `subject` in errors, such as `script`. Raises InputError if the file
+    cannot be read, or the module not parsed or verified."""
     try:
         text = files.read(path)
     except InputError as error:

@@ -245,7 +245,7 @@ class Parser(LocationParser):
         self._blobs[handle] = self.parse_str_literal()
 
     def _parse_external_resources(self) -> None:
-        """Skip resources of tools, `{tool: {key: value, ...}}`: they say how the text was made, not what it means."""
+        """Skip resources of tools, `{tool: {key: value, ...}}`, which do not change the meaning of the text."""
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._skip_resources)
 
     def _skip_resources(self) -> None:

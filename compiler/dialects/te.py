@@ -198,7 +198,8 @@ def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names:
 
 
 def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
-    """Parse a tensor or buffer, its index over the axes `names`, and its type: `%A[m, k] : type`; else ParseError."""
+    """Parse a tensor or buffer, its index over the axes `names`, and its type: `%A[m, k] : type`; return the value and
+    the access. Raises ParseError for other text."""
     operand = parser.parse_unresolved_operand()
     access = parse_access(parser, names)
     parser.parse_punctuation(":")

@@ -109,7 +109,8 @@ class _Checker:
 
 
 def _check_view(view: memref.SubviewOp) -> None:
-    """Refuse a subview of constant offsets, sizes and strides that is out of bounds."""
+    """Raise LoweringError for a subview that is out of bounds; dimensions with an offset, size, stride or extent that
+    is not constant are not checked."""
     type = view.source.type
     assert isinstance(type, MemRefType)
     dimensions = zip(

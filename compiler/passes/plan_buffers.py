@@ -183,7 +183,8 @@ def _arena(buffers: list[_PlannedBuffer]) -> list[tuple[int, _Slices]]:
 
 
 def _build_slots(top: Block, slots: list[tuple[int, _Slices]]) -> None:
-    """Insert slots, given as (bytes, buffers), at the start of a block, and replace the buffers by views of them."""
+    """Insert slots at the start of a block, each a size in bytes with its buffers and their offsets, and replace the
+    buffers by views of them."""
     if not slots:
         return
     insert = Builder(InsertPoint.at_start(top)).insert

@@ -97,7 +97,8 @@ def example_fault(primitive: Primitive) -> str:
 
 
 def _nested(nested: Substring, scope: str) -> Iterator[PipelineStep]:
-    """Yield the passes of the elements inside an anchor. Raises InputError for an invalid element."""
+    """Yield the passes of the elements inside an anchor, the op `scope`. Raises InputError for an invalid element, and
+    under func.func for a pass that does not rewrite each function by itself."""
     for element in elements(nested):
         anchor = _ANCHOR.fullmatch(str(element))
         if anchor is None:
@@ -136,7 +137,8 @@ def _steps(element: Substring) -> list[PipelineStep]:
 
 
 def _name_and_options(element: Substring) -> tuple[Substring, Substring]:
-    """Split `name{options}` into the name and the text between the braces, which may be empty."""
+    """Split `name{options}` into the name and the text between the braces, which may be empty. Raises InputError for
+    text after the braces."""
     text = str(element)
     opened = text.find("{")
     if opened < 0:

@@ -83,7 +83,7 @@ def _print_if(op: affine.IfOp, printer: Printer) -> None:
 
 
 def _parse_if(parser: Parser) -> affine.IfOp:
-    """Parse the text that `_print_if` prints; the braces may be without affine.yield."""
+    """Parse ` affine_set<...>(%i) { ... } else { ... }`; the braces may be without affine.yield."""
     position = parser.pos
     condition = parser.parse_attribute()
     if not isinstance(condition, AffineSetAttr):
@@ -116,7 +116,8 @@ def _print_parallel(op: affine.ParallelOp, printer: Printer) -> None:
 
 
 def _parse_parallel(parser: Parser) -> affine.ParallelOp:
-    """Parse the text that `_print_parallel` prints; bounds are affine expressions of values."""
+    """Parse ` (%i, %j) = (0, 0) to (8, 16) step (1, 2) { ... }`; bounds are affine expressions of values, or max
+    (lower) and min (upper) of several. Raises ParseError for a reduction."""
     variables = parser.parse_comma_separated_list(
         Parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
     )
@@ -209,7 +210,8 @@ def _over_dims(map: AffineMap, expr: AffineExpr) -> AffineExpr:
 
 
 def _parse_bounds(parser: Parser, joint: str) -> tuple[AffineMapAttr, DenseIntElementsAttr, list[SSAValue]]:
-    """Parse `(%i, min(%i + 4, 8))` to a map, the number of its results for each bound, and its operands."""
+    """Parse `(%i, min(%i + 4, 8))` to a map, the number of its results for each bound, and its operands; `joint` is the
+    word `min` or `max` of bounds of several results."""
     exprs = NamedAffineParser(parser, None)
 
     def group() -> list[AffineExpr]:

@@ -121,7 +121,7 @@ class ForallOp(IRDLOperation):
 
 
 def _assignment(parser: Parser) -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
-    """Parse `%o = %t`."""
+    """Parse `%o = %t` to the argument %o and the operand %t."""
     argument = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
     return argument, parser.parse_unresolved_operand()

@@ -6,8 +6,8 @@ from xdsl.ir import Operation
 
 
 def ops_in(op: Operation) -> list[Operation]:
-    """The ops at and inside an op, in the order of the text. xDSL's `walk` hands each op through generators of all the
-    levels above it, which takes several times as long."""
+    """Return the ops at and inside an op, in the order of the text. xDSL's `walk` passes each op through generators of
+    all the levels above it, which costs several times as much."""
     inside = [op]
     for region in op.regions:
         for block in region.blocks:

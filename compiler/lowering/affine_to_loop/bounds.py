@@ -74,7 +74,8 @@ def _of_box(op: affine.ParallelOp, forms: ValueForms) -> list[_Limits]:
 def _grouped(
     forms: ValueForms, map: AffineMap, groups: DenseIntElementsAttr, operands: Sequence[SSAValue], largest: bool
 ) -> list[Linear | None]:
-    """The bound of each variable of a box, the extremum of its group of the map's results; None if it is not affine."""
+    """Return the bound of each variable of a box: the largest (or, if not `largest`, the least) of its group of the
+    map's results; None if intervals do not decide it, or it is not affine."""
     results, bounds = forms.results(map, operands), list[Linear | None]()
     for size in groups.get_values():
         bounds.append(forms.extremum(results[: int(size)], largest))

@@ -247,6 +247,7 @@ class ValueForms:
 
 
 def _failures(condition: Condition) -> list[Condition]:
-    """The conditions of which exactly one holds where a condition fails."""
+    """Return conditions of which exactly one is true wherever a condition fails: f < 0 for f >= 0; f < 0 and f > 0 for
+    f = 0."""
     below = _above(condition.form.scaled(-1))
     return [below, _above(condition.form)] if condition.equal else [below]

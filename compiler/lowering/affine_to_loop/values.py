@@ -25,8 +25,8 @@ _DIVISIONS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, arith.
 
 class BlockBody:
     """The reads and the scalar expression of a block under construction; axis n is bound to loop n of `loops`. `op` is
-    the op of the block. `name` names the buffer of a memref that an op uses; `stored` maps scalar values to the
-    elements that hold them, over loops."""
+    the op of the block. `name` returns the name of the buffer of a memref that an op uses; `stored` maps each scalar
+    value that is in memory to its element, at an index over loops."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class BlockBody:
         self.types: list[Attribute] = []
 
     def over_axes(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
-        """Substitute the axes for the loops in forms."""
+        """Return forms over loops as forms over the axes that are bound to these loops."""
         return tuple(lin.substitute(form, self._axes, self._ranges) for form in index)
 
     def value(self, value: SSAValue, where: tuple[Condition, ...] = ()) -> Scalar:

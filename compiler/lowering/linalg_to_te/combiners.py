@@ -93,8 +93,9 @@ class OutputUpdate:
 
 
 def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[OutputUpdate]:
-    """Return the update of each output by a body, in which `outputs` are the arguments of the outputs. Raises
-    LoweringError at `op` for a body that updates one otherwise."""
+    """Return the update of each output by a body; `outputs` are the body's arguments for the outputs. Raises
+    LoweringError at `op` for an output that is not combined once, by a commutative op or a difference, with a value
+    that depends on no output."""
     last = body.last_op
     assert last is not None
     tainted = depending(body, outputs)
@@ -132,8 +133,9 @@ def _combining(op: Operation, yielded: SSAValue, out: SSAValue, tainted: set[SSA
 def _unconditional(
     yielded: SSAValue, out: SSAValue, tainted: set[SSAValue]
 ) -> tuple[Operation, tuple[tuple[SSAValue, bool], ...]] | None:
-    """Return the binary op that combines an output, and the conditions of the selects around it that else keep the
-    output, as in `select %c, (addf %out, %a), %out`; None for any other use of the output."""
+    """Return the binary op that combines an output, and the conditions of the selects around it that otherwise return
+    the output, each with the truth value under which the op applies, as in `select %c, (addf %out, %a), %out`; None for
+    any other use of the output."""
     conditions: list[tuple[SSAValue, bool]] = []
     while isinstance(owner := yielded.owner, SelectOp) and owner.cond not in tainted and out in (owner.lhs, owner.rhs):
         conditions.append((owner.cond, owner.rhs is out))

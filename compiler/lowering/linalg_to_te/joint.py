@@ -178,7 +178,7 @@ def extremum_identity(update: JointUpdate) -> list[Literal]:
 
 
 def _extreme(compare: CmpfOp | CmpiOp, is_greatest: bool, type: Attribute) -> Literal:
-    """Return the identity of a maximum or minimum of a type, unsigned if the comparison is."""
+    """Return the identity of a maximum (`is_greatest`) or minimum of a type, unsigned if the comparison is."""
     if isinstance(compare, CmpiOp) and compare.predicate_name[0] == "u":
         return IntegerAttr(0 if is_greatest else -1, type)  # type: ignore[call-overload, no-any-return]
     return identity("max" if is_greatest else "min", type)
@@ -186,7 +186,7 @@ def _extreme(compare: CmpfOp | CmpiOp, is_greatest: bool, type: Attribute) -> Li
 
 def _relation(compare: CmpfOp | CmpiOp, pair: tuple[SSAValue, SSAValue], takes_if_true: bool) -> str | None:
     """Return the relation of the added value to the output, `pair`, under which it is selected: gt, ge, lt or le; None
-    for other comparisons."""
+    for other comparisons. `takes_if_true`: whether it is selected if the comparison is true."""
     relation = compare.predicate_name[1:]
     if relation not in _FLIPPED:
         return None

@@ -232,7 +232,8 @@ class _Conversion:
     def _body(
         self, operands: Sequence[SSAValue], wanted: Sequence[SSAValue]
     ) -> tuple[ComputeBody, dict[SSAValue, SSAValue]]:
-        """Return a body with the ops on which the values `wanted` of the op's body depend, and their scalars."""
+        """Return a body with the ops on which the values `wanted` of the op's body depend, and their scalars by value;
+        `operands` are those whose elements the body may read."""
         body = ComputeBody(self.values, self.space.axes, self.op)
         block = self.op.body.block
         for operand, argument, map in zip(operands, block.args, self.maps, strict=False):

@@ -44,7 +44,8 @@ class LaunchShape:
 
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
-    """Replace the body of a loop function by launches of kernels; return their gpu.module, or raise LoweringError."""
+    """Replace the body of a loop function by launches of kernels; return their gpu.module. Raises LoweringError for a
+    program that kernels cannot run."""
     lowering = _KernelLowering(prepare_program(function), policy)
     kernels = lowering.run()
     replace_body(function, Region(lowering.host))

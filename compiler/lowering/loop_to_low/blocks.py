@@ -305,7 +305,7 @@ class Emitter(Accessor):
         return new
 
     def _reduce_lanes(self, combiner: str, element: Attribute, value: SSAValue) -> SSAValue:
-        """Reduce the lanes of a value to a scalar; masked lanes have the identity."""
+        """Reduce the lanes of a value to a scalar by the op of `combiner`; masked lanes have the identity."""
         value = self._with_identity(value, identity(combiner, element))
         return self.scopes.add(scalars.reduction(combiner, value, element, self.context.policy))
 

@@ -130,9 +130,9 @@ class KnownNumber:
 def known_number(
     node: Scalar, reads: Mapping[int, Number], numbers: dict[int, KnownNumber | None]
 ) -> KnownNumber | None:
-    """Return the value of a literal, an element of a constant, or an operation in _FOLDED on such values with at least
-    one element; None for other expressions, and where the element or result is NaN. `reads`: the elements of constants,
-    by the number of the read; `numbers` caches results."""
+    """Return the value of a literal, an element of a constant, or a sum, difference, product, negation or conversion of
+    such values with at least one element; None for other expressions, and where the element or result is NaN. `reads`:
+    the elements of constants, by the number of the read; `numbers` caches results."""
     if id(node) not in numbers:
         numbers[id(node)] = _compute_known(node, reads, numbers)
     return numbers[id(node)]

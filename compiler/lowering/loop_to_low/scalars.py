@@ -173,7 +173,8 @@ def _negates(kind: type[Operation], number: KnownNumber, is_first: bool, policy:
 
 
 def is_identity(combiner: str, number: KnownNumber | None, policy: Policy) -> bool:
-    """Return whether combining with a number changes nothing; false for None, a value that is not constant."""
+    """Return whether combining with a number by `combiner`, add or mul, changes nothing; false for other combiners, and
+    for None, a value that is not constant. If the policy allows it, a zero of any sign is the identity of add."""
     if number is None:
         return False
     if combiner == "mul":
@@ -216,7 +217,8 @@ def combine(
 
 
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
-    """Create the reduction of a vector's lanes to a scalar, of the kind for the target's element type."""
+    """Create the reduction of a vector's lanes to a scalar by `combiner`; `element`, the target's element type, selects
+    the float, signed or unsigned kind."""
     assert isinstance(value.type, VectorType)
     kind = (
         combiner

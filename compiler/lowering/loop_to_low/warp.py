@@ -146,7 +146,8 @@ def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear]
 def _load_matrices(nest: Operands, reference: Reference) -> SSAValue:
     """Load the fragments of one tile or two from rows in shared memory: the first 8 threads have the addresses of the
     first 8x8 matrix's rows, and so on. Matrices are ordered along i first, then along k, then by tiles; those that are
-    transposed have rows along k."""
+    transposed have rows along k. Raises LoweringError for other memory, and for rows that do not begin at multiples of
+    16 bytes."""
     context, intrinsic = nest.context, nest.intrinsic
     registers, register_elements = fragment_vector(intrinsic, intrinsic.target).get_shape()
     type = VectorType(intrinsic.target.element, [registers * tile_count(intrinsic), register_elements])

@@ -121,8 +121,8 @@ def _division(instruction: str) -> Emit:
 
 
 def _rounded(instruction: str, up: bool) -> Emit:
-    """Return a handler of a quotient rounded down (up): one less (more) if there is a remainder and the signs differ
-    (agree)."""
+    """Return a handler of a quotient by `instruction`, sdiv or udiv, rounded down (with `up`, up): one less (more) if
+    there is a remainder and the signs differ (agree)."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
@@ -143,7 +143,7 @@ def _rounded(instruction: str, up: bool) -> Emit:
 
 
 def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> str:
-    """Emit the divisor `rhs`, or 1 if the division would trap: by zero, and the minimum integer by -1."""
+    """Emit the divisor `rhs`, or 1 if the division would trap: by zero, and, if `signed`, the minimum integer by -1."""
     if _never_traps(rhs):
         return f.use(rhs)
     type, truth, unit = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)

@@ -243,8 +243,8 @@ def _runtime_value(f: FunctionEmitter, function: str) -> str:
 
 
 def _share(f: FunctionEmitter, units: str, thread: str, threads: str) -> tuple[str, str]:
-    """Emit a thread's first unit, and the end of its share. Example: 10 units over 4 threads are [0, 3), [3, 6), [6, 8)
-    and [8, 10)."""
+    """Emit a thread's share; return its first unit and its exclusive end. Example: 10 units over 4 threads are [0, 3),
+    [3, 6), [6, 8) and [8, 10)."""
     each = f.temporary(f"udiv i64 {units}, {threads}")
     remainder = f.temporary(f"urem i64 {units}, {threads}")
     before = _minimum(f, thread, remainder)

@@ -77,7 +77,8 @@ def suffix(type: Attribute) -> str:
 
 
 def byte_size(type: Attribute) -> int:
-    """Return the size of an element in memory, in bytes. Raises LoweringError for a type that memory cannot hold."""
+    """Return the size of an element in memory, in bytes. Raises LoweringError for a type that is neither a dtype nor
+    index."""
     if row_of(type) is None and not isinstance(type, IndexType):
         raise LoweringError(f"the type {type} cannot stand in memory")
     return element_bytes(type)

@@ -133,7 +133,8 @@ def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> 
 
 
 def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int, count: int) -> str:
-    """Load the first `count` elements of a vector, under a mask if it has more lanes; the others are poison."""
+    """Load the first `count` elements of a vector from a pointer of an alignment in bytes, under a mask if the vector
+    has more lanes; the others are poison."""
     type, all_lanes = memory_type(op.result.type), lanes(op.result.type)
     if count >= all_lanes:
         return f.temporary(f"load {type}, ptr {pointer}, align {alignment}")
@@ -178,7 +179,7 @@ def _scatter(f: FunctionEmitter, op: ScatterOp) -> None:
 
 
 def stores(machine: Machine) -> Handlers:
-    """Return the handler of masked stores for a machine: without AVX-512 they take tens of cycles, so that known lanes
+    """Return the handler of masked stores for a machine: without AVX-512 they cost tens of cycles, so that known lanes
     are stored in pieces."""
     return {vector.MaskedStoreOp: _masked_store if machine.vector_bits == 512 else _store_in_pieces}
 

@@ -97,7 +97,8 @@ class _TeLowering:
         return buffer
 
     def _target(self, value: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
-        """Return the name of the buffer that a tensor is written to; an intermediate gets a new temporary."""
+        """Return the name of the buffer that a tensor is written to; for an intermediate, append the allocation of a
+        temporary."""
         if value not in self.names:
             buffer = self._buffer(value, value.name_hint or op.label.data)
             self.names[value] = buffer.name

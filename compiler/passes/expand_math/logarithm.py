@@ -86,7 +86,8 @@ def _decompose(x: Real) -> _ExponentAndFraction:
 
 
 def _exponent(x: Real) -> Bits:
-    """Return e at the exponent bits of the format: x 2^-e is at least `_MIN_MANTISSA` and less than twice that."""
+    """Return e at the exponent bits of the format, such that x 2^-e is at least the least 1 + f and less than twice
+    that."""
     format = x.site.format
     return (x.as_bits() - format.pattern(_MIN_MANTISSA[format.name])) & -(1 << format.digits)
 

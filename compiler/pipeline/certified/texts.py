@@ -58,5 +58,6 @@ def te_function_of(text: str, subject: str) -> FuncOp:
 
 
 def function_of(text: str, subject: str) -> FuncOp:
-    """The only function of a certificate's text, or the only public one. Raises InputError without it."""
+    """Return the only function of a certificate's text, or the only public one. Raises InputError, which names
+    `subject`, without it and for an invalid text."""
     return find_function(module_of(text, subject))

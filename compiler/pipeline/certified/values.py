@@ -22,7 +22,7 @@ class ProgramValues:
 
 
 def argument(name: str, bytes: int) -> Content:
-    """Return the content of an input or a weight of the program."""
+    """Return the content of the input or weight `name` of the program, of `bytes` bytes."""
     return whole(value_of(bytes, "argument", name))
 
 

@@ -165,7 +165,8 @@ BODIES: dict[str, Rule] = {
 
 def build_body(name: str, types: Sequence[Attribute], unsigned: bool, end: Callable[..., Operation]) -> Region:
     """Build the body of a named op, for scalars of the types of its operands, the output's last; its terminator is of
-    the class `end`. Raises ValueError for types that the op does not accept."""
+    the class `end`. With `unsigned`, conversions of integers are unsigned. Raises ValueError for types that the op does
+    not accept."""
     if not all(isinstance(type, AnyFloat | IntegerType | IndexType) for type in types):
         raise ValueError(f"its elements are of type {', '.join(map(str, types))}, not numbers")
     operands = types[1:-1] if name == "select" else types[:-1]

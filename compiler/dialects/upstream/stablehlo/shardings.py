@@ -13,7 +13,8 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 
 def skip_angles(parser: AttrParser) -> str:
-    """Parse `<...>` with whatever is inside, and return the text. Raises ParseError if it is not closed."""
+    """Parse `<...>` without a look at the tokens inside, and return the text with its brackets. Raises ParseError if it
+    is not closed."""
     start = parser.pos
     parser.parse_punctuation("<")
     depth = 1
@@ -27,7 +28,7 @@ def skip_angles(parser: AttrParser) -> str:
 
 
 class SkippedAttr(Data[str]):
-    """The base of attributes whose text is kept as it is."""
+    """The base of attributes whose text is stored unparsed."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:

@@ -138,7 +138,8 @@ def _argument(parser: Parser) -> Parser.Argument:
 
 
 def _short_reducer(parser: Parser, name: str, types: Sequence[Attribute], position: int) -> Region:
-    """Build the region of `applies OP`: the op `name` on two elements of a type, and a return of its result."""
+    """Build the region of `applies OP`: the op `name` on two elements of a type, and a return of its result. Raises
+    ParseError at `position` for an unknown op, and for more than one tensor."""
     kind, closing = parser.ctx.get_optional_op(name), parser.ctx.get_optional_op("stablehlo.return")
     if kind is None or closing is None or len(types) != 2 or not isinstance(types[0], TensorType):
         parser.raise_error(f"'{name}' does not reduce one tensor", position)

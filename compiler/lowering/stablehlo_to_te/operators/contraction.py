@@ -216,7 +216,7 @@ class HloConvolution:
         return e.sum(product, axis=axes) if axes else product
 
     def _group(self, feature: Index, batch: Index) -> tuple[Index | None, Index]:
-        """Return an output feature's group, None if there is one, and the index in x's batch dimension."""
+        """Return an output feature's group, None if there is one group only, and the index in x's batch dimension."""
         groups, batches = self.groups
         outputs = self.w.shape[self.dims.kernel[0]]
         images = self.x.shape[self.dims.image[0]] // batches

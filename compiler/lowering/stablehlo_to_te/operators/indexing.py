@@ -158,7 +158,7 @@ def _gather(call: HloCall) -> Tensor:
 
 def _places(call: HloCall, dims: GatherDims, batch: Sequence[int], d: int, component: int) -> Tensor:
     """Return a tensor of positions in dimension d of x: by batch index, and by offset in the box if it is wider than 1.
-    The starts, clamped, are the given component of the start vectors."""
+    The starts, clamped so that the box is inside x, are component number `component` of the start vectors."""
     x, indices = call.operands
     size = dims.sizes[d]
     is_wide = d in dims.window_of and size > 1
