@@ -66,7 +66,7 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling and the minimum and maximum of its probes, in units of work per second; None without a ceiling."""
+    """The ceiling (`median`), the `minimum` and `maximum` of its probes, in work per second; None without a ceiling."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 

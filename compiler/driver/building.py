@@ -197,8 +197,9 @@ def checked_error(error: object) -> float | None:
 
 
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
-    """Apply a script to the loops of a program as written or, if that fails, to its canonical form under the program's
-    names, to which the scripts that a task prints apply. Raises the first ScheduleError if both fail."""
+    """Return the Schedule of a script on the loops of a program as written or, if that fails, on its canonical form
+    under the program's names, to which the scripts that a task prints apply. Raises the first ScheduleError if both
+    fail."""
     loops = lower(module)
     try:
         return Schedule(loops).apply(script)
@@ -253,7 +254,7 @@ class Selection:
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 
     def as_written(self, reason: str) -> dict[str, Scheduled]:
-        """The schedules of all parts as written, with a reason as the verdict."""
+        """The schedules of all parts as written, by name, with a reason as the verdict."""
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
 

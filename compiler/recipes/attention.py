@@ -152,10 +152,10 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     Blocks between the products may be outputs of the function: they are written, and read, for the rows of one
     iteration; outputs of reductions are copies. Weights that are an output are computed before the second product.
 
-    Requires the blocks of a softmax over the last axis (a maximum, the exponentials, their sum, their quotients)
-    between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
-    FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all
-    scores of a row fit into the cache; register tiles as in BLIS.
+    Returns the outer loops. Requires the blocks of a softmax over the last axis (a maximum, the exponentials, their
+    sum, their quotients) between two products, the loops of `block` as written: heads, if there are any, m, e, n.
+    Source: Dao et al., FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the
+    online softmax: all scores of a row fit into the cache; register tiles as in BLIS.
     """
     *heads, m, e, n = nest(s, block, "attention", fewest=3)
     tiles = tiles or attention_tiles(s.extent(n), s.extent(e))

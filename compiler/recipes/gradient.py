@@ -122,9 +122,9 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
     A sum in steps is scheduled alike: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r,
     q]. P is one register tile, which is added to S after its pixels.
 
-    `block` writes the result, and its nest must be unscheduled. A sum in steps requires several output channels and
-    several pixels. Source: register tiles as in BLIS; the direct convolution of Georganas et al., SC 2018, whose update
-    pass keeps taps in registers.
+    Returns the outer loops. `block` writes the result, and its nest must be unscheduled. A sum in steps requires
+    several output channels and several pixels. Source: register tiles as in BLIS; the direct convolution of Georganas
+    et al., SC 2018, whose update pass keeps taps in registers.
     """
     return _one_reduction(s, block, tiles) if len(node_of(s, block).sources) == 2 else _in_steps(s, block, tiles)
 

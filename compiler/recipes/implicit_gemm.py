@@ -108,8 +108,8 @@ def implicit_gemm(
     elementwise consumer of C, writes the result. The weights of the next chunk are prefetched, a few lines at a time,
     so that the loads of the tile are not delayed. With `beforehand` all weights are packed first, best for constants.
 
-    Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit GEMM as in cuDNN
-    (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
+    Returns the outer loops. Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit
+    GEMM as in cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
     """
     lanes = gcd(filters, lanes)
     loops = _nest(s, block)
@@ -126,7 +126,8 @@ def tiled_convolution(
     lanes: int = 16,
     beforehand: bool = False,
 ) -> ImplicitGemm:
-    """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one."""
+    """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one.
+    Returns the outer loops."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -149,8 +150,8 @@ def by_phases(
 
     A phase is the outputs with equal remainders along each dimension: they have the same taps. `strides` are those
     along the image; sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An image without
-    a border is copied row by row, since the lines of its channels may share a cache set. Requires the loops of
-    `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    a border is copied row by row, since the lines of its channels may share a cache set. Returns the outer loops.
+    Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
     image = _pad_image(s, block, lanes)
@@ -184,7 +185,7 @@ def pointwise_by_filters(
           D in the last chunk, transposed in registers } } } }
 
     The pixels p of an image are h and w fused, so that only the last tile of an image is partial, and tiles are
-    contiguous. Requirements and source as in `pointwise`.
+    contiguous. Returns the outer loops. Requirements and source as in `pointwise`.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)
@@ -220,7 +221,8 @@ def pointwise(
     operand in L1, Goto and van de Geijn 2008.
 
     The first dimensions of the image, but not the last, may have taps and a border, such as filters over the time of a
-    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others.
+    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others. Returns the
+    loops over images and panels.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     *tapped, pixel = loops.image
@@ -273,7 +275,7 @@ def _filters_in_lanes(
     beforehand: bool,
 ) -> ImplicitGemm:
     """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes. With
-    `beforehand` all weights are packed before the nest."""
+    `beforehand` all weights are packed before the nest. Return the outer loops."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)

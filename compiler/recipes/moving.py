@@ -80,7 +80,8 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _in_parallel(draft: Draft, label: str, schedule: Callable[[Schedule, Handle], None]) -> Sequence[str]:
-    """Schedule a block by the composite `schedule`; with several threads, make its outermost loop parallel."""
+    """Schedule a block by the composite `schedule`; with several threads, make its outermost loop parallel. Return its
+    label."""
     schedule(draft.schedule, draft.schedule.get_block(label))
     if draft.threads > 1:
         draft.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[0])

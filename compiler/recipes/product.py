@@ -262,9 +262,9 @@ def gebp(
     tiles are evened out. mc = mr packs a row panel of A just before it is used. The next tile of C, and B some
     iterations of k ahead, are prefetched.
 
-    Requires loops m, n, k around the block, innermost in that order, A its first operand and B its second; `lanes`
-    elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van
-    de Geijn 2015.
+    Returns the loops. Requires loops m, n, k around the block, innermost in that order, A its first operand and B its
+    second; `lanes` elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS,
+    Van Zee and van de Geijn 2015.
     """
     extents = [loop.extent for loop in s.program.enclosing(s.label(block))][-3:]
     if len(extents) < 3:
@@ -294,7 +294,8 @@ def tiled_gebp(
     s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
 ) -> Gebp:
     """Schedule a matmul as `gebp` by tiles that may be parameters; those for vectors, panels or groups must be above
-    one. Operands in `first` are packed before the nest: best for constants, and for operands that fit a cache."""
+    one. Operands in `first` are packed before the nest: best for constants, and for operands that fit a cache. Returns
+    the loops. Raises ScheduleError for a block without two operands, and for a `pack` of other letters than a and b."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)
@@ -364,7 +365,9 @@ class _Panels:
 
 def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) -> _Panels:
     """Return the panels of an operand along the dimension that `loop` indexes, `size` rows or columns each. Panels come
-    before the reduction dimension. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2."""
+    before the reduction dimension. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2. Raises
+    ScheduleError unless the loop indexes one dimension and the reduction another.
+    """
     node = node_of(s, block)
     number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}

@@ -127,7 +127,8 @@ def _summed_axis(draft: Draft, block: Block) -> int | None:
 
 def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     """Tile a reduction: vectorize the loop along which the result is contiguous, tile and unroll the last two other
-    spatial loops; with `cut` split the first reduction loop too. A block without loops of both kinds stays as it is."""
+    spatial loops; with `cut` split the first reduction loop too. A block without loops of both kinds stays as it is.
+    Return its label."""
     s, lanes = draft.schedule, draft.lanes(label)
     handle = s.get_block(label)
     spatial, reduce = split_loops(s, handle)

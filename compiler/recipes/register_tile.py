@@ -37,7 +37,7 @@ def register_tile(
     tail: str = "guard",
     reordered: bool = True,
 ) -> RegisterTile:
-    """Split the loops of a block by `sizes` and order them: loops around a register tile, the reduction, the tile.
+    """Split the loops of a block by `sizes`, order them and return them: loops around a register tile, reduction, tile.
 
         m { n { k { C } } }       // around n, k, m, n, m; reduction k; tile m, n; sizes m: 8, 6; n: 4, 2, 16; k: 256
       ->

@@ -32,7 +32,7 @@ class _Template(Schedule):
         self.open: list[SchedOp] = []
 
     def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
-        """Apply and record a primitive; a choice whose decision is not stated is open."""
+        """Apply and record a primitive, and return its handles; a choice whose decision is not stated is open."""
         handles = super().call(primitive, *args, **kwargs)
         if primitive.name in CHOICES and primitive.signature.bind(*args, **kwargs).arguments.get("decision") is None:
             op = handles[0].owner

@@ -40,7 +40,7 @@ def worker_processes() -> WorkerProcesses:
 
 
 def facts_of_worker() -> dict[str, object]:
-    """The facts of this worker, as plain data."""
+    """The facts of this worker as plain data, as of `own_facts`."""
     return facts.own_facts(BUILDERS or None)
 
 

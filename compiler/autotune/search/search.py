@@ -238,8 +238,8 @@ class Search:
         return proposals
 
     def _evolve(self, scored: Scored) -> Scored:
-        """Add to a pool mutants of the best measured candidates, then, `options.generations` - 1 times, of its best
-        scored candidates; an enumerated space stays as it is."""
+        """Return a pool with further mutants: of the best measured candidates, then, `options.generations` - 1 times,
+        of its best scored candidates; an enumerated space stays as it is."""
         if self._supply.everything is not None:
             return scored
         parents = self._trials.best(self.options.parents)

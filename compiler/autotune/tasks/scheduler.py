@@ -119,7 +119,7 @@ class _Tasks:
 
     @property
     def ready(self) -> dict[str, TaskState]:
-        """The accounts of the tasks that have proposals, while the budget lasts."""
+        """The accounts, by name, of the tasks that have proposals, while the budget lasts."""
         return {
             name: self.accounts[name]
             for name, run in self.runs.items()

@@ -93,7 +93,7 @@ def _is_plain(draft: Draft, name: str, label: str, needed: Sequence[str]) -> boo
 
 def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str] | None) -> Sequence[str]:
     """Schedule rows with their values in registers; those of the blocks `inline` are computed where they are read. With
-    None values are in shared memory."""
+    None values are in shared memory. Return the labels of the blocks."""
     s = draft.schedule
     for name in inline or ():
         s.inline(s.get_block(name))
@@ -109,9 +109,10 @@ def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str]
 
 
 def choose_warps(draft: Draft, extent: int, vector: int, each: int | None = None) -> Size:
-    """Add a choice of the warps that share a row of `extent` elements, with at most `each` elements a thread if so many
-    warps exist, else the most. By default blocks have about THREADS threads at most: of these numbers the one that
-    leaves the fewest threads without elements, in the fewest rounds."""
+    """Return a choice of the warps that share a row of `extent` elements, with at most `each` elements a thread if so
+    many warps exist, else the most. By default blocks have about THREADS threads at most: of these numbers the one that
+    leaves the fewest threads without elements, in the fewest rounds.
+    """
     vectors = _most_warps(extent, vector)
     options = [n for n in WARPS if n <= vectors]
     if each is not None:

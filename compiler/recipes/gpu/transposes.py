@@ -53,7 +53,7 @@ def edges(block: Block, bytes_: int) -> Mapping[int, int] | None:
 
 
 def _turned_axis(access: Access, last: int) -> int | None:
-    """Return the axis along which an access is contiguous, if the axis `last` indexes another dimension."""
+    """Return the axis along which an access is contiguous, if the axis `last` indexes another dimension; else None."""
     axes = access.index[-1].variables() if access.index else set()
     if len(axes) != 1 or last in axes or not any(last in form.variables() for form in access.index):
         return None
@@ -62,7 +62,7 @@ def _turned_axis(access: Access, last: int) -> int | None:
 
 
 def _edge(block: Block, access: Access, taken: Collection[int], bytes_: int) -> dict[int, int]:
-    """Return the elements of a tile along axes of an access, the innermost dimension first: about EDGE in all, in whole
+    """Return the elements of a tile by axis of an access, the innermost dimension first: about EDGE in all, in whole
     sectors if possible, short axes as a whole; none of the axes `taken`."""
     edge: dict[int, int] = {}
     for form in reversed(access.index):
