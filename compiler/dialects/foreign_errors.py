@@ -28,7 +28,7 @@ FOREIGN = (
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Whether an exception is of FOREIGN, or of no class of its own, as xDSL raises for indices of a buffer."""
+    """Whether an exception is of a class in FOREIGN, or a plain Exception, as xDSL raises for indices of a buffer."""
     return isinstance(error, FOREIGN) or type(error) is Exception
 
 

@@ -73,8 +73,8 @@ def import_model(x: object) -> object:
 
 
 def program_and_constants(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
-    """Return a program, for a model its te function, and its constants with the caller's, None if both lack them.
-    Raises InputError if both have a constant."""
+    """Return a program and its constants by name: for a model its te function and its constants joined with
+    `constants`, for any other program `x` and `constants` themselves. Raises InputError for a name in both."""
     program = import_model(x)
     if not isinstance(program, Imported):
         return program, constants

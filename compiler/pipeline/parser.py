@@ -59,7 +59,7 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 def steps(text: str) -> list[PipelineStep]:
     """Parse a pipeline to passes, with named pipelines expanded, each with its part of the text, for a pass of a named
-    pipeline the pipeline's name. Raises InputError.
+    pipeline the pipeline's name. Raises InputError for an unknown pass, and for invalid options.
 
     >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']

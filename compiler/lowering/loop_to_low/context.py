@@ -112,7 +112,7 @@ class Context:
         return [self._substitute(form, axes) for form in index]
 
     def _substitute(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
-        """Return a form with `values` in place of its variables; the form itself if it has none of them."""
+        """Return a form with `values` in place of its variables; the form itself if it has none of these variables."""
         for atom, _ in form.terms:
             if not isinstance(atom, int) or atom in values:
                 break

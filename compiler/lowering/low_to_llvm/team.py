@@ -121,7 +121,8 @@ done:
 
 
 def join(f: FunctionEmitter, region: str, threads: str) -> None:
-    """Emit the arrival of the current thread at a team of `threads`, an i64; `region` is the pointer to its data."""
+    """Emit the arrival of the current thread at a team of `threads`, an i64; `region` is the pointer to the region's
+    data."""
     f.declare("i64", "llvm.ctpop.i64", ["i64"])
     f.declare("i32", "sched_getcpu", [])
     for name in ("sched_getaffinity", "sched_setaffinity"):
@@ -131,7 +132,8 @@ def join(f: FunctionEmitter, region: str, threads: str) -> None:
 
 
 def meet(f: FunctionEmitter, region: str, threads: str) -> None:
-    """Emit the caller's brief wait for its team of `threads`, an i64; `region` is the pointer to its data."""
+    """Emit the brief wait of the thread that starts a region for its team of `threads`, an i64; `region` is the pointer
+    to the region's data."""
     f.declare("i32", "sched_yield", [])
     f.externals.add(_MEET)
     f.line(f'call void @".meet"(ptr {region}, i64 {threads})')

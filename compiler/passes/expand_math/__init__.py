@@ -76,8 +76,9 @@ class ExpandMathPass(ModulePass):
 
     Scalars and lanes have results of the same bits. `policy` is strict, contract or fast; under strict only remainders
     are expanded, which are exact. Large arguments of sin and cos, and large quotients of remainders, are calls of the C
-    library under an scf.if. Ops with the attribute `library` are not expanded. Requires the low level. Raises
-    LoweringError. Source: MLIR's math-polynomial-approximation; Muller, "Elementary Functions", 2016.
+    library under an scf.if. Ops with the attribute `library` are not expanded. Raises LoweringError for a
+    module that is not at the low level. Source: MLIR's math-polynomial-approximation; Muller, "Elementary Functions",
+    2016.
     """
 
     name = "expand-math"

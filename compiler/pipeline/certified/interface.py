@@ -25,7 +25,7 @@ from compiler.types.dtypes import DTYPES
 
 @dataclass(frozen=True)
 class InterfaceArray:
-    """An array of the caller: its name, numpy's name of its dtype, and its shape."""
+    """An array that callers of a library pass or receive: its name, numpy's name of its dtype, and its shape."""
 
     name: str
     dtype: str
