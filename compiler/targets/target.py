@@ -118,7 +118,7 @@ class Target(ABC):
 
     def threads(self, requested: object) -> int:
         """Return the thread count of parallel loops for a requested count or None; here 1. Raises TargetError for a
-        count that the target does not take."""
+        count that the target refuses."""
         return 1
 
     def is_local(self, arch: str) -> bool:
@@ -139,7 +139,8 @@ class Target(ABC):
         return local.name if local is not None and local.arch == arch else None
 
     def check(self, threads: object, constants: object) -> None:
-        """Raise TargetError for arguments of `build` that the target does not take."""
+        """Raise TargetError for `threads` or `constants`, arguments of `build`, if they are not None and the target has
+        no use for them."""
         refused = ["threads"] if threads is not None and not self.takes_threads else []
         refused += ["constants"] if constants is not None and not self.takes_constants else []
         if refused:

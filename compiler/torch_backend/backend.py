@@ -152,6 +152,7 @@ class CompiledGraph:
 def compile_graph(graph: fx.GraphModule, options: Options, device: torch.device = CPU) -> CompiledGraph:
     """Compile the parts of a core ATen graph that have a te form, for the device, each in its first call. Warns if no
     operator has a te form, and on a GPU if some have none.
+
     With `options.report`, add the graph's report to it, and record the seconds of the parts in each run.
     """
     partition, fixed, gpu = split(graph, device), _parameters(), gpu_at(device)

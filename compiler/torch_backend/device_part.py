@@ -25,9 +25,9 @@ class Capturing(StrataError):
 class DevicePart:
     """A part of a graph on a GPU, callable on torch tensors there.
 
-    All arguments are inputs, parameters too, and are read where they are: a write to a parameter is seen by the next
-    call, and by the next replay of a CUDA graph. An argument that has gaps, or does not begin at a multiple of 16
-    bytes, is copied. A call allocates its results, by torch.
+    All arguments are inputs, parameters too, and are read in place: a write to a parameter is seen by the next call,
+    and by the next replay of a CUDA graph. An argument that has gaps, or does not begin at a multiple of 16 bytes, is
+    copied. Results are new tensors, allocated by torch.
     """
 
     def __init__(self, module: fx.GraphModule, name: str, gpu: TorchGpu, options: Options) -> None:

@@ -83,8 +83,8 @@ class CKernel:
 
     def __call__(self, *inputs: object, out: object = None) -> Results:
         """Run on arrays of numpy, or of packages that share memory with it, and return the outputs, in `out` if it is
-        not None: an array, a tuple of several, None for no outputs. Raises TargetError without a compiler, and for
-        arrays that do not fit."""
+        not None: an array, a tuple of several, None for no outputs. Raises TargetError without a compiler, for arrays
+        of another number, shape or dtype, and for outputs that share memory with other arrays."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")

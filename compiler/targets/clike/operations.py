@@ -211,8 +211,8 @@ def _compared_integers(predicate: str, texts: Texts, integer: Integer, is_index:
 
 
 def _on_booleans(op: Operation, texts: Texts, language: Language) -> CExpr:
-    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for ops other than comparisons
-    and those of _LOGICAL."""
+    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for ops other than comparisons,
+    logic, sums, differences, products and extrema."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts

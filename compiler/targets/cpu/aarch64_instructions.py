@@ -41,7 +41,8 @@ class AArch64Instruction(Instruction):
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Its kinds: fma, load, store, and the others of `_KINDS`; an access of one lane is a shuffle, too."""
+        """Its kinds: fma, load, store, broadcast, shuffle, division, call, branch and prefetch; an access of one lane
+        is a shuffle, too."""
         kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
             kinds.add("fma")

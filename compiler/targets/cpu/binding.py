@@ -112,7 +112,7 @@ class Binder:
         return check(self._name, self._arguments[position], array)
 
     def _check_name(self, name: str, by_position: Sequence[str], names: Sequence[str]) -> None:
-        """Raise TargetError unless a name is that of exactly one input, which is not also given by position."""
+        """Raise TargetError unless a name is that of exactly one input, which is not also passed by position."""
         if any(argument.name == name for argument in self._outputs):
             raise TargetError(f"{self._name}: '{name}' is a result: give the array for it in out=")
         if name not in names:

@@ -226,8 +226,8 @@ def _compile_module(text: str, machine: Machine, opt_level: int, elsewhere: Coll
 
 
 def _new_context() -> llvm.ContextRef:
-    """Create an LLVM context for one module: the global one keeps the types and constants of all modules for ever. Only
-    `_dispose` frees it: the garbage collector might free it before its module."""
+    """Create an LLVM context for one module: the global one never frees the types and constants of a module. It has to
+    be freed explicitly: the garbage collector might free it before its module."""
     context = llvm.create_context()
     context._owned = True
     return context

@@ -49,7 +49,8 @@ class Instruction:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Its kinds: fma, load, store, and those of `_KINDS`."""
+        """Its kinds: fma, load, store, broadcast, gather, scatter, shuffle, division, call, branch and prefetch; none
+        for others."""
         kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
             kinds.add("fma")

@@ -214,14 +214,14 @@ class Kernel:
     def __call__(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> Results:
         """Run on arrays of the expected shapes and dtypes; return the result, or a tuple of several.
 
-        Arrays are numpy's, torch's or any with `__dlpack__` on the CPU, by position or by name; an argument named
-        `out` or `threads` can be passed by position only. Inputs may have any strides, alignment and byte order:
-        those that native code cannot read are copied. `out` (an array or a tuple) receives the results and must be
-        contiguous, writable, and disjoint from all other arrays; without it results are new arrays of the first
-        input's package. A function without outputs works in place on its arguments, under the same conditions, and
-        returns None. Parallel loops run on `threads` threads, one without OpenMP; results do not depend on the count.
-        Raises TargetError for arrays that do not fit, for a wrong count or name, and if this processor lacks features
-        that the kernel was built for. See docs/calls.md.
+        Arrays are numpy's, torch's or any with `__dlpack__` on the CPU, by position or by name; an argument named `out`
+        or `threads` can be passed by position only. Inputs may have any strides, alignment and byte order: those that
+        native code cannot read are copied. `out` (an array or a tuple) receives the results and must be contiguous,
+        writable, and disjoint from all other arrays; without it results are new arrays of the first input's package. A
+        function without outputs works in place on its arguments, under the same conditions, and returns None. Parallel
+        loops run on `threads` threads, one without OpenMP; results do not depend on the count. Raises TargetError for
+        arrays of another shape or dtype and others that break these conditions, for a wrong count or name, and if this
+        processor lacks features that the kernel was built for. See docs/calls.md.
         """
         trailing = (
             _NO_WORKSPACE if threads is None and self._is_plain else self._trailing_arguments(threads).native_values
@@ -258,10 +258,10 @@ class Kernel:
     def export(self, path: str | os.PathLike[str], weights: str = "library", name: str | None = None) -> list[Path]:
         """Write the kernel as a library for callers without Python, with headers in C and C++; return the paths.
 
-        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the texts. weights: where the filled
-        constants are: in the `library`, in a `file` NAME.safetensors beside it, or `none` (the caller has the weights).
-        name: the prefix of the functions; that of the file by default. See docs/export.md. Raises InputError for a
-        wrong path or word, TargetError without a C compiler and for a kernel whose code was not kept.
+        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the texts. weights: the place of the filled
+        constants: the `library`, a `file` NAME.safetensors beside it, or `none` (the caller has the weights). name: the
+        prefix of the functions; that of the file by default. See docs/export.md. Raises InputError for a wrong path or
+        word, TargetError without a C compiler and for a kernel without its object code.
 
         >>> A = te.placeholder((4,), name="A")
         >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)

@@ -17,8 +17,8 @@ from compiler.targets.foreign import Torch, as_numpy, bump_version, imported_tor
 class ArrayKind:
     """The checks and conversions of an array class.
 
-    `copy` makes an array of the right shape and dtype readable for native code, `convert` one of another byte order
-    (it returns None if the array has another shape or dtype; None for a class without byte orders). `dtype` maps
+    copy: copies an array of the right shape and dtype to one that native code can read. convert: copies an array of
+    another byte order, and returns None for another shape or dtype; None for a class without byte orders. dtype: maps
     numpy's dtype to that of the class. The strings are Python expressions of the caller's object `{g}`, the array
     `{a}`, the argument's `shape{n}`, `dtype{n}` and `label{n}`, and `names`. read, write: the array of an object to
     read or to write. fits: the array has the right shape and dtype. readable, writable: native code can access the

@@ -33,11 +33,12 @@ def load(
     fixed: FixedArguments = NO_FIXED_ARGUMENTS,
     start: float | None = None,
 ) -> Kernel:
-    """Compile a low-level module, and make its function (or the named one) callable. The last `outputs` arguments are
-    results; names are those of the block arguments. texts: the program at other levels. threads: the default of calls,
-    by `thread_count`. emission: from the module to LLVM IR. fixed: arguments with the same arrays in each call. start:
-    the perf_counter time at which the build began. Raises LoweringError for an op without a native form, TargetError
-    for argument types that numpy lacks, for a wrong thread count, and if Linux refuses tile registers."""
+    """Compile a low-level module, and return its function (the only one, or the named one) as a kernel. The last
+    `outputs` arguments are results; names are those of the block arguments. texts: the program at other levels.
+    threads: the default of calls, by `thread_count`. emission: from the module to LLVM IR. fixed: arguments with the
+    same arrays in each call. start: the perf_counter time at which the build began; None for now. Raises LoweringError
+    for an op without a native form, TargetError for argument types that numpy lacks, for a wrong thread count, and if
+    Linux refuses tile registers."""
     build_start = perf_counter() if start is None else start
     llvm = emission(module, machine)
     signature = interface(module, name, threads)

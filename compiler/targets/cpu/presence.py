@@ -119,8 +119,9 @@ class SampleResult:
 def sample_undisturbed(
     take: Callable[[int], Sample], seconds: float = REPEAT_SECONDS, between: Callable[[], object] = bool
 ) -> SampleResult:
-    """Take a sample by `take`, whose argument is the number of former tries, and repeat it while it is disturbed, up to
-    REPEATS times. `between` is called before each repeat. No repeat begins after `seconds` of samples."""
+    """Measure a sample by `take`, whose argument is the number of former tries, and repeat it while it is disturbed, up
+    to REPEATS times. `between` is called before each repeat. No repeat begins after `seconds` of samples. Return the
+    best sample, and the disturbance of all."""
     samples = [take(0)]
     while not samples[-1].is_clean and len(samples) <= REPEATS and sum(sample.seconds for sample in samples) < seconds:
         between()
@@ -179,9 +180,9 @@ def _thread_away_clock() -> AwayClock:
 
 def _process_away_clock() -> AwayClock:
     """Start a clock of the longest run queue wait of a thread of the process. A sleeping thread does not wait, so
-    uneven work is no disturbance. The CPU time of the process is no measure: serial work leaves threads without any,
-    and idle threads that spin hide what others lack. Without these figures from the system only involuntary switches
-    reveal a disturbance."""
+    uneven work is no disturbance. The CPU time of the process is no measure: threads without work use none, and idle
+    threads that spin hide the waits of others. On a system without these figures only involuntary switches reveal a
+    disturbance."""
     before = _run_queue_waits()
     return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _run_queue_waits().items()), default=0.0)
 

@@ -16,7 +16,7 @@ from compiler.targets.launches import ALIGNMENT
 
 
 def queue_of(inputs: Sequence[object], stream: Cupy) -> AbstractContextManager[object]:
-    """Return a context that makes a stream CuPy's current one: `stream` if it is not None; else torch's current stream
+    """Return a context in which a stream is CuPy's current one: `stream` if it is not None; else torch's current stream
     if an input is a torch tensor on a GPU; else CuPy's current stream stays."""
     if stream is not None:
         return stream  # type: ignore[no-any-return]
@@ -59,7 +59,7 @@ def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
 
 def _fits(array: Cupy, expected: Argument) -> bool:
     """Return whether a device array is contiguous, aligned, and of the shape and dtype of an argument, so that kernels
-    can use it as it is."""
+    can access it without a copy."""
     return bool(
         array.shape == expected.shape
         and array.dtype == device_dtype(expected.dtype)

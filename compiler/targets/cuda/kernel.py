@@ -159,6 +159,7 @@ class CudaKernel:
     def __call__(self, *inputs: Cupy, out: Cupy = None, stream: Cupy = None, workspace: Cupy = None) -> Cupy:
         """Run on the current device and return the outputs, in `out` if it is not None: the array of a single output,
         else a tuple.
+
         Outputs are tensors of torch if an input is one, else CuPy's arrays; bf16 is uint16 there. stream: a CuPy
         stream; None for torch's current one if an input is a tensor on a GPU, else for CuPy's. workspace: an array of
         at least `workspace_bytes` bytes on the device, None for one that the kernel allocates for each stream. Calls

@@ -87,7 +87,7 @@ ARCHITECTURES = tuple(MACHINES)
 
 
 def representative_gpu(arch: str) -> Gpu:
-    """Return the GPU model that stands for an architecture. Raises TargetError for an architecture without one."""
+    """Return the GPU model that represents an architecture. Raises TargetError for an architecture without one."""
     if arch not in MACHINES:
         raise TargetError(f"no GPU of the architecture '{arch}' is described (there are {', '.join(MACHINES)})")
     return MACHINES[arch]

@@ -34,9 +34,9 @@ STATIC = 48 << 10
 
 
 class CudaWriter(SourceWriter):
-    """A writer of a kernel's text; `helpers` collects the helpers that it calls, `has_groups` says whether a wait
-    leaves groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, `truths` the lanes of vectors
-    of truth values, and `dynamic` the bytes of dynamic shared memory."""
+    """A writer of a kernel's text. helpers: collects the helpers that it calls. has_groups: whether a wait leaves
+    groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, `truths` the lanes of vectors of
+    truth values, and `dynamic` the bytes of dynamic shared memory."""
 
     reserved = RESERVED
     changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp)

@@ -132,7 +132,7 @@ def _approximate_quotient(a: Array, b: Array) -> Array:
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """Return a / b for integers, truncated toward zero; all bits set where b is 0, which PTX leaves open."""
+    """Return a / b for integers, truncated toward zero; all bits set if b is 0, which is undefined in PTX."""
     safe = np.where(b == 0, b.dtype.type(1), b)
     floor = a // safe
     if a.dtype.kind == "i":

@@ -42,7 +42,7 @@ class AsyncGroups:
         self._pending.append(PendingCopy(access, memory, parts, offsets, values, groups))
 
     def commit(self, lanes: Array) -> None:
-        """Close the open group of each of some lanes, given by their numbers; later copies belong to the next group."""
+        """Close the open group of each of some lanes, by their numbers; later copies belong to the next group."""
         self.committed[lanes] += 1
 
     def wait(self, lanes: Array, pending: int, moments: Array) -> None:

@@ -69,7 +69,7 @@ def _gathered(
     instruction: PtxInstruction,
 ) -> Array:
     """Return the matrices (warps, rows, columns) in an operand's registers, distributed by a layout. Raises PtxError
-    for a number of registers that does not fit the layout."""
+    for a number of registers other than the layout's."""
     registers = [lanes.read(item, "b32", mask, instruction)[warps] for item in _items(operand)]
     words = np.ascontiguousarray(np.stack(registers, axis=2))
     if type_ == "tf32":

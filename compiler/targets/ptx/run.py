@@ -68,7 +68,7 @@ class PtxResult:
 def run_ptx(text: str, launches: Sequence[PtxLaunch], buffers: Sequence[PtxBuffer]) -> PtxResult:
     """Run launches in order, all threads of all blocks, on copies of the buffers' arrays. Stops at the first launch
     that cannot continue: threads wait forever, or run too many steps. Raises PtxError for syntax or instructions that
-    are not implemented, InputError for launches that do not fit the text."""
+    are not implemented, InputError for a launch of an unknown kernel or with another number of arguments."""
     program, log = parse_ptx(text), FaultLog()
     symbols, memories = _variables(program)
     addresses: list[int] = []

@@ -49,8 +49,8 @@ class PtxScheduler:
             raise DivergenceError
 
     def call(self, instruction: PtxInstruction, mask: Mask) -> None:
-        """Run a device function in the lanes of a mask: copy its parameters into its frame, and its results out of it.
-        Raises PtxError for an unknown function, more than CALL_DEPTH nested calls, or arguments that do not fit."""
+        """Run a device function in the lanes of a mask: copy its parameters into its frame, and its results back.
+        Raises PtxError for an unknown function, more than CALL_DEPTH nested calls, or another number of arguments."""
         lanes = self.lanes
         lists = [operand.items for operand in instruction.operands if isinstance(operand, RegisterList)]
         names = [operand.name for operand in instruction.operands if isinstance(operand, VariableName)]

@@ -63,6 +63,7 @@ def run(
 ) -> CheckResult:
     """Run a host function, by name or the only one, with its kernels on arrays; outputs and temporaries begin
     uninitialised.
+
     sample: the blocks of each grid to run, by default all; the writing block of each element is computed for all
     blocks. temporaries: initial elements of buffers between kernels or of outputs, by name. counts: whether to count
     memory transactions. required: masks of the elements that must be written, by the names of the buffers. Unsigned

@@ -40,16 +40,17 @@ def kernel_times(
     resources: Mapping[str, KernelResources] | None = None,
     in_order: bool = False,
 ) -> list[KernelTime]:
-    """Estimate the time of each launch of a host function, from the IR of its kernels. resources: the registers and
-    spills that a compiler reports, by kernel; without them registers are counted from the IR, and none spills.
-    in_order: instructions stay in the order of the text, as in PTX; else loads begin early, as assemblers order
-    them."""
+    """Estimate the time of each launch of a host function, by name or the only one, from the IR of its kernels.
+    resources: the registers and spills that a compiler reports, by kernel; for a kernel without them registers are
+    counted from the IR, and none spills. in_order: instructions stay in the order of the text, as in PTX; else loads
+    begin early, as assemblers order them. Raises InputError as `read_host_function` does."""
     host = read_host_function(module, find_function(module, name))
     return [kernel_time(work_of(launch, resources or {}, in_order), gpu) for launch in host.launches]
 
 
 def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_order: bool = False) -> KernelWork:
-    """Return the work of a launch: its sizes, its registers (from `resources`, or of the IR), and its code."""
+    """Return the work of a launch: its sizes, the bytes of its arrays, its registers (from `resources` by the kernel's
+    name, or else of the IR), and its code, with the accesses to spilled registers. in_order: as for `kernel_times`."""
     name = launch.kernel.sym_name.data
     arrays = [value.type for value in dict.fromkeys(launch.operands) if isinstance(value.type, MemRefType)]
     moved = sum(prod(type_.get_shape()) * element_bytes(type_.element_type) for type_ in arrays)
@@ -63,8 +64,8 @@ def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_o
 
 
 def _spills(code: list[Code], bytes: int) -> list[Code]:
-    """Return stores and loads of `bytes` of spilled registers, as often as the most frequent instruction: compilers
-    spill values that live across the innermost loop."""
+    """Return a loop of loads of `bytes` of spilled registers, one for each word, that runs as often as the most
+    frequent instruction: compilers spill values that live across the innermost loop."""
     most = max(times for _, times in weighted(code))
     accesses = [WarpInstruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
     return [Repeat(most, accesses)]

@@ -24,7 +24,8 @@ Warps: TypeAlias = NDArray[np.bool_]
 class WarpInstruction:
     """An instruction of a warp. target: the register that it writes, None for none. sources: the registers that it
     reads. warps: mask of the sampled warps that execute it, None for all. rounds: cycles of the load/store unit for a
-    warp. bytes: moved from or to L2 for a warp. is_load: whether its result comes from memory."""
+    warp; of a product of fragments its multiply-adds. bytes: moved from or to L2 for a warp. is_load: whether its
+    result comes from memory."""
 
     kind: str
     target: Hashable | None = None

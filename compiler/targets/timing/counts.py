@@ -37,7 +37,9 @@ DIVISION = 4
 
 
 def op_count(body: Block) -> int:
-    """Return the number of ops of all iterations of a body, without constants and accesses to registers."""
+    """Return the number of ops of all iterations of a body, without constants, integer sums and products, fused
+    products, and accesses to local buffers. A branch counts as two ops and those of both regions; a loop without
+    constant bounds as UNKNOWN_TRIPS iterations."""
     total = 0
     for op in body.ops:
         if isinstance(op, scf.ForOp):
@@ -75,7 +77,8 @@ def is_fused(op: Operation) -> bool:
 
 
 def kinds(op: Operation, operands: Sequence[LinearValue]) -> list[str]:
-    """Return the kinds of the instructions of an op without effects."""
+    """Return the kind of each instruction of an op without effects, for one element; none for vector ops that only move
+    lanes. `operands` are the values of its operands: a division by a constant is cheaper."""
     element = element_of(op.results[0].type)
     if isinstance(element, IndexType | IntegerType) and not op.name.endswith("cmpf"):
         if "div" in op.name or "rem" in op.name:

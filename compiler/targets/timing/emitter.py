@@ -67,12 +67,13 @@ class CodeEmitter:
         return known[1]
 
     def emit(self, kind: str, active: Any, target: Hashable | None, sources: Sequence[Hashable], **facts: Any) -> None:
-        """Append an instruction to the innermost open loop."""
+        """Append an instruction of the warps with an `active` thread to the innermost open loop; `facts` are its other
+        fields."""
         self.code[-1].append(WarpInstruction(kind, target, tuple(sources), self.warps(active), **facts))
 
     def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:
-        """Return the register of the value `key`, computed from `sources` by a chain of instructions of `kinds`, once,
-        in the outermost open loop in which the sources are known."""
+        """Return the register of the value `key`. Its first use appends a chain of instructions of `kinds` (a copy if
+        there are none) that compute it from `sources`, to the outermost open loop in which all sources are defined."""
         for scope in self.available:
             if key in scope:
                 return scope[key]
@@ -86,7 +87,7 @@ class CodeEmitter:
         return register_
 
     def reg(self, value: LinearValue) -> Hashable | None:
-        """Return the register of a value without its constant, which is computed if necessary; None for a constant."""
+        """Return the register of a value minus its constant, and compute it if necessary; None for a constant."""
         if not value.terms:
             return None
         if len(value.terms) == 1 and value.terms[0][1] == 1:
@@ -96,13 +97,13 @@ class CodeEmitter:
         return self.pure(("linear", value.terms), [INTEGER] * max(1, count), sources)
 
     def named(self, key: Hashable, lanes: Lanes) -> LinearValue:
-        """Return the value of a register, and remember its numbers."""
+        """Return the value of the register `key`, and record its integers in the sampled threads, `lanes`."""
         self.numbers[key] = lanes
         return register(key, lanes)
 
     def guess(self, value: LinearValue) -> Lanes:
-        """Return the numbers of a value; loaded integers count as some numbers, the same for threads that load the same
-        element. None if it depends on anything else that is unknown."""
+        """Return the integers of a value in the sampled threads. A loaded integer counts as an arbitrary number, the
+        same for threads that load the same element. None if the value depends on another unknown register."""
         total: Any = value.constant
         for key, factor in value.terms:
             lanes: Any = self.numbers.get(key)

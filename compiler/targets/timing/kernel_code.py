@@ -107,7 +107,8 @@ class KernelReader(MemoryReader):
             self.values[result] = computed
 
     def _guessed(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
-        """Return some numbers for an integer that depends on loaded ones: those of the operand that does."""
+        """Return arbitrary integers for an integer result that depends on loaded ones: those of the operand that does;
+        None for other results."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         return next((self.guess(v) for v in operands if v.terms and v.lanes is None), None)
@@ -129,7 +130,8 @@ class KernelReader(MemoryReader):
         return None
 
     def _lanes(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
-        """Return the integers of an op's result in each thread, if all operands are known; else None."""
+        """Return the integers of an op's result in the sampled threads; None for another type, and if those of an
+        operand are unknown."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         lanes: list[Any] = [v.lanes for v in operands]
@@ -150,7 +152,8 @@ class KernelReader(MemoryReader):
                 self.version[name] = self.version.get(name, 0) + 1
 
     def branch(self, op: scf.IfOp, active: Any) -> None:
-        """Evaluate the regions that active threads execute; a constant condition costs nothing."""
+        """Evaluate the regions that active threads execute, both if the condition is unknown, and merge their results;
+        a constant condition costs nothing."""
         condition = self.values[op.cond]
         lanes = condition.lanes
         truth = (
@@ -181,7 +184,8 @@ class KernelReader(MemoryReader):
             self.values[result] = register(key, np.where(truth, arms[0].lanes, arms[1].lanes) if known else None)  # type: ignore[arg-type]
 
     def loop(self, op: scf.ForOp, active: Any) -> None:
-        """Unroll a loop, or sample its iterations."""
+        """Evaluate a loop: all its iterations if it `is_unrolled` or they have at most FULL ops, else samples of
+        them."""
         bounds = [self.values[v] for v in (op.lb, op.ub, op.step)]
         carried = [self.values[v] for v in op.iter_args]
         numbers = [_number(v) for v in bounds]
@@ -211,7 +215,9 @@ class KernelReader(MemoryReader):
     def _sampled(
         self, op: scf.ForOp, active: Any, carried: Sequence[LinearValue], iterations: range | None
     ) -> list[LinearValue]:
-        """Evaluate two neighbouring iterations and the last one of a loop, weighted; return the loop's results."""
+        """Evaluate two neighbouring iterations in the middle of a loop and the last one, weighted by their numbers, or
+        only one of a short or deeply nested loop; iterations of few ops are unrolled by UNROLL. Return the loop's
+        results. `iterations` is None for bounds that are not constant."""
         count = UNKNOWN_TRIPS if iterations is None else len(iterations)
         unroll = UNROLL if iterations is not None and count % UNROLL == 0 and op_count(op.body.block) <= PARTIAL else 1
         rounds = count // unroll

@@ -43,7 +43,8 @@ class MemoryReader(CodeEmitter):
         self.buffers[op.memref] = ("constant", op.name_.string_value())
 
     def load(self, op: Any, active: Any) -> None:
-        """Emit the load of an element or a vector, by the `active` threads."""
+        """Evaluate the load of an element or a vector by the `active` threads: a register for a local buffer at a
+        constant index, the former result of an equal load since the last write, else a new instruction."""
         buffer, indices = op.operands[0], op.operands[1:]
         index = self._flat(buffer, indices)
         width = elements(op.results[0])
@@ -92,7 +93,8 @@ class MemoryReader(CodeEmitter):
         self.loads[*group, first, size] = (at, lanes)
 
     def store(self, op: Any, active: Any) -> None:
-        """Emit the store of an element or a vector, by the `active` threads."""
+        """Evaluate the store of an element or a vector by the `active` threads: of a local buffer at a constant index
+        it renames a register, else it is an instruction."""
         value, buffer, *indices = op.operands
         index = self._flat(buffer, indices)
         name, stored = self.buffers[buffer], self.values[value]
@@ -142,7 +144,8 @@ class MemoryReader(CodeEmitter):
         item: int,
         type_: MemRefType,
     ) -> tuple[float, float]:
-        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks."""
+        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks. Unknown
+        addresses count as scattered ones."""
         executing = self.warps(active)
         count = max(1, int(executing.sum()))
         if kind == SPILL:
@@ -185,7 +188,7 @@ class MemoryReader(CodeEmitter):
         return float(min(1.0, np.abs(addresses - former)[both].mean() / access.SECTOR)) if both.any() else 1.0
 
     def copy(self, op: nvgpu.CopyOp, active: Any) -> None:
-        """Start an asynchronous copy: a load whose target is in shared memory."""
+        """Emit an asynchronous copy: a load whose target is in shared memory."""
         width = op.count.value.data
         index = self._flat(op.src, op.src_indices)
         target = self._flat(op.dst, op.dst_indices)
@@ -194,16 +197,17 @@ class MemoryReader(CodeEmitter):
         self.values[op.token] = number(0)
 
     def group(self, op: nvgpu.GroupOp, active: Any) -> None:
-        """End a group of copies."""
+        """Set the token of a group of copies; it costs no instruction."""
         self.values[op.token] = number(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Any) -> None:
-        """Emit a wait for asynchronous copies, except for those of the latest groups that the op permits."""
+        """Emit a wait for all asynchronous copies; if the op leaves groups in flight, an instruction that waits for
+        none: those of earlier groups count as complete."""
         later = op.groups.value.data if op.groups is not None else 0
         self.emit(WAIT, active, None, () if later else (("copies",),))
 
     def fragment(self, op: nvgpu.LoadMatrixOp, active: Any) -> None:
-        """Load fragments from shared memory: a round a register."""
+        """Emit a load of fragments from shared memory: a round for each register."""
         tiles = op.tiles.value.data
         key = self.fresh()
         sources = self.regs([self._flat(op.source, op.indices)])
@@ -211,7 +215,7 @@ class MemoryReader(CodeEmitter):
         self.values[op.result] = register(key)
 
     def multiply(self, op: nvgpu.MmaOp, active: Any) -> None:
-        """Multiply fragments; rounds: multiply-adds of a warp."""
+        """Emit a product of fragments; its rounds are the multiply-adds of a warp."""
         key = self.fresh()
         m, n, k = (part.value.data for part in op.shape.data)
         sources = tuple(r for v in (op.a, op.b, op.c) for r in self._sources(self.values[v]))
@@ -219,7 +223,7 @@ class MemoryReader(CodeEmitter):
         self.values[op.result] = register(key)
 
     def shuffle(self, op: ShuffleOp, active: Any) -> None:
-        """Exchange a value within a warp, through the load/store unit."""
+        """Emit a shuffle of a value within a warp, through the load/store unit."""
         key = self.fresh()
         self.emit(SHARED, active, key, self._sources(self.values[op.value]), rounds=1.0, is_load=True)
         self.values[op.result] = register(key)

@@ -82,7 +82,8 @@ class Pipeline:
                 self.execute(item)
 
     def _repeat(self, loop: Repeat) -> None:
-        """Execute some iterations of a loop, and advance all times by those of the other iterations."""
+        """Execute at most SETTLED iterations of a loop, and advance all times by the last one's time for each other
+        iteration."""
         before = self.now
         trips = ceil(loop.trips)
         for _ in range(min(trips, SETTLED)):
@@ -95,7 +96,8 @@ class Pipeline:
             self.ready = {key: time + skipped for key, time in self.ready.items() if time > before}
 
     def execute(self, instruction: WarpInstruction) -> None:
-        """Execute an instruction for all warps."""
+        """Execute an instruction for all warps that it has: advance the time, occupy its unit, and record when its
+        result is ready; a copy of a register takes no time."""
         kind = instruction.kind
         operands = max((self.ready.get(source, 0.0) for source in instruction.sources), default=0.0)
         if kind == COPY:
@@ -172,8 +174,9 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Totals:
-    """What all executions of a kernel's code take of the units, for one warp on average, in cycles of a scheduler
-    (issue, arithmetic) or of the multiprocessor (load_store), and in bytes."""
+    """The use of the units by all executions of a kernel's code, for one warp on average: cycles of a scheduler (issue;
+    arithmetic, of the busiest unit) or of the multiprocessor (load_store), bytes from and to L2, and counts, the
+    executed instructions by kind."""
 
     issue: float
     arithmetic: float
@@ -183,7 +186,7 @@ class Totals:
 
 
 def totals(code: Sequence[Code], gpu: Gpu) -> Totals:
-    """Return the sums over all executions of the instructions of `code`."""
+    """Return the sums over all executions of the instructions of `code`, without copies of registers."""
     pipeline = Pipeline(gpu, 1, 0, 1)
     counts: dict[str, float] = {}
     busy: dict[str, float] = {}

@@ -36,8 +36,8 @@ class KernelTime:
     issue       schedulers, of which a warp takes one, that begin an instruction in a cycle
     arithmetic  the busiest unit: float32, float64, integers, functions, fragments
     load_store  the load/store unit: rounds of shared memory with bank conflicts, sectors of L1
-    traffic     bytes from and to L2 or memory, at the bandwidth that a multiprocessor gets of it
-    latency     what is left of the time: waits for loads, results and barriers that no other warp fills
+    traffic     bytes from and to L2 or memory, at a multiprocessor's share of the bandwidth
+    latency     the rest of the time: waits for loads, results and barriers that no other warp fills
     fetch       the first fetch of the code
     """
 

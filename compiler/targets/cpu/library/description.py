@@ -39,8 +39,9 @@ HEADER_BYTES = 64
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer that a native function takes. kind: `input`, `output` and `weight` for arrays of the caller, `constant`
-    and `scratch` for memory of the library. number: the position of an array; the offset in bytes in memory."""
+    """A pointer argument of a native function. kind: `input`, `output` and `weight` for arrays of the caller,
+    `constant` and `scratch` for memory of the library. number: the position of an array among those of its kind, or the
+    offset in bytes in the memory."""
 
     kind: str
     number: int
@@ -59,6 +60,7 @@ class NativeCall:
 @dataclass(frozen=True)
 class CodeVersion:
     """A program compiled for one machine.
+
     objects: its machine code. tiles: whether it uses tile registers. run: the function of each call. preparations: the
     calls that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with
     its offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of

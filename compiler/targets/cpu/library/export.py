@@ -65,6 +65,7 @@ def export_program(
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write a library, its headers, its certificate and, for weights in a file, that file; return the paths.
+
     The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
     header alone; a folder gets a shared and a static library, the C text of their functions, and `texts` by the names
     of their files. Raises InputError for another suffix and for a path that cannot be written, TargetError without a C

@@ -62,7 +62,8 @@ class SharedLibrary(Unpicklable):
 
 
 def _open(path: Path) -> ctypes.CDLL:
-    """Open a library by a new name: the system takes a known name for the file that it had when it was opened."""
+    """Open a library by a new name: for a name that is open already the system returns the library that the file had
+    then."""
     with TemporaryDirectory(prefix="strata-") as folder:
         link = Path(folder) / path.name
         link.symlink_to(path.absolute())

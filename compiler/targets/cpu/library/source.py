@@ -193,7 +193,7 @@ def _supported(version: CodeVersion, number: int) -> str:
 
 
 def _pointer(parameter: Pointer) -> str:
-    """The C expression of a pointer that a native function takes."""
+    """Return the C expression of a pointer argument of a native function."""
     return {
         "input": f"inputs[{parameter.number}]",
         "output": f"outputs[{parameter.number}]",
