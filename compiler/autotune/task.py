@@ -137,7 +137,7 @@ class SearchTask(TaskProgram):
             return record_default(self._problem(options), self.schedule, options.seed, database)
 
     def _finals(self, program: GroupedProgram) -> ComparisonSetup:
-        """Make the set-up of the final comparison, inside a whole program, of each group's default with its record."""
+        """Return the set-up of the final comparison of each group's default with its record, inside a whole program."""
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.in_place import ComparisonSetup
 

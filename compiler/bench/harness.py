@@ -205,7 +205,7 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
-    """Take a round's samples of a contender: up to `count` undisturbed calls, else the least disturbed one."""
+    """Add a round's samples of a contender to the run: up to `count` undisturbed calls, else the least disturbed."""
     samples, clean, bursts = list[Sample](), list[Sample](), 0
     while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in samples) < REPEAT_SECONDS:
         samples += _calls(run, count, expected, threads)

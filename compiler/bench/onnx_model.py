@@ -40,7 +40,7 @@ class Graph:
         return self("Constant", value_float=value)
 
     def end(self, value: str) -> None:
-        """Make the value of a name the model's result."""
+        """Set the result of the model to the value of a name."""
         self._add("Identity", (value,), RESULT, {})
 
     def _add(self, operator: str, inputs: Sequence[str], name: str, attributes: dict[str, Any]) -> str:

@@ -296,7 +296,7 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(id: int, row: Row, text: Json) -> Record:
-    """Make a record from its id, the values of COLUMNS and its program's text. Raises InputError for a damaged row."""
+    """Return the record of an id, the values of COLUMNS and its program's text. Raises InputError for a damaged row."""
     uuid, program, conditions, script, fields = row
     try:
         columns = {"uuid": uuid, "key": _object(conditions) | {"program": program}, "program": text, "script": script}
@@ -313,7 +313,7 @@ def _object(text: Json) -> dict[str, Json]:
 
 
 def to_whole_row(program: WholeProgram) -> Row:
-    """Make a row of the table `whole_programs`: the hash of the program's JSON, and the JSON."""
+    """Return a row of the table `whole_programs`: the hash of the program's JSON, and the JSON."""
     text = canonical_json(whole_program_fields(program))
     return hash_of(text), text
 

@@ -502,7 +502,7 @@ def _factors(rng: random.Random, size: int) -> tuple[int, ...]:
 
 
 def sliced(m: _Maker, x: te.Tensor) -> Any:
-    """A part of x, at times strided or reversed"""
+    """A slice of x along a dimension, sometimes strided or reversed"""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)

@@ -33,8 +33,9 @@ WITHOUT_EFFECT = {
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the command line. It raises InputError for invalid arguments. Its long options are
-    mlir-opt's without `mlir-`; `compiler.opt.spelling.normalized` first spells the words of a command line so."""
+    """Return the parser of the command line. The parser raises InputError for invalid arguments. Its long options are
+    mlir-opt's without `mlir-`; `compiler.opt.spelling.normalized` first spells the words of a command line so.
+    """
     parser = command.Parser(
         prog="strata-opt",
         description="Run passes over MLIR files. Options are spelled as mlir-opt's: with one dash or two, and with or "

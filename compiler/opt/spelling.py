@@ -28,7 +28,7 @@ def normalized(words: Sequence[str], parser: argparse.ArgumentParser) -> list[st
     """Spell the words of a command line in the form of `parser`. Raises InputError for an unknown option.
 
     A long option may have one dash or two, and mlir- before its name; a switch may have a value (`--timing=false`); a
-    pass is an option, whose value is its options. A value in a word of its own stays as it is.
+    pass is an option, whose value is its options. A value in a separate word is not changed.
 
         -mlir-timing --tile="block=C axes=m sizes=8" -verify-each=0
       ->

@@ -221,7 +221,7 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
 
 
 def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Make reductions that write outputs write temporaries, which copies store; map blocks and copies to row axes."""
+    """Redirect reductions that write outputs to temporaries, which copies store; map blocks and copies to row axes."""
     copied_axes: dict[str, tuple[int, ...]] = {}
     for label, numbers in axes.items():
         copied_axes[label] = numbers

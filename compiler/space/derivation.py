@@ -153,7 +153,7 @@ IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
-    """Make the complete derivations from a draft with at most one deviation, the preferred one first; refusals are
+    """Return the complete derivations from a draft with at most one deviation, the preferred one first; refusals are
     added to `dropped` as keys."""
     return _Follower(rules, dropped).all_from(draft)
 
@@ -175,7 +175,7 @@ class _Follower:
         return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
 
     def all_from(self, draft: Draft) -> list[Derivation]:
-        """Make the complete derivations from a draft with at most one deviation, the preferred one first."""
+        """Return the complete derivations from a draft with at most one deviation, the preferred one first."""
         preferred, deviations = self.follow(Derivation(draft, unseen=draft.left))
         return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 

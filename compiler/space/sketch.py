@@ -59,7 +59,7 @@ class Sketch:
 
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
-        """Make the sketch of a recorded schedule: its script without decisions, except those of ops at positions
+        """Return the sketch of a recorded schedule: its script without decisions, except those of ops at positions
         `closed`."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)

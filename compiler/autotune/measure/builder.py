@@ -50,7 +50,7 @@ BuildScript: TypeAlias = Callable[[str], Built | Outcome]
 
 
 def cpu_building(subject: Subject) -> BuildScript:
-    """Make the function that builds the scripts of a subject for a CPU."""
+    """Return the function that builds the scripts of a subject for a CPU."""
 
     def compiled(schedule: Schedule) -> Unit:
         return build_unit(schedule, subject.threads, subject.policy, subject.name)

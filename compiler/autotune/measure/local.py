@@ -50,7 +50,7 @@ def builders_of(
 
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
-    """Make the setup of a worker that builds a subject's candidates."""
+    """Return the setup of a worker that builds a subject's candidates."""
     return BuilderSetup(subject, limits.memory_bytes, BUILDERS[target_named(subject.target).family].building)
 
 

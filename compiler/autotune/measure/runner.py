@@ -83,7 +83,7 @@ class RunnerSetup:
         return self.limits.memory_bytes
 
     def start(self) -> Runner:
-        """Restrict the process to as many cores as threads, read the reference, warm the probe, and return the runner."""
+        """Restrict the process to as many cores as threads, read the reference, warm the probe; return the runner."""
         threads = self.subject.threads
         affinity = Affinity(threads)
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
@@ -165,7 +165,8 @@ class Runner:
         self._clocks: dict[int, Clock] = {}
 
     def __call__(self, job: RunnerJob) -> Outcome:
-        """Do a job: check and time an artefact, or sample it. TargetError and lack of memory become outcomes."""
+        """Check and time an artefact, or sample it, as the job states. TargetError and lack of memory become
+        Outcomes."""
         try:
             return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
         except TargetError as error:

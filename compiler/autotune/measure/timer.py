@@ -148,7 +148,7 @@ class Timer:
 
 
 def worker_environment(threads: int) -> dict[str, str]:
-    """The environment variables of a worker: `threads` threads for parallel loops, one for numpy's libraries; by name."""
+    """The environment of a worker, by variable: `threads` threads for parallel loops, one for numpy's libraries."""
     return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 

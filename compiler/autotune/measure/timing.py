@@ -126,8 +126,9 @@ class Clock:
         return max(1, ceil(self.sampling.min_seconds / once))
 
     def sample(self, call: Call, calls: int) -> TimedSample:
-        """Take a sample of `calls` calls, and a probe as long, at most LONGEST. A repeat of a disturbed sample has half
-        as many calls: a short one fits into a quiet moment sooner."""
+        """Time a sample of `calls` calls, then probe for as long, at most LONGEST seconds. A repeat of a disturbed
+        sample has half as many calls: a short one fits into a quiet moment sooner.
+        """
 
         def take(repeat: int) -> Sample:
             if self.threads > 1 or repeat:

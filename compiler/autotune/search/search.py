@@ -282,7 +282,7 @@ class Search:
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
-        """Make proposals of scored candidates; `whys` maps positions in the pool to the source of the choice, in the
+        """Return proposals of scored candidates; `whys` maps positions in the pool to the source of the choice, in the
         order of the result."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
         gains: list[float | None] = [None] * len(means)

@@ -35,9 +35,10 @@ class Usable(Generic[Made]):
 def usable_kernel(
     original: Schedule, target: Target, machine: Machine | Gpu, threads: int, make: Callable[[Schedule], Made]
 ) -> Usable[Made]:
-    """Make the kernel of a function under the first of the rules' schedules that is proved and that the target accepts;
-    if none of the TRIED best is, in the default order of loops. `make` makes the kernel of a schedule. Raises its
-    LoweringError or TargetError for the default order."""
+    """Compile the kernel of a function under the first of the rules' schedules that is proved and that the target
+    accepts; if none of the TRIED best is, in the default order of loops. `make` makes the kernel of a schedule. Raises
+    its LoweringError or TargetError for the default order.
+    """
     refused = ""
     for schedule in _by_rules(original, target, machine, threads):
         verdict = verify_schedule(schedule.program, original.program)
@@ -55,8 +56,9 @@ def usable_kernel(
 def usable_form(
     form: Schedule, target: Target, machine: Machine | Gpu, make: Callable[[Schedule], Made]
 ) -> Usable[Made] | None:
-    """Make the kernel of a function in another form, under the first schedule by the rules of forms that is proved and
-    that the target takes; None if there is none."""
+    """Compile the kernel of a function in another form, under the first schedule by the rules of forms that is proved
+    and that the target accepts; None if there is none.
+    """
     rules = FORM_RULES_OF.get(target.family, ())
     for derivation in islice(one_by_one(form, rules, machine), TRIED if rules else 0):
         if derivation.draft.left:

@@ -68,8 +68,8 @@ class CallRewriter(Generic[Code]):
     """A rewriter of main's calls to calls of units, which collects the preparations, equal ones once."""
 
     def __init__(self, main: Main, remaining: Main, coalesced: Mapping[str, str]) -> None:
-        """`remaining` is main without the calls that run once. `coalesced` maps each buffer computed in place to
-        the one whose memory it uses."""
+        """remaining: main without the calls that run once. coalesced: maps each buffer computed in place to the one
+        whose memory it uses."""
         self.main = main
         self.preparations: list[CallBefore[Code]] = []
         self.prepared_buffers: dict[str, Buffer] = {}

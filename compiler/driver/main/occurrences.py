@@ -31,8 +31,9 @@ class ConstantSplit:
 
 
 def split_constant_calls(main: Main, constants: Collection[str]) -> ConstantSplit:
-    """Take the calls with only constant inputs out of main, but for calls that compute a result of main. Constant w:
-    `call @pack(w, p) call @f(x, p, y)` becomes constant_calls = [@pack], steps = [@f], constants = {w, p}."""
+    """Split off the calls of main with only constant inputs, but for those that compute a result of main. Constant w:
+    `call @pack(w, p) call @f(x, p, y)` becomes constant_calls = [@pack], steps = [@f], constants = {w, p}.
+    """
     constant_names, constant_calls, steps = set(constants), list[BufferCall](), list[Step]()
     result_names = {buffer.name for buffer in main.results}
     for step in main.steps:
@@ -122,7 +123,7 @@ class Units:
     def __init__(
         self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: BuildSettings
     ) -> None:
-        """`functions` are those that `main` calls; `sources` are their schedules by name."""
+        """functions: those that `main` calls. sources: their schedules by name."""
         self.jobs: list[CompileJob] = []
         self.callees: list[str] = []
         """The name of the function of each unit."""

@@ -136,9 +136,10 @@ class Team:
         sizes: Sequence[int],
         done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> list[Result]:
-        """Make calls, which must pickle, the largest `sizes` first, and return their results in the order of `calls`.
+        """Run calls, which must pickle, the largest `sizes` first, and return their results in the order of `calls`.
         `done` receives the position and the result of each call as it finishes, perhaps in another thread. Raises what
-        the calls do."""
+        the calls do.
+        """
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
             helper.works.put(work)
@@ -199,7 +200,7 @@ class _Work(Generic[Result]):
             self._change.wait_for(lambda: not self._lent)
 
     def do(self, position: int) -> None:
-        """Make a call in this process, and store its result."""
+        """Run a call in this process, and store its result."""
         start = perf_counter()
         result = self.calls[position]()
         self.finish(position, result, perf_counter() - start)
