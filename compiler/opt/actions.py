@@ -98,7 +98,8 @@ class Remarks:
 
 @contextmanager
 def recorded(options: argparse.Namespace) -> Iterator[None]:
-    """Log, trace and count the actions in the context by a run's options. Raises InputError for invalid counters."""
+    """Log, trace and count the actions in the context by a run's options; write the files at its end, unless it raises.
+    Raises InputError for invalid counters or expressions of remarks."""
     counters, lines, events = Counters(options.debug_counter or ""), list[str](), list[dict[str, object]]()
     start = perf_counter()
 
