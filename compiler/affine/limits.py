@@ -27,7 +27,7 @@ def fits(value: int) -> bool:
 
 
 def bad_extent(what: str, extent: int) -> str:
-    """A sentence if an extent is not in [1, 2^63), else empty."""
+    """A sentence about `what` if an extent is not in [1, 2^63), else empty."""
     if extent < 1:
         return f"{what} has extent {extent}; extents are at least 1"
     if extent >= END:
@@ -36,7 +36,7 @@ def bad_extent(what: str, extent: int) -> str:
 
 
 def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
-    """A sentence if an array of positive extents has 2^63 bytes or more, else empty; the extents are not checked."""
+    """A sentence about `what` if an array of positive extents (not checked) has 2^63 bytes or more, else empty."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
 
@@ -55,7 +55,8 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence if an intermediate value of an expression may reach 2^63 for 0 <= d_i < extents[i], else empty."""
+    """A sentence about `what` if an intermediate value of `expr` may reach 2^63 for 0 <= d_i < extents[i], else
+    empty."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = lin.box(extents)
@@ -63,7 +64,7 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """A sentence if a value or intermediate value of a form may reach 2^63, else empty."""
+    """A sentence about `what` if a value or intermediate value of a form may reach 2^63, else empty."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""

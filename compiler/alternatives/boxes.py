@@ -29,7 +29,7 @@ class Box:
 def box_of(points: Sequence[Point]) -> Box | None:
     """The box that consists of `points`; None if they are no box, such as no points, or a point occurs twice.
 
-    (0, 0), (0, 1), (2, 0), (2, 1) give the origin (0, 0) and the sides 2 along (2, 0) and 2 along (0, 1). The step
+    (0, 0), (0, 1), (2, 0), (2, 1) have the origin (0, 0) and the sides 2 along (2, 0) and 2 along (0, 1). The step
     between the two least points is a side if all runs along it have one length. The first points of the runs must be a
     box again.
     """

@@ -130,8 +130,8 @@ def _is_pooling(block: Block) -> bool:
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:
-    """Whether a block reduces its only read along whole last dimensions, and the read buffer fits L2 or there are at
-    least BUSY results."""
+    """Whether `block`, the merged form of `outer`, reduces its only read along whole last dimensions, and the read
+    buffer fits L2 or there are at least BUSY results."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     (access,), source = block.reads, graph.values[block.reads[0].buffer]

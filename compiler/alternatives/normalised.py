@@ -105,8 +105,8 @@ def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Grap
 
 
 def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Operation], graph: Graph) -> bool:
-    """Whether a factor `powers` of a product is exp(x - max x) for rows x, and `scale`, which divides or multiplies the
-    product, is the sum of each row or its reciprocal."""
+    """Whether a factor `powers` of a product is exp(x - max x) for rows x, and `scale`, by which the operation `kind`
+    divides or multiplies the product, is the sum of each row or its reciprocal."""
     block = product.block
     depth, rows = lin.variable(block.spatial), powers.index[:-1]
     if powers.where or not rows or powers.index[-1] != depth or any(form.depends_on(block.spatial) for form in rows):

@@ -88,7 +88,7 @@ def _online(node: object) -> Online | None:
 
 def _agrees(case: OrderCase, combiner: Joint, position: int, count: int) -> bool:
     """Whether a combiner of `count` results equals that of an online softmax with its maximum at `position` in one case
-    of the order of the maxima, or gives NaN in the case of NaN. Raises UnknownValueError if it cannot be evaluated."""
+    of the order of the maxima, or yields NaN in the case of NaN. Raises UnknownValueError if it cannot be evaluated."""
     values = [case.value(value) for value in combiner.body]
     if case.order is None:
         sums = (value for n, value in enumerate(values) if n != position)

@@ -228,7 +228,7 @@ def _normalised(weights: Compute, computes: Mapping[str, Compute]) -> tuple[Comp
 
 
 def _sums(total: Compute, powers: Compute) -> bool:
-    """Return whether a compute is the sum of the powers along their last axis."""
+    """Whether a compute is the sum of the powers along their last axis."""
     block = total.block
     return (
         block.combiners == ("add",)
@@ -358,7 +358,7 @@ class _Streamed:
         return self._add(label, sizes, [read], body.read(0, self.element), self.element)
 
     def _product(self, label: str, rows: Buffer, keys: Buffer) -> Buffer:
-        """Add the products of all padded queries and keys: the scores."""
+        """Add the products of all padded queries and keys, the scores, as a compute `label`; return its result."""
         *batch, m, n, d = map(lin.variable, range(len(self.batch) + 3))
         reads = [Access(rows.name, (*batch, m, d)), Access(keys.name, (*batch, n, d))]
         sizes = [*rows.shape[:-1], keys.shape[-2]]
@@ -382,8 +382,8 @@ class _Streamed:
         return value
 
     def _padded_read(self, access: Access, former: str, value: Buffer) -> Access:
-        """Return a read of a compute over [batch, m, n] in the padded form: of `value` for `former`, of others where
-        the query and the key exist."""
+        """Return a read of a compute over [batch, m, n] in the padded form: of `value` instead of `former`; of another
+        buffer only if the query and the key exist, else zero."""
         if access.buffer == former:
             return Access(value.name, tuple(lin.variable(n) for n in range(len(value.shape))))
         count, axes = len(self.batch), _axes(access) | {v for c in access.where for v in c.form.variables()}
@@ -400,7 +400,7 @@ class _Streamed:
         return body.select([_below(axis, self.n)], value, body.constant(_number(otherwise, type_)), type_)
 
     def _top(self, logits: Buffer) -> Buffer:
-        """Add the maximum over all keys of each padded query."""
+        """Add the maximum over all keys of each padded query; return it."""
         block, count = self.found.top.block, len(self.batch) + 1
         index = tuple(lin.variable(n) for n in range(count + 1))
         value = self._masked(block.body[0], count, logits.shape[-1], float("-inf"), block.read_types[0])

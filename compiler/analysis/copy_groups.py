@@ -65,8 +65,8 @@ def copy_groups(program: Program, kernel: Loop, barriers: Collection[object]) ->
 
 
 def _in_flight(program: Program, loop: Loop, nodes: Sequence[Sequence[Node]], is_before: bool) -> int:
-    """Return the number of groups for which the barrier need not wait, by the distances of copies and uses, and of
-    copies to the same element; 0 if isl does not decide."""
+    """Return the number of groups for which the barrier need not wait, by the distances of copies and users, the two
+    `nodes`, and of copies to one element; `is_before`: copies precede the barrier. 0 if isl does not decide."""
     every = statements(program)
     copies, users = ([s for node in each for b in blocks_in(node) for s in every.of_block(b.label)] for each in nodes)
     most = FARTHEST

@@ -21,7 +21,7 @@ def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
 
 
 def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:
-    """Find an element that another element overwrites between a write and a later use, if `forms` over the index give
+    """Find an element that another element overwrites between a write and a later use, if `forms` over the index are
     the location. Returns a sentence about both, or about a query that isl did not decide, or None."""
     uses = uses_of(program, buffer)
     writes = [(s, u) for s, u in uses if u.how != "read"]

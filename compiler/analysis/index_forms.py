@@ -73,7 +73,7 @@ class Ranges:
         self._by_value[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
-        """Whether a loop runs at least one iteration, whatever values in their ranges its bounds have."""
+        """Whether a loop runs at least one iteration for all values of its bounds in their ranges."""
         return all(self.of(low)[1] < self.of(high)[0] for low, high, _ in bounds(loop))
 
     def _argument(self, value: BlockArgument) -> Range:

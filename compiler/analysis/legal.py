@@ -27,7 +27,7 @@ from compiler.program.tree import CONCURRENT, Program
 class Step:
     """The planned effect of a primitive: the program afterwards, and how its instances correspond to those before.
 
-    A loop that is in both programs corresponds to itself, unless `links` gives its former value as a form over the
+    A loop that is in both programs corresponds to itself, unless `links` maps it to its former value, a form over the
     new loops (`shifts`: for one block only). Instances of a block in `moved` correspond if their axis values are equal.
     `sources` maps a new statement to its former one. With `keeps_order` the order of instances is not checked.
     """

@@ -89,7 +89,7 @@ def _lines(head: tuple[int, ...], rows: list[Constraint], columns: list[str]) ->
 
 @lru_cache(maxsize=8192)
 def _rows(constraint: str) -> tuple[Constraint, ...]:
-    """Translate a constraint to rows: those of its quotients and one for each comparison; else raise _Untranslated."""
+    """The rows of a constraint: its quotients' and one for each comparison. Raises _Untranslated for other text."""
     if constraint == "true":
         return ()
     first, *operators_and_sides = _COMPARISON.split(constraint)

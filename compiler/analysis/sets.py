@@ -97,7 +97,7 @@ def limited(ask: Callable[[], Answer]) -> Answer:
 
 
 def _exhausted() -> bool:
-    """Whether the operation limit is reached: then any query fails. Below it a failure is, say, a syntax error."""
+    """Whether the operation limit is reached: then any query fails. Below it a syntax error fails, for example."""
     import islpy as isl
 
     try:

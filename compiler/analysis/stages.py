@@ -36,7 +36,7 @@ def stages_in(nodes: Iterable[Node]) -> list[Loop | Block]:
 
 
 def bound_kinds(*nodes: Node) -> frozenset[str]:
-    """Return the thread dimensions to which loops at or inside nodes are bound; x for what a warp runs together."""
+    """Return the thread dimensions to which loops at or inside nodes are bound; x for a tensorized loop of a warp."""
     kinds = {loop.kind for loop in loops_in(*nodes)}
     return frozenset(kinds & {*THREADS} | ({THREADS[0]} if "tensorized" in kinds else set()))
 

@@ -53,7 +53,7 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
 
 
 def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNest:
-    """Return a perfect nest as `fit` takes it, with accesses over loops; the guard of its block is ignored."""
+    """Return a perfect nest as an argument of `fit`, with accesses over loops; the guard of its block is ignored."""
 
     def reference(access: Access) -> Reference:
         buffer = program.buffers[access.buffer]

@@ -39,8 +39,8 @@ class RaceResult:
 
 def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[RaceResult]:
     """Time the kernel of a model and, if it is installed, onnxruntime on the ONNX file with `threads` threads,
-    alternately on the same random inputs; return their results in this order. Raises InputError if onnxruntime refuses
-    the model."""
+    alternately in `rounds` rounds on the same random inputs; return the results in this order. Raises InputError if
+    onnxruntime refuses the model."""
     inputs = random_inputs(kernel, seed)
     steps: dict[str, Callable[[], Any]] = {"strata": lambda: kernel(*inputs)}
     if find_spec("onnxruntime") is not None:

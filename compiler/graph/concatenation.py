@@ -55,7 +55,7 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
-    """The position of the read that a compute copies where its axes have `values`; None if it does not copy one."""
+    """The position of the read that a compute copies where its axes have `values`; None if it computes its value."""
     value = read_at(node.block.body[0], values, ranges)
     return value.position if isinstance(value, Read) else None
 

@@ -397,8 +397,8 @@ def _fill(
     allocate: Callable[[str, MemRefType], Operation],
     type_of: Callable[[Buffer], MemRefType],
 ) -> None:
-    """Add the ops of the steps and the return to `body`; temporaries and views are defined before their first use, and
-    added to `values`, which maps names of buffers to SSA values."""
+    """Add the ops of the steps and the return to `body`; temporaries and views are defined before their first use, by
+    `allocate` and `type_of`, and added to `values`, which maps names of buffers to SSA values."""
     views = {view.buffer.name: view for view in main.views}
     casts: dict[str, SSAValue] = {}
 

@@ -34,7 +34,7 @@ def axis_order(node: Compute, sources: Colours) -> list[int]:
     """The positions of a compute's axes in canonical order: spatial ones in place, then reduce axes, longer ones first.
 
     Axes of windows come last, in the order of the spatial axes that they slide along: channels, rows, columns, as the
-    tuner's rules expect of convolutions. Of tied axes, the one that gives the compute the least digest is next. Each
+    tuner's rules expect of convolutions. Of tied axes, the one with the least digest of the compute is next. Each
     placed axis changes the digests of the others, so that axes that still tie are interchangeable.
     """
     block = node.block

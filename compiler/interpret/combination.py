@@ -32,7 +32,8 @@ def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values
 
 
 def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = None) -> Value:
-    """The identity of result number `position` of a reduction, as a numpy scalar of `dtype`."""
+    """The identity of result number `position` as a numpy scalar of `dtype`; `floats`, if any, replaces float
+    dtypes."""
     if op.identities is not None:
         return stored(constant(op.identities.data[position], floats), dtype)
     return identity(op.combiners.data[position].data, dtype)

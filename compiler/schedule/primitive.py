@@ -135,7 +135,7 @@ class Primitive:
     def results(
         self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]
     ) -> list[Attribute]:
-        """The types of the results of a call; `properties` are those of its op."""
+        """The types of the results of a call; `arguments` are those of the method, `properties` those of its op."""
         if not self.gives_several:
             return [TYPES[kind] for kind in self.gives.values()]
         (kind,) = self.gives.values()

@@ -174,8 +174,8 @@ def _aligned(span: Interval) -> bool:
 
 
 def conditional(access: Access, conditions: Iterable[Condition], type: Attribute) -> Access:
-    """Return a read under the given conditions only. A conditional read without an `otherwise` reads zero of `type`
-    where a condition fails."""
+    """Return a read with `conditions` instead of its own. A conditional read without an `otherwise` reads zero of
+    `type` where a condition fails."""
     where = tuple(dict.fromkeys(conditions))
     otherwise = identity("add", type) if where and access.otherwise is None else access.otherwise
     return replace(access, where=where, otherwise=otherwise)

@@ -84,7 +84,7 @@ class Schedule(Recorder, metaclass=_WithPlugins):
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
-    """The message for an unknown method: the method here that does the same, or methods with similar names."""
+    """The message for an unknown method: Strata's method for the same step, or methods with similar names."""
     hint = ELSEWHERE.get(name) or ", ".join(f"'{each}'" for each in similar_names(name, names, 3))
     suggestion = f"; did you mean {hint}?" if hint.startswith("'") else f"; {hint}" if hint else ""
     return f"there is no primitive '{name}'{suggestion}"

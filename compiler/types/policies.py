@@ -21,7 +21,7 @@ class Policy:
     body: flags of additions, subtractions and multiplications in bodies; other operations have none.
     sums: flags of the additions and multiplications of reductions.
     extremes: flags of the maxima and minima of reductions.
-    polynomials: true if exp, log, tanh, erf, sin and the like become polynomials (expand-math).
+    polynomials: true if functions such as exp, log, tanh, erf and sin become polynomials (expand-math).
     fused: true if CUDA text may be compiled to fused multiply-adds (`--fmad`).
     zeros: true if a product with a constant 0 is 0 for any other factor, also infinite ones and NaN.
     narrow: true if instructions may drop digits of their operands, such as those of tf32.

@@ -84,8 +84,8 @@ def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
 
 
 def _is_near(access: Access, spatial: int, inner: int, graph: Graph, last: Set[str]) -> bool:
-    """Whether a read has stride 0 or 1 along the result's innermost axis `inner`, or stride 1 along a reduce axis.
-    Values in `last` are channels last."""
+    """Whether a read has stride 0 or 1 along the result's innermost axis `inner`, or stride 1 along a reduce axis, from
+    `spatial` on. Values in `last` are channels last."""
     shape, index = graph.values[access.buffer].shape, access.index
     if access.buffer in last:
         shape, index = channels_last(shape), channels_last(index)

@@ -20,7 +20,7 @@ class Refuted(Exception):
 
 
 class Unknown(Exception):
-    """A program about which the proof does not decide; the message gives the reason."""
+    """A program about which the proof does not decide; the message is the reason."""
 
 
 def join(table: dict[Index, Found], key: Index, points: Found) -> None:

@@ -10,7 +10,7 @@ from compiler.program.tree import Block, Program
 
 
 class NotFunctional(Exception):
-    """An original whose buffers do not have one value for each element; the message says why."""
+    """An original whose buffers do not have one value for each element; the message is the reason."""
 
 
 @dataclass(frozen=True)

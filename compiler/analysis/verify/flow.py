@@ -238,7 +238,7 @@ class Flow(Spaces):
         return last.union(since).reverse()
 
     def _last(self, earlier: isl.UnionMap, resets: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """The map from instances to the last reset of their cells before them. Raises Unknown if isl gives several."""
+        """The map from instances to the last reset of their cells before them. Raises Unknown if a cell has several."""
         # Z[i] and W[i] set the cell of Y[i] in this order: { Y[i] -> Z[i]; Y[i] -> W[i] }  ->  { Y[i] -> W[i] }.
         if earlier.is_single_valued():
             return earlier
@@ -312,7 +312,7 @@ class Flow(Spaces):
     def _drop(
         self, content: Content, gained: dict[str, isl.UnionMap], ways: dict[str, isl.UnionMap], instances: isl.UnionSet
     ) -> None:
-        """Remove instances whose cells have no known value from the finished values and the contributions."""
+        """Remove instances whose cells have no known value from the finished values and the contributions, in place."""
         for table in (content.final, gained):
             for name in table:
                 table[name] = table[name].subtract_domain(instances)

@@ -62,7 +62,7 @@ def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
 
 
 def same_operation(left: body.Scalar, right: body.Scalar) -> bool:
-    """Whether two expressions apply the same operation, to any operands; any two axis values do."""
+    """Whether two expressions apply the same operation, to any operands; two axis values are equal here."""
     if not isinstance(left, body.Apply) or not isinstance(right, body.Apply):
         return not isinstance(left, body.Read) and not isinstance(right, body.Read)
     return (

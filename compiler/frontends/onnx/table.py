@@ -85,7 +85,7 @@ class Node:
 
     operator, name: the operator, and a name for its first result's tensor.
     opset: the version of the operator's domain.
-    values: the inputs, None for an omitted one; `make_tensor(array, name)` makes a tensor of a constant.
+    values: the inputs, None for an omitted one; `make_tensor(array, name)` converts a constant to a tensor.
     outputs: for each output, True if it has a name and so may be read.
     read: the names of attributes that the handler has read.
 

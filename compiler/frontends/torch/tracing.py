@@ -154,7 +154,8 @@ def _encoder_layer(
     mask: torch.Tensor | None = None,
     mask_type: int | None = None,
 ) -> torch.Tensor:
-    """Decompose torch's fast path of an encoder layer to plain operators."""
+    """Decompose torch's fast path of an encoder layer to plain operators; `use_gelu` is gelu, else relu; `norm_first`:
+    norms precede attention and feed-forward, else follow."""
     functional = torch.nn.functional
 
     def attention(x: torch.Tensor) -> torch.Tensor:

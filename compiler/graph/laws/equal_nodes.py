@@ -77,7 +77,7 @@ def _types(node: Node) -> tuple[object, ...]:
 
 
 def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
-    """The results of a node that are copies of other values, where both are results of the function: (copy, source)."""
+    """Pairs (copy, source) of a compute's results that copy other values, where both are the function's results."""
     if not isinstance(node, Compute):
         return []
     sources = [(value, copied(node, n, graph)) for n, value in enumerate(node.results) if value.name in graph.results]

@@ -111,7 +111,7 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
 def rebind(
     nodes: Iterable[Node], values: Mapping[int, Linear], ranges: lin.Ranges, guards: Sequence[Condition] = ()
 ) -> tuple[Node, ...]:
-    """Apply `rebound` to the blocks of nodes, and add `guards`, conditions over the new loops, to each guard."""
+    """Substitute forms for loops, by number, in nodes' blocks, and add `guards`, over the new loops, to each guard."""
 
     def change(block: Block) -> Block:
         block = rebound(block, values, ranges)

@@ -47,7 +47,8 @@ def dft(node: Node) -> Tensor:
 
 def _roots(used_extent: int, length: int, inverse: bool, one_sided: bool) -> Array:
     """Return a transform's factors [input position, input part, output position, output part], parts real, imaginary.
-    `used_extent`: the number of input positions; `length`: of the two-sided transform."""
+    `used_extent`: the number of input positions; `length`: of the two-sided transform. An `inverse` is divided by it;
+    `one_sided`: the spectrum has its first half."""
     count = length // 2 + 1 if one_sided and not inverse else length
     angle = 2 * np.pi * (np.outer(np.arange(used_extent), np.arange(count)) % length) / length
     real, imaginary = np.cos(angle), np.sin(angle) * (1 if inverse else -1)

@@ -168,7 +168,7 @@ def trilu(node: Node) -> Tensor:
 
 
 def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
-    """Trilu with a diagonal offset that the model computes."""
+    """The elements with column - row >= `offset` (`upper`) or <= it, zero elsewhere; the model computes the offset."""
 
     def element(*i: Index) -> Expr:
         distance, limit = e.cast(i[-1] - i[-2], "i64"), e.cast(offset[()], "i64")

@@ -136,7 +136,8 @@ def histogram_of_count(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """`histogram` for `bins` bins of equal width, in a range or between the minimum and the maximum of x."""
+    """`histogram` for `bins` bins of equal width, in a range or between x's extremes, with the same weights and
+    density."""
     return histogram(call, x, _edges(call, x, bins, range, 0.5), weight=weight, density=density)
 
 

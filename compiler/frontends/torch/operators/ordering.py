@@ -17,7 +17,8 @@ MAX_SCANNED = 4096
 
 
 def _register_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
-    """Register an operator for `scan`, prefix sums or products along a dimension of up to MAX_SCANNED elements."""
+    """Register an operator for `scan`, prefix sums or products along a dimension; for more than MAX_SCANNED elements it
+    raises Unsupported."""
 
     def convert(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
         if not x.rank:
@@ -98,5 +99,6 @@ def median(call: Call, x: Tensor) -> Tensor:
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension, sorted stably, and their indices. Raises Unsupported for more than MAX_SORTED."""
+    """The elements along a dimension, sorted stably in the order of `descending`, and their indices. Raises Unsupported
+    for more than MAX_SORTED."""
     return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

@@ -59,7 +59,7 @@ _register_reduction(e.min, "amin", "min")
 
 @operator("mean.dim", "mean")
 def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-    """The mean over dimensions; None or an empty list for all."""
+    """The mean over dimensions, None or an empty list for all; they are dropped, or with `keepdim` have extent 1."""
     dims = dimensions(dim, x.rank)
     total = _reduce(call, e.sum, x, dims, keepdim, wide_dtype(call.dtype))
     inverse_count = 1.0 / math.prod(x.shape[d] for d in dims)

@@ -59,7 +59,8 @@ for _rank in (1, 2, 3):
 
 @operator("upsample_bilinear2d.vec")
 def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: bool, scales: Scales = None) -> Tensor:
-    """Bilinear interpolation of images [N, C, H, W] to the call's extents; scales replace the ratios of extents."""
+    """Bilinear interpolation of images [N, C, H, W] to the call's extents; scales replace the ratios of extents, except
+    with `align_corners`, where the outermost elements coincide."""
     sizes = call.shape[2:]
     ratios = [m / n if s is None else s for n, m, s in zip(x.shape[2:], sizes, scales or (None, None), strict=True)]
     if align_corners or all(n * ratio == m for n, m, ratio in zip(x.shape[2:], sizes, ratios, strict=True)):
