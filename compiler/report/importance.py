@@ -76,7 +76,8 @@ def choices_of(task: TaskFacts) -> Choices:
 
 
 def importance(name: str, options: Sequence[str], seconds: Sequence[float]) -> Importance | None:
-    """Compute the importance of a choice from each trial's option and time; None for too few trials or one option."""
+    """Compute the importance of the choice `name` from each trial's option and time in seconds; None for too few trials
+    or one option."""
     groups: defaultdict[str, list[float]] = defaultdict(list)
     for option, time in zip(options, seconds, strict=True):
         groups[option].append(log(time))
@@ -143,7 +144,8 @@ def _choice(line: str) -> re.Match[str] | None:
 
 
 def _decision_text(over: str, decision: str) -> str:
-    """Return a decision in words: the candidate at a position, the factors of a tile, or the decision itself."""
+    """Return a decision in words: the candidate at a position in the list of `over`, the factors of a tile, or the
+    decision itself."""
     if decision.startswith("["):
         return decision.strip("[]").replace(", ", " x ")
     candidates = _CANDIDATES.search(over)

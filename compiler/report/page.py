@@ -109,7 +109,8 @@ def _forms(program: ProgramFacts) -> Iterator[str]:
 
 
 def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
-    """Yield the table of tasks, most time first; the dark part of a bar is the time at the bound."""
+    """Yield the table of tasks, most time first, with links to the sections `anchor`-NUMBER; the dark part of a bar is
+    the time at the bound."""
     times = ("all calls", "share", "calls", "one call") if program.is_whole else ("one call",)
     layer = ("layers",) if program.has_layers else ()
     headings = ("task", *times, "of the bound", "gain", "trials", "failed", "computes", *layer)

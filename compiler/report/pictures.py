@@ -61,7 +61,8 @@ def _roof(intensity: float, arithmetic: float | None, bandwidth: float | None) -
 
 
 def _on_roofline(task: TaskFacts, arithmetic: float | None, bandwidth: float | None) -> Point:
-    """Return a task's point: its operations per byte, and its operations per second from the share of its ceiling."""
+    """Return a task's point: its operations per byte, and its operations per second from the share of its ceiling.
+    arithmetic, bandwidth: the ceilings, in operations and bytes per second; None if unknown."""
     assert task.work is not None and task.bound is not None
     at = task.work.intensity
     limit = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at

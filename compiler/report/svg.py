@@ -108,7 +108,8 @@ class Drawing:
         self._shapes.append(f'<rect class="{kind}" {box}><title>{escaped(tip)}</title></rect>')
 
     def word(self, at: Point, text: str, is_left: bool) -> None:
-        """Draw a label below a point in data coordinates, to its left or right, unless it overlaps another label."""
+        """Draw a label below a point in data coordinates, to its left if `is_left`, else to its right, unless it
+        overlaps another label."""
         x, y = self.place(at)
         if any(
             abs(x - other_x) < LABEL_SIZE[0] and abs(y - other_y) < LABEL_SIZE[1] for other_x, other_y in self._words

@@ -57,7 +57,8 @@ class Argument:
 
 
 def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) -> str:
-    """Render the arguments of a kernel as an HTML table for notebooks; the last `outputs` are results."""
+    """Render the arguments of a kernel as an HTML table for notebooks, with a caption; the last `outputs` are
+    results."""
     first = len(arguments) - outputs
     rows = [(a.name, a.dtype, list(a.shape), "input" if n < first else "output") for n, a in enumerate(arguments)]
     return display.table(caption, ("argument", "dtype", "shape", "is"), rows)

@@ -130,7 +130,8 @@ def shared_bytes(kernel: gpu.FuncOp) -> int:
 
 
 def check_launch(name: str, grid: Extents, block: Extents, shared: int, gpu: Gpu) -> None:
-    """Raise TargetError if a launch exceeds the extents, the threads or the shared memory (in bytes) of a GPU."""
+    """Raise TargetError if a launch of the kernel `name` exceeds the extents, the threads or the shared memory (in
+    bytes) of a GPU."""
     reason = next(_exceeded_limits(grid, block, shared, gpu), None)
     if reason is not None:
         raise TargetError(f"kernel {name} has {reason} on {gpu.arch}")

@@ -112,5 +112,5 @@ def gpu_of(device: torch.device) -> TorchGpu:
 
 @cache
 def _stream(index: int, handle: int) -> Cupy:
-    """Return the stream of a torch stream's `handle` for CuPy."""
+    """Return CuPy's stream for the `handle` of a torch stream on the device number `index`, cached."""
     return cupy().cuda.ExternalStream(handle)

@@ -27,7 +27,7 @@ class TimedGraph(fx.Interpreter):  # type: ignore[misc]
         return super().run(*arguments, **named)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Run a part, add its seconds to the report and return its results."""
+        """Run the part `target`, add its seconds to the report and return its results."""
         begin = perf_counter()
         returned = super().call_module(target, args, kwargs)
         if self._gpu is not None:

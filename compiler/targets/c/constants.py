@@ -20,7 +20,8 @@ WIDTH = 118
 
 
 def declaration(language: C, name: str, value: DenseAttr, type_: MemRefType) -> str:
-    """Return the declaration of a constant array. Raises LoweringError for more than MAX_BYTES."""
+    """Return the declaration of a constant array `name` of a buffer type, with its elements. Raises LoweringError for
+    more than MAX_BYTES."""
     array, element = array_of(value.data), scalar_type(type_.element_type)
     if array.nbytes > MAX_BYTES:
         raise LoweringError(

@@ -59,7 +59,8 @@ def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outp
 
 
 def _head(name: str, parameters: Sequence[str]) -> str:
-    """Return the declarator of the function, on one line, or with a line for each parameter."""
+    """Return the declarator of the function `name` with its parameter declarations, on one line, or with a line for
+    each."""
     line = f"void {name}({', '.join(parameters) or 'void'})"
     return line if len(line) <= WIDTH else f"void {name}(\n    " + ",\n    ".join(parameters) + ")"
 

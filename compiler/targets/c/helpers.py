@@ -119,7 +119,8 @@ class Helpers:
         return name
 
     def on_vector(self, kind: str, dtype: str, element: str, count: int, at: str = "") -> str:
-        """Define a function from VECTORS for a vector type; `at` is the type of an index vector. Return its name."""
+        """Define the function `kind` of VECTORS for the vector type of `vector`, with the same dtype, element and
+        count; `at` is the name of the index vector type of gathers and scatters. Return its name."""
         v = self.vector(dtype, element, count)
         name, template = "_".join(filter(None, (kind, v, at))), VECTORS[kind]
         is_power_of_two = count & (count - 1) == 0
@@ -139,15 +140,16 @@ class Helpers:
 
 
 def _splat(dtype: str, v: str) -> str:
-    """Return the expression of a vector with the scalar `a` in each lane. For f16 lanes are listed, since C
-    computes f16 in single precision."""
+    """Return the expression of a vector of the type named `v` with the scalar `a` in each lane. For f16 lanes are
+    listed, since C computes f16 in single precision."""
     if dtype == "f16":
         return f"({v}){{{', '.join(['a'] * int(v.partition('x')[2]))}}}"
     return f"a {'-' if dtype[0] == 'f' else '+'} ({v}){{0}}"  # -0.0 - 0 is -0.0
 
 
 def _function(name: str, type_: str, suffix: str) -> str:
-    """Return the definition of a numeric function: the type replaces T, and callees get its suffix."""
+    """Return the definition of the numeric function `name` for the C type `type_`, which replaces T; it and its callees
+    end with the suffix."""
     if name == "rsqrt":
         root = "sqrtf" if type_ == "float" else "sqrt"
         return f"static inline {type_} {name}_{suffix}({type_} a) {{ return 1 / {root}(a); }}"

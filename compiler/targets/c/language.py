@@ -46,7 +46,7 @@ class C(Language):
     helpers: Helpers = field(default_factory=Helpers)
 
     def lacks(self, what: str) -> LoweringError:
-        """Return the error for a construct that C lacks."""
+        """Return a LoweringError for a construct that C lacks; `what` names it."""
         return LoweringError(f"{what} has no form in C")
 
     def dtype(self, type_: Attribute) -> str:

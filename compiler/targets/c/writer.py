@@ -84,7 +84,8 @@ class CWriter(VectorStatements):
         return tuple(type_.get_shape())  # type: ignore[attr-defined]
 
     def is_reserved(self, stem: str) -> bool:
-        """Return whether a name must not be a variable's: a keyword, a helper's name, or another in the text."""
+        """Return whether a name must not be a variable's: a keyword, a helper's name, or another reserved name of the
+        text."""
         return is_reserved(stem)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
@@ -100,7 +101,7 @@ class CWriter(VectorStatements):
         return self.language.spelled(value.type)
 
     def declared(self, value: SSAValue, code: str) -> None:
-        """Declare a const variable for a value."""
+        """Declare a const variable for a value, initialised by `code` without its outer parentheses."""
         super().declared(value, bare(code))
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
@@ -224,7 +225,7 @@ class CWriter(VectorStatements):
                 self.line(f"{name} = {code};")
 
     def _addend(self, value: SSAValue, name: str) -> CExpr | None:
-        """Return `y` if a variable's new value is `variable + y`; None for any other new value."""
+        """Return `y` if the new value of the variable `name` is `name + y`; None for any other new value."""
         owner = value.owner
         is_exact = isinstance(owner, arith.AddfOp) and self.language.exact(owner, (CExpr(""), CExpr(""))) is None
         if not is_exact or self.is_named(value):

@@ -48,7 +48,7 @@ def function_call(name: str, texts: Sequence[CExpr]) -> CExpr:
 
 
 def cast(type_: str, text: CExpr) -> CExpr:
-    """Cast an expression; a literal that fits an int is not cast to int."""
+    """Cast an expression to the C type `type_`; a literal that fits an int is not cast to int."""
     if type_ == "int" and is_number(text) and abs(int(text.code)) < 1 << 31:
         return text
     return CExpr(f"({type_}){text.within(NEGATIVE)}", NEGATIVE)
@@ -60,7 +60,8 @@ def ternary(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
 
 
 def arithmetic(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
-    """Join two index expressions by an operator, with constants folded; `x + -3` becomes `x - 3`."""
+    """Join two index expressions by the operator `sign` of a precedence, with constants folded; `x + -3` becomes `x -
+    3`."""
     if (constant := fold_constants(sign, left, right)) is not None:
         return constant
     if sign == "+" and re.fullmatch(r"-\d+", right.code):
@@ -72,7 +73,8 @@ _FOLDS: Mapping[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul}
 
 
 def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
-    """Fold a sum, difference or product of literals, with a neutral element or with a factor of 0; else None."""
+    """Fold a sum, difference or product of two literals, with a neutral element, or with a factor of 0. Return None for
+    other expressions, and for another operator `sign` than `+`, `-` and `*`."""
     if sign not in _FOLDS:
         return None
     a, b = (int(text.code) if is_number(text) else None for text in (left, right))
@@ -88,7 +90,8 @@ def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
 
 
 def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
-    """Join two index expressions, with constants folded and no parentheses for sums: `a + (b + c)` is `a + b + c`."""
+    """Join two index expressions by the associative operator `sign` of a precedence, with constants folded and no
+    parentheses for sums: `a + (b + c)` is `a + b + c`."""
     if (constant := fold_constants(sign, left, right)) is not None:
         return constant
     return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)

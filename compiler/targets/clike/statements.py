@@ -87,7 +87,7 @@ class SourceWriter(ABC):
         return name
 
     def declared(self, value: SSAValue, code: str) -> None:
-        """Declare a const variable for a value."""
+        """Declare a const variable for a value, initialised by `code`."""
         name = self.name(value)
         self.line(f"const {self.type_of(value)} {name} = {code};")
         self.texts[value] = CExpr(name)

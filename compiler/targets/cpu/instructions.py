@@ -171,7 +171,7 @@ class Instruction:
 
 
 def parse_instruction(text: str, loop: int = 0) -> Instruction:
-    """Parse an instruction from a line; prefixes such as lock or rep are dropped."""
+    """Parse an instruction from a line; prefixes such as lock or rep are dropped. loop: its debug location or 0."""
     words = text.split(None, 1)
     while words[0] in ("lock", "rep", "repe", "repne", "notrack") and len(words) == 2:
         words = words[1].split(None, 1)

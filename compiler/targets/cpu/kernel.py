@@ -100,7 +100,8 @@ class Exportable(Protocol):
         """The value of the kernel's `__reduce__`."""
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
-        """Write the kernel as a library; `texts` are those by level of the kernel, and of its preparation if any."""
+        """Write the kernel as a library, as `Kernel.export` does; `texts` are those by level of the kernel, and of its
+        preparation if there is one."""
 
 
 @dataclass(frozen=True)

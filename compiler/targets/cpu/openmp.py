@@ -77,7 +77,8 @@ def thread_count(threads: object) -> int:
 
 
 def usable_threads(threads: int) -> int:
-    """Return the thread count of parallel loops: the requested one; 1 and a warning without a usable runtime."""
+    """Return the thread count of parallel loops for a requested one: the same, or 1 with a RuntimeWarning if there is
+    no usable runtime."""
     if threads == 1:
         return 1
     if _forked:
@@ -93,8 +94,8 @@ def _fall_back_to_one(reason: str) -> int:
 
 
 def symbols() -> dict[str, int]:
-    """The addresses of the runtime's functions and of those of AFFINITY_SYMBOLS, by name; missing ones are stubs, which
-    are never called or return -1."""
+    """Return the addresses of the runtime's functions and of those of AFFINITY_SYMBOLS, by name; missing ones are
+    stubs, which are never called or return -1."""
     library, process = runtime(), ctypes.CDLL(None)
     functions = {name: _no_op if library is None else getattr(library, name) for name in SYMBOLS}
     functions |= {name: getattr(process, name, _unavailable) for name in AFFINITY_SYMBOLS}

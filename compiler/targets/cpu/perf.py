@@ -118,7 +118,7 @@ class _JitDump:
         self._count = 0
 
     def load(self, name: str, address: int, size: int) -> None:
-        """Write a record of a function, with its code."""
+        """Write a record of the function `name`, with the `size` bytes of its code at an address."""
         text = name.encode() + b"\0"
         total = _RECORD.size + len(text) + size
         thread = threading.get_native_id()

@@ -89,7 +89,7 @@ def _needs(i: Instruction) -> dict[str, float]:
 
 
 def _recurrence(instructions: Sequence[Instruction]) -> float:
-    """Return the cycles between the ends of two iterations if only operand latency counts."""
+    """Return the cycles between the ends of two iterations if operand latency is the only limit."""
     written = {name for i in instructions for name in i.written}
     ready: dict[str, float] = {}
     ends = []

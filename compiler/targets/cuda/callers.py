@@ -118,7 +118,7 @@ def _is_torch(value: object) -> bool:
 
 def _from_torch(label: str, tensor: Torch) -> Any:
     """Convert a tensor for CuPy: one on a GPU is returned unchanged, but bf16 as a uint16 array of its bits; one on the
-    CPU as a numpy array. Raises TargetError for a tensor that requires a gradient."""
+    CPU as a numpy array. Raises TargetError, with `label`, for a tensor that requires a gradient."""
     if not tensor.is_cuda:
         return as_numpy(label, tensor)
     if tensor.requires_grad:

@@ -107,8 +107,9 @@ def host_interface(
     architecture: str,
     options: tuple[str, ...],
 ) -> HostInterface:
-    """Return the host interface of a program's kernels. arguments: of the host function; the last `outputs` are
-    results, and those at the positions `constants` are constants of the program. options: for the compiler."""
+    """Return the host interface of the kernels of the program `name`. arguments: of the host function; the last
+    `outputs` are results, and those at the positions `constants` are constants of the program. architecture: the one
+    that the kernels are scheduled for. options: for the compiler."""
     kernel_names = {launch.name for launch in source.all_launches}
     symbol = _symbol(name, kernel_names)
     names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
@@ -137,7 +138,8 @@ def host_interface(
 
 
 def _role(n: int, first_output: int, constants: Collection[int], written: Collection[int]) -> str:
-    """Return the role of the argument at position n, as in `DeviceBuffer`."""
+    """Return the role of the argument at position n, as in `DeviceBuffer`; outputs are at `first_output` and behind
+    it."""
     if n >= first_output:
         return "output"
     return "constant" if n in constants else "updated" if n in written else "input"
@@ -182,14 +184,15 @@ def _buffer(
     within: str | None = None,
     offset: int = 0,
 ) -> DeviceBuffer:
-    """Return a buffer with strides in row-major order: (12, 4) for the shape (2, 3) and 4 bytes an element."""
+    """Return a `DeviceBuffer` with a fresh name like `name` and strides in row-major order: (12, 4) for the shape (2,
+    3) and an `itemsize` of 4 bytes."""
     strides = tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
     size = prod(shape) * itemsize
     return DeviceBuffer(names.fresh(_identifier(name)), dtype, shape, strides, size, role, within, offset)
 
 
 def symbols(symbol: str) -> tuple[str, ...]:
-    """Return the C names that a launcher declares: functions, status type and statuses, with a prefix."""
+    """Return the C names that a launcher declares, with the prefix `symbol`: functions, status type and statuses."""
     functions = ("run", "prepare", "workspace_bytes", "prepared_bytes")
     return tuple(f"{symbol}_{name}" for name in (*functions, "status", *STATUSES))
 

@@ -74,7 +74,8 @@ def _launcher(interface: HostInterface) -> Iterator[str]:
 def _function(
     interface: HostInterface, name: str, arguments: Sequence[DeviceBuffer], launches: Sequence[Launch]
 ) -> Iterator[str]:
-    """Yield the text of a C function that checks its arguments, and launches kernels on a stream."""
+    """Yield the text of the launcher's C function `name`, run or prepare, which checks its arguments, and launches
+    kernels on a stream."""
     symbol, sizes = interface.symbol, _memories(interface)
     yield _head(interface, name, arguments)
     checked = [*(buffer.name for buffer in arguments), *(memory for memory, size in sizes.items() if size)]
@@ -114,7 +115,7 @@ def _declaration(buffer: DeviceBuffer) -> str:
 
 
 def _head(interface: HostInterface, name: str, arguments: Sequence[DeviceBuffer]) -> str:
-    """Return the declarator of a function, on one line, or with a line for each parameter."""
+    """Return the declarator of the launcher's C function `name`, on one line, or with a line for each parameter."""
     memories = [f"{kind} {n}" for n in _memories(interface) for kind, n in (("void*", n), ("size_t", f"{n}_bytes"))]
     parameters = [*map(_parameter, arguments), *memories, "cudaStream_t stream"]
     start = f'extern "C" int {interface.symbol}_{name}('

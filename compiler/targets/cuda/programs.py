@@ -39,8 +39,9 @@ class CudaProgram:
 
 
 def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
-    """Return the program that launches the kernels of functions in the order of main's calls; the launches on constants
-    only, `parts.before`, are its preparation. `parts.kernels`, which is not empty, has kernels of one policy."""
+    """Return the program, for the architecture `arch`, that launches the kernels of functions in the order of main's
+    calls; the launches on constants only, `parts.before`, are its preparation. `parts.kernels`, which is not empty, has
+    kernels of one policy."""
     arguments = (*main.inputs, *parts.constants, *main.results)
     positions = {buffer.name: n for n, buffer in enumerate((*arguments, *parts.prepared, *main.temporaries))}
     joined = _Joined(main, parts, positions)

@@ -38,7 +38,8 @@ def carried(instruction: PtxInstruction) -> Prepared:
 
 
 def with_carry(a: Array, b: Array, carry: Array, is_difference: bool) -> tuple[Array, Array]:
-    """Return a + b + carry, or a - b - carry, of unsigned integers, and the carry or borrow out of it."""
+    """Return two arrays: a + b + carry, or a - b - carry if `is_difference`, of unsigned integers, and the carry or
+    borrow out."""
     more = carry.astype(a.dtype)
     if is_difference:
         return a - b - more, (a < b) | ((a == b) & carry)

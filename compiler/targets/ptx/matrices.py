@@ -117,8 +117,8 @@ def load_matrices(instruction: PtxInstruction) -> Prepared:
 
 
 def _tile(lanes: PtxLanes, instruction: PtxInstruction, rows: Array, flat: Array, is_transposed: bool) -> Array:
-    """Return the 32-bit word (lanes,) of a tile for each of the lanes `flat`, which are whole warps; `rows` (warps, 8)
-    are the addresses of the tile's rows."""
+    """Return the 32-bit word (lanes,) of a tile, or of the transposed tile, for each of the lanes `flat`, which are
+    whole warps; `rows` (warps, 8) are the addresses of the tile's rows."""
     lane, access = np.arange(WARP), lanes.access(flat, instruction)
     if not is_transposed:
         addresses = rows[:, lane // 4] + lane % 4 * 4

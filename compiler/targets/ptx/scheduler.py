@@ -142,8 +142,9 @@ class _Run:
     def _control(
         self, instruction: PtxInstruction, counter: int, end: int, mask: Mask, active: Mask
     ) -> tuple[int, Mask]:
-        """Run a branch, barrier, return or call. Return the next counter, and the mask of the lanes that go on
-        there."""
+        """Run a branch, barrier, return or call at position `counter` in the lanes of `active`. Return the next
+        counter, and the mask of the lanes of `mask` that continue there: none after a jump that diverges, or of some
+        lanes to `end` or beyond."""
         name = instruction.parts[0]
         if name == "call":
             self._scheduler.call(instruction, active)

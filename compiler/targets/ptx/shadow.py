@@ -36,7 +36,8 @@ class Shadow:
         self.begin(threads_per_block)
 
     def begin(self, threads_per_block: int) -> None:
-        """Begin a kernel of blocks of that many threads: forget former accesses; states stay."""
+        """Begin a kernel of blocks of `threads_per_block` threads: discard the recorded accesses; the states of
+        granules stay."""
         self._per_block = threads_per_block
         self._writer, self._written_at = np.full(self._size, NOBODY, np.int64), np.zeros(self._size, np.int64)
         self._reader, self._read_at = np.full(self._size, NOBODY, np.int64), np.zeros(self._size, np.int64)

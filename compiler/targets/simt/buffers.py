@@ -130,7 +130,8 @@ class CheckedBuffer:
         return np.broadcast_to(rows, flat.shape), flat
 
     def _offsets(self, index: Sequence[Ints], access: LaneAccess, access_kind: str) -> tuple[Ints, Bools]:
-        """Return row-major offsets, and the mask of active threads within bounds; report the first beyond them."""
+        """Return row-major offsets, and the mask of active threads within bounds; report the first index beyond them as
+        an out-of-bounds access of a kind (read or write)."""
         lanes = max((part.shape[1] for part in index if part.ndim == 2), default=0)
         full_shape = (len(access.active), lanes) if lanes else (len(access.active),)
         active = np.broadcast_to(access.active[:, None], full_shape) if lanes else access.active

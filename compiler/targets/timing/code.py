@@ -48,7 +48,7 @@ Code: TypeAlias = WarpInstruction | Repeat
 
 
 def weighted(code: Sequence[Code], times: float = 1.0) -> Iterator[tuple[WarpInstruction, float]]:
-    """Yield each instruction and its number of executions, the product of the trip counts of its loops."""
+    """Yield each instruction and its number of executions: `times`, multiplied by the trip counts of its loops."""
     for item in code:
         if isinstance(item, Repeat):
             yield from weighted(item.body, times * item.trips)

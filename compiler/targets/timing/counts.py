@@ -77,8 +77,8 @@ def is_fused(op: Operation) -> bool:
 
 
 def kinds(op: Operation, operands: Sequence[LinearValue]) -> list[str]:
-    """Return the kind of each instruction of an op without effects, for one element; none for vector ops that only move
-    lanes. `operands` are the values of its operands: a division by a constant is cheaper."""
+    """Return the kind of each instruction of an op without effects, for one element; none for vector ops on floats
+    other than fma. `operands` are the values of its operands: an integer division by a constant is cheaper."""
     element = element_of(op.results[0].type)
     if isinstance(element, IndexType | IntegerType) and not op.name.endswith("cmpf"):
         if "div" in op.name or "rem" in op.name:

@@ -70,8 +70,9 @@ class MemoryReader(CodeEmitter):
             self._widen(form, index, active, element_bytes(element_of(buffer.type.element_type)))
 
     def _widen(self, form: tuple[Any, ...], index: LinearValue, active: Any, item: int) -> None:
-        """Merge the last load from shared memory with loads of its neighbours to one of two or four elements, if they
-        are aligned, as compilers do."""
+        """Merge the last load from shared memory with loads of its neighbours to one of two or four elements of `item`
+        bytes, if they are aligned, as compilers do. form: the key of the load: buffer, version, terms and constant of
+        its index, width."""
         name, version, terms, first, _ = form
         group, code = (id(self.loaded[-1]), name, version, terms), self.code[-1]
         at, size, lanes = len(code) - 1, 1, np.broadcast_to(np.asarray(index.lanes), active.shape)
@@ -120,7 +121,8 @@ class MemoryReader(CodeEmitter):
     def _access(
         self, op: Operation, buffer: SSAValue, index: LinearValue, width: int, active: Any, target: Any, sources: Any
     ) -> None:
-        """Emit an access to memory, after the instructions of its address."""
+        """Emit an access of `width` elements to memory, after the instructions of its address. target: the register
+        that a load writes, None for a store. sources: the registers that a store writes to memory."""
         type_, name = buffer.type, self.buffers[buffer]
         assert isinstance(type_, MemRefType)
         itemsize = element_bytes(element_of(type_.element_type))
@@ -164,7 +166,8 @@ class MemoryReader(CodeEmitter):
 
     def _fresh_sectors(self, name: Hashable, found: Sequence[Any], size: int) -> float:
         """Return the number of sectors that the sampled blocks access for the first time, and record them; of a buffer
-        of more than MOST_SECTORS, all that they access."""
+        of more than MOST_SECTORS, all that they access. found: the sectors of each warp. size: the sectors of the
+        buffer."""
         if size > MOST_SECTORS:
             return float(sum(map(len, found)))
         if name not in self.touched:
@@ -178,7 +181,8 @@ class MemoryReader(CodeEmitter):
         return float(fresh)
 
     def _moved(self, op: Operation, addresses: Any) -> float:
-        """Return the part of a sector by which an access advances in one iteration; 1 in the first iteration."""
+        """Return the share of a sector, up to 1, by which the addresses of an access advance in one iteration; 1 in the
+        first iteration."""
         key = (op, self.path)
         former = self.last.get(key)
         self.last[key] = addresses

@@ -121,7 +121,8 @@ class Pipeline:
             self.ready[instruction.target] = max(former, finished)
 
     def _access(self, instruction: WarpInstruction, start: float, warps: float) -> float:
-        """Occupy the load/store unit and the path to L2; return the cycle in which the last warp has its data."""
+        """Occupy the load/store unit and the path to L2 by the accesses of `warps` warps from the cycle `start` on;
+        return the cycle in which the last warp has its data."""
         begun = max(start, self.free.get("load/store", 0.0) - QUEUE)
         self.now = max(self.now, begun + 1.0)
         served = max(begun, self.free.get("load/store", 0.0)) + warps * instruction.rounds

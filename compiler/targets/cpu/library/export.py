@@ -90,8 +90,8 @@ def export_program(
 
 
 def native_texts(stem: str, main: LevelTexts, preparation: LevelTexts, suffix: str = "") -> dict[str, str]:
-    """The texts of machine code by the names of their files, all or that of a suffix: `net.ll` and, for the preparation
-    of a program of one function, `net.prepare.ll`. main, preparation: texts by level."""
+    """The texts of machine code by the names of their files, which begin with `stem`, all or that of a suffix: `net.ll`
+    and, for the preparation of a program of one function, `net.prepare.ll`. main, preparation: texts by level."""
     written = dict[str, str]()
     for end, level in TEXTS.items():
         for name, texts in ((stem, main), (f"{stem}.prepare", preparation)):
@@ -144,7 +144,8 @@ def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
 
 
 def _companions(d: Description, weights: Weights, work: Path, digest: str) -> list[Path]:
-    """Write a library's sources into a folder and compile them; return the files to deliver with the library."""
+    """Write a library's sources into a folder and compile them; return the files to deliver with the library. digest:
+    of its certificate; "" without one."""
     stored = None if weights.way == "none" or not weights.arrays else _store(d, weights, work)
     has_file = stored is not None and stored.file is not None
     (work / f"{d.name}.h").write_text(header(d, has_file))
@@ -158,8 +159,8 @@ def _companions(d: Description, weights: Weights, work: Path, digest: str) -> li
 
 
 def _write_objects(version: CodeVersion, number: int, work: Path) -> None:
-    """Write the object files of a version into a folder, with the version's prefix in front of their symbols. Raises
-    TargetError if they need one and there is no objcopy."""
+    """Write the object files of version number `number` into a folder, with the version's prefix in front of their
+    symbols. Raises TargetError if the version has a prefix and there is no objcopy."""
     paths = [work / f"native{number}.{position}.o" for position in range(len(version.objects))]
     for path, code in zip(paths, version.objects, strict=True):
         path.write_bytes(code.code)

@@ -19,7 +19,7 @@ class Bit(NamedTuple):
 
 
 def _bits(leaf: int, subleaf: int, register: int, names: str) -> dict[str, Bit]:
-    """The bits of a register from a text of `number=feature`."""
+    """Return the bits of a register of CPUID by feature, from a text of `number=feature` words."""
     pairs = (pair.split("=") for pair in names.split())
     return {name: Bit(leaf, subleaf, register, int(number)) for number, name in pairs}
 

@@ -139,7 +139,8 @@ def _versions(d: Description) -> Iterable[str]:
 
 
 def _declared(d: Description, version: CodeVersion, call: NativeCall, name: str) -> str:
-    """Return the C declaration of a native function; for C text the definition of a function that calls it."""
+    """Return the C declaration of a native function as `name`; for a version of C text the definition of a function
+    `name` that calls it."""
     types = [_c_type(d, parameter) for parameter in call.parameters]
     if not version.text:
         arguments = ", ".join([*types, "void *", *["int32_t"] * call.takes_threads])
@@ -209,7 +210,8 @@ def _call(function: str, call: NativeCall, pointers: Iterable[str], workspace: s
 
 
 def _prepare(version: CodeVersion, number: int, names: Mapping[str, str]) -> str:
-    """The C function that fills the constants of a version."""
+    """Return the C function that fills the constants of version number `number`; `names` has the C names of its native
+    functions by symbol."""
     bytes = version.scratch_bytes
     lines = [f"static int prepare_{number}(const void *const *weights, char *constants) {{"]
     lines.append("  (void)weights, (void)constants;")
@@ -227,7 +229,7 @@ def _prepare(version: CodeVersion, number: int, names: Mapping[str, str]) -> str
 
 
 def _run(d: Description, version: CodeVersion, number: int, function: str) -> str:
-    """The C function that runs a version."""
+    """Return the C function that runs version number `number` by the native function `function`."""
 
     def value(parameter: Pointer) -> str:
         if parameter.kind == "input" and (argument := d.inputs[parameter.number]).by_value:
