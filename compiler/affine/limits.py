@@ -55,8 +55,7 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence about `what` if an intermediate value of `expr` may reach 2^63 for 0 <= d_i < extents[i], else
-    empty."""
+    """A sentence about `what` if a value inside `expr` may reach 2^63 for 0 <= d_i < extents[i], else empty."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = lin.box(extents)

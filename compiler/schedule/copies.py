@@ -18,8 +18,7 @@ from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
-    """Return a block with the buffers that it accesses, a gather's table included, renamed by `names`, from old to new
-    names."""
+    """Return a block with the buffers that it accesses, also in a gather's table, renamed by `names`, old to new."""
 
     def redirect(access: Access) -> Access:
         return replace(access, buffer=names.get(access.buffer, access.buffer))

@@ -72,8 +72,7 @@ def block_place(label: str) -> str:
 
 
 def labels_around(program: Program, loop: int) -> set[str]:
-    """The labels of the loops around and inside a loop, from which the label of a new loop at its position must
-    differ."""
+    """The labels of loops around and inside a loop: the label of a new loop at its position must differ from them."""
     node = program.loops[loop]
     outside = {around.label for around in program.enclosing(loop)}
     return outside | labels_in(node.body)
@@ -110,8 +109,7 @@ def require_perfect(chain: Sequence[Loop]) -> None:
 
 
 def loops_around(program: Program, block: str, loop: int) -> tuple[tuple[Loop, ...], int]:
-    """The loops around a block, and the position of `loop` among them. Raises ScheduleError if it is not one of
-    them."""
+    """The loops around a block, and the position of `loop` among them. Raises ScheduleError if it is not one."""
     around = program.enclosing(block)
     position = next((n for n, node in enumerate(around) if node.number == loop), None)
     if position is None:

@@ -118,8 +118,7 @@ class Primitive:
         return values
 
     def planned(self, state: State, op: SchedOp) -> Plan:
-        """Plan an op. Raises ScheduleError for a refusal, and if the plan returns more or fewer results than the op
-        has."""
+        """Plan an op. Raises ScheduleError for a refusal, and for more or fewer results than the op has."""
         with refused_by(self.name):
             values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
             plan = self.plan(state.program, **values)

@@ -213,8 +213,8 @@ class State:
         return number
 
     def block(self, value: SSAValue) -> str:
-        """The label of the block of a handle. Raises ScheduleError for a handle of a loop, of another schedule, or
-        consumed."""
+        """The label of the block of a handle. Raises ScheduleError for a handle of a loop, of another schedule,
+        consumed, or of no block since nothing had to be copied."""
         label = self._live(value, "block")
         if not isinstance(label, str):
             raise ScheduleError("it takes the handle of a block, not of a loop")

@@ -81,7 +81,7 @@ class Flow(Spaces):
     def _assumed(self, key: Key, position: int, use: Use) -> Content:
         """Assume the content of a copy that depends on its own earlier values, as when partial sums move in and out of
         a window: all contributions to the element so far or, without reduction, the element. `_prove_assumed` proves
-        the assumption, by induction over time."""
+        the assumption, by induction over time. Raises Unknown for a buffer without equation or a conditional access."""
         # S[k, j] copies C[j] into a window before U[k, j] adds K[j, k]: assumed { S[k, j] -> K[j, k'] : k' < k }.
         source = self.statements[key].uses[position]
         element_use = use if use.buffer in self.equations else source  # into a window, or out of it
@@ -272,7 +272,8 @@ class Flow(Spaces):
     ) -> None:
         """Join the contributions of updates, each once, to the content that resets left, and find the finished values.
 
-        `base` are the instances whose cell held the identity, or partial results, after its reset.
+        `begun` are the contributions from resets, and `base` the instances whose cell held the identity, or partial
+        results, after its reset. Raises Refuted if a contribution occurs twice.
         """
         # back { Y[i] -> S[i, k] }, added { S[i, k] -> K[i, k] }: ways { [Y[i] -> K[i, k]] -> S[i, k] }.
         gained = dict(begun)

@@ -51,7 +51,7 @@ def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
-    """Whether two expressions may be equal: the same operations from the top down, until one of the two is a read."""
+    """Whether two expressions may be equal: the same operations from the top down, to a read or axis value."""
     if isinstance(wanted, body.Read) or isinstance(actual, body.Read):
         return True
     if isinstance(actual, body.Apply) and actual.kind is SelectOp:  # an affine condition, which decides for one case
@@ -62,7 +62,7 @@ def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
 
 
 def same_operation(left: body.Scalar, right: body.Scalar) -> bool:
-    """Whether two expressions apply the same operation, to any operands; two axis values are equal here."""
+    """Whether two expressions apply the same operation, to any operands; an axis value applies any, a read none."""
     if not isinstance(left, body.Apply) or not isinstance(right, body.Apply):
         return not isinstance(left, body.Read) and not isinstance(right, body.Read)
     return (

@@ -44,7 +44,8 @@ def _product(
     dtype: str | None,
     name: str,
 ) -> Tensor:
-    """Multiply the matrices in the last two dimensions of a and b, for each index of the first, equal dimensions."""
+    """Multiply the matrices in the last two dimensions of a and b, stored transposed if so flagged, for each index of
+    the first, equal dimensions."""
     layout = "rows, columns" if len(axes) == 2 else "batch, rows, columns"
     for tensor in (a, b):
         check_rank(operator, tensor, len(axes), layout)

@@ -101,7 +101,7 @@ def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "l
 
 
 def logsumexp_as(dtype: str, x: Tensor, dims: Sequence[int], keepdims: bool, name: str) -> Tensor:
-    """Compute logsumexp of x over non-negative dimensions, cast to a dtype."""
+    """Compute logsumexp of x over non-negative dimensions, which `keepdims` keeps with extent 1, cast to a dtype."""
     value = _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
 

@@ -77,8 +77,8 @@ def _replaced(i: tuple[Index, ...], d: int, index: IndexLike) -> tuple[IndexLike
 
 
 def _by_rank(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
-    """Compute the indices of the first k elements in order along dimension d: result i is the index of the element that
-    sorts after i others."""
+    """Compute the indices of the first k elements in order (descending if `largest`) along dimension d: result i is the
+    index of the element that sorts after i others."""
     j = reduce_axis(x.shape[d], "j")
 
     def rank(*i: Index) -> Reduce:
@@ -97,8 +97,8 @@ def _by_rank(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
 
 
 def _by_selection(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
-    """Compute the indices of the first k elements in order along dimension d in k steps, each of which selects the best
-    element that sorts after that of the previous step."""
+    """Compute the indices of the first k elements in order (descending if `largest`) along dimension d in k steps, each
+    of which selects the best element that sorts after that of the previous step."""
     from compiler.te.nn.shape import concat
 
     sentinel = extremum_identity(x.dtype, lowest=largest) if largest or not is_float(x.dtype) else math.nan

@@ -38,7 +38,7 @@ def layout(labels: Sequence[str]) -> str:
 def for_rank(build: Callable[Concatenate[int, P], Tensor], rank: int) -> Callable[P, Tensor]:
     """Specialise an operator to images of a rank. Its docstring, and the default of its last parameter, the name, are
     templates: `{rank}`; `{hw}` is the image's axes, `{HW}` their extents, `{h}` the first axis; `{rs}`, `{RS}`, `{r}`
-    are the window's."""
+    are the window's. The operator raises TypeError for arguments that do not fit its own signature."""
     image, taps = SPATIAL[rank], TAPS[rank]
     fields = {"rank": rank, "hw": ", ".join(image), "HW": layout(image), "h": image[0]}
     fields |= {"rs": ", ".join(taps), "RS": layout(taps), "r": taps[0]}

@@ -72,7 +72,7 @@ def embedding_bag(
 ) -> tuple[Tensor | None, ...]:
     """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, times per_sample_weights, 0 for an
     empty bag; and None for three results that gradients need. Bag b is indices[offsets[b] : offsets[b + 1]] without
-    `padding_idx`. Raises Unsupported above MAX_BAG_ROWS."""
+    `padding_idx`; without include_last_offset the last bag has the rest. Raises Unsupported above MAX_BAG_ROWS."""
     count, bags = indices.shape[0], call.shape[0]
     if count > MAX_BAG_ROWS:
         raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")
