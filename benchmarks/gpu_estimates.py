@@ -105,7 +105,7 @@ def depthwise(draws: random.Random) -> te.Function:
 
 def columns(draws: random.Random) -> te.Function:
     """The sums of columns."""
-    m, n = draws.choice((32, 40, 48)), draws.choice((8000, 8192, 9000))
+    m, n = draws.choice((80, 96, 128)), draws.choice((8000, 8192, 9000))
     x, r = te.placeholder((m, n), name="X"), te.reduce_axis(m, "r")
     return te.function("columns", [x], te.compute((n,), lambda j: te.sum(x[r, j], axis=r), name="C"))
 

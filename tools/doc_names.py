@@ -27,6 +27,7 @@ from pathlib import Path
 
 from compiler.opt.command_line import ALIASES, WITHOUT_EFFECT
 from compiler.opt.spelling import normalized
+from compiler.support.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -94,7 +95,7 @@ def sources() -> dict[Path, str]:
     """The files of ours, with the text of those of Python but the two that name what nothing has."""
     folders = ("compiler", "strata", "tests", "tools", "benchmarks", "examples")
     every = (path for folder in folders for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts)
-    return {path: path.read_text() if path.suffix == ".py" and path.name not in NAMING else "" for path in every}
+    return {path: path.read_text("utf-8") if path.suffix == ".py" and path.name not in NAMING else "" for path in every}
 
 
 @cache
@@ -285,7 +286,10 @@ def _missing_module(arguments: list[str]) -> str | None:
 
 def _missing_option(parser: argparse.ArgumentParser, arguments: list[str]) -> str | None:
     if parser.prog == "strata-opt":
-        arguments = normalized(arguments, parser)
+        try:
+            arguments = normalized(arguments, parser)
+        except InputError as error:
+            return str(error)
     for word in arguments:
         if word in ("|", "&&", ";", ">"):
             break

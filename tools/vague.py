@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for folder in options.folders:
         files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]
-        texts = {path: path.read_text() for path in files}
+        texts = {path: path.read_text("utf-8") for path in files}
         names = {path: vague(ast.parse(text)) for path, text in texts.items()}
         if options.lines:
             print("\n".join(f"{path}:{line}: {name}" for path in files for line, name in names[path]))

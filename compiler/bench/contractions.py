@@ -159,7 +159,7 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
 
 
 def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -> Workload:
-    """`conv_grad_weight` in steps: P[n, c, o, r, s] sums over h and w, S[c, o, r, s] P over n; E transposes S."""
+    """The same as `conv_grad_weight` in steps: P[n, c, o, r, s] over h and w, S[c, o, r, s] over n; E transposes S."""
     in_one_step = conv_grad_weight(batch, channels, height, width)
     pixels = height * width
 

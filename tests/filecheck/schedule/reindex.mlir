@@ -12,15 +12,6 @@
 // CHECK-NEXT:      loop.for "r" %r = 3 {
 // CHECK-NEXT:        loop.block "S" [i = 8 at %i, reduce r = 3 at %r] combine [add]
 // CHECK-NEXT:            (%a.axes = %A.axes[i, r] : memref<8x3xf32>) -> (%S[i] : memref<8xf32>)
-func.func @edges
-// CHECK:         %A.axes = loop.alloc "A.axes" : memref<8x3xf32>
-// CHECK-NEXT:    loop.for "ax0" %ax0 = 10 {
-// CHECK-NEXT:      loop.block "A.axes" [ax0 = 10 at %ax0]
-// CHECK-NEXT:          (%a = %A[ax0 - 1] where (ax0 - 1 >= 0, -ax0 + 8 >= 0) else 0.0 : memref<8xf32>) -> (%A.axes[ax0] : memref<10xf32>) {
-// CHECK:         loop.for "i" %i = 8 {
-// CHECK-NEXT:      loop.for "r" %r = 3 {
-// CHECK-NEXT:        loop.block "S" [i = 8 at %i, reduce r = 3 at %r] combine [add]
-// CHECK-NEXT:            (%a.pad = %A.axes[i + r] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
 func.func @edges(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
   loop.for "i" %i = 8 {
     loop.for "r" %r = 3 {

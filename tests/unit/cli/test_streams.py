@@ -74,12 +74,32 @@ print(json.dumps(found))
 """
 
 
+PLUGIN = '''
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class Idle(ModulePass):
+    """Do nothing."""
+    name = "idle"
+
+    def apply(self, ctx, op):
+        pass
+
+def register(registry):
+    registry.pass_(Idle)
+'''
+"""A plugin, for the commands that need one."""
+
+
 def commands(folder: Path) -> dict[str, list[str]]:
     """A command that prints, of each kind."""
     db, log = str(filled(folder / "tuning.db", made(1.0, program=PROGRAM))), folder / "log"
     search = Search(SearchTask(find(SMALL).function(), threads=1).space, 0)
     log.write_text(search.log())
     library, verify = folder / "libmm.so", dict[str, list[str]]()
+    plugin = folder / "mine.py"
+    plugin.write_text(PLUGIN)
     if compilers.compiler_command() is not None:
         export(find(SMALL).function(), library, threads=1)
         verify = {"verify": ["strata", "verify", str(library)]}
@@ -92,6 +112,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "bench": ["strata", "bench", "--list"],
         "explain": ["strata", "explain", EXAMPLE, "--static"],
         "explain-rewrites": ["strata", "explain-rewrites", EXAMPLE],
+        "fuzz": ["strata", "fuzz", "--load", str(plugin), "--cases", "2", "--seed", "1"],
         "hash": ["strata", "hash", EXAMPLE],
         "cache info": ["strata", "cache", "info"],
         "examples": ["strata", "examples", str(folder / "examples")],

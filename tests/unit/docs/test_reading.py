@@ -114,7 +114,7 @@ def test_a_room_above_its_budget_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", MOST_VAGUE)
 def test_names_say_what_they_hold(folder: str) -> None:
-    assert vague.share(path.read_text() for path in (ROOT / folder).rglob("*.py")) < MOST_VAGUE[folder]
+    assert vague.share(path.read_text("utf-8") for path in (ROOT / folder).rglob("*.py")) < MOST_VAGUE[folder]
 
 
 @pytest.mark.parametrize(

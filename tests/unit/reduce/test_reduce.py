@@ -42,22 +42,22 @@ def register(registry):
 def test_delta_debugging_finds_what_is_needed(needed: set[int]) -> None:
     asked = 0
 
-    def holds(kept: list[int]) -> bool:
+    def holds(subset: list[int]) -> bool:
         nonlocal asked
         asked += 1
-        return needed <= set(kept)
+        return needed <= set(subset)
 
     assert shortened(range(100), holds) == sorted(needed)
     assert asked <= 20 + 12 * len(needed)
 
 
 def test_no_part_of_a_dependent_set_remains_that_could_go() -> None:
-    kept = shortened(range(16), lambda kept: 3 in kept and (5 in kept) == (9 in kept))
-    assert kept == [3] or kept == [3, 5, 9]
+    subset = shortened(range(16), lambda subset: 3 in subset and (5 in subset) == (9 in subset))
+    assert subset == [3] or subset == [3, 5, 9]
 
 
 TESTS: dict[str, tuple[str, Callable[[str], bool], int]] = {
-    # name: the text, the test, and the most lines that are left
+    # name: the text, the test, and the most lines that are shrunk
     "a compute": (TENSORS, lambda text: "math.exp" in text, 10),
     "two computes": (TENSORS, lambda text: "math.exp" in text and "arith.mulf" in text, 16),
     "a function": (TENSORS, lambda text: "@mm_exp_mm" in text, 5),
@@ -74,26 +74,26 @@ TESTS: dict[str, tuple[str, Callable[[str], bool], int]] = {
 @pytest.mark.parametrize("name", TESTS)
 def test_what_is_left(name: str) -> None:
     text, holds, most = TESTS[name]
-    left = reduce_module(text, holds)
-    assert holds(left)
-    parse(left)
-    assert left.count("\n") <= most, left
+    shrunk = reduce_module(text, holds)
+    assert holds(shrunk)
+    parse(shrunk)
+    assert shrunk.count("\n") <= most, shrunk
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs(seed: int) -> None:
     text = str(program(random.Random(seed), 4).module)
     op = sorted(set(re.findall(r"(?:arith|math)\.\w+", text)))[-1]
-    left = reduce_module(text, lambda candidate: op in candidate)
-    parse(left)
-    assert op in left and len(left) <= len(text)
-    assert left.count("te.compute") <= 1
+    shrunk = reduce_module(text, lambda candidate: op in candidate)
+    parse(shrunk)
+    assert op in shrunk and len(shrunk) <= len(text)
+    assert shrunk.count("te.compute") <= 1
 
 
 def test_loops_and_scripts() -> None:
     script = (ROOT / "examples" / "walk_schedule.mlir").read_text()
-    left = reduce_module(script, lambda text: "sched.vectorize" in text)
-    assert "sched.get_block" in left and left.count("sched.") <= 6
+    shrunk = reduce_module(script, lambda text: "sched.vectorize" in text)
+    assert "sched.get_block" in shrunk and shrunk.count("sched.") <= 6
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_test_that_does_not_hold() -> None:
         (["in.mlir", "--test", "strata-opt %s |"], "a command is missing"),
         (["in.mlir", "--test", "no-such-program %s"], "the test does not hold"),
         (["in.mlir"], "arguments are required: --test"),
-        (["in.onnx", "--test", "cat %s"], "in.onnx"),
+        (["in.onnx", "--test", "cat %s"], "onnx"),
     ],
 )
 def test_wrong_arguments(
@@ -162,5 +162,5 @@ def test_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(model, tmp_path / "in.onnx")
     assert main([str(tmp_path / "in.onnx"), "--test", "strata build %s --emit te | grep math.exp"]) == 0
     assert capsys.readouterr().out.startswith("4 nodes to 1 by ")
-    (left,) = onnx.load(tmp_path / "in.reduced.onnx").graph.node
-    assert left.op_type == "Exp"
+    (shrunk,) = onnx.load(tmp_path / "in.reduced.onnx").graph.node
+    assert shrunk.op_type == "Exp"

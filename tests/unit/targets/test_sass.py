@@ -56,16 +56,16 @@ def built(program: te.Function | Schedule, arch: str) -> CudaKernel:
 @pytest.mark.parametrize("workload", ["conv 64x56x56 3x3", "conv 512x7x7 3x3", "matmul 127x333x511"])
 def test_kernels_are_mostly_multiply_adds(workload: str, arch: str) -> None:
     kernel = built(sass.WORKLOADS[workload](), arch)
-    largest = max(sass.executed(kernel, arch), key=lambda found: found.counts.total())
+    largest = max(sass.executed(kernel, arch), key=lambda executed: executed.counts.total())
     assert largest.share("FFMA") >= 0.6 and largest.loads >= (8 if "conv" in workload else 4)
-    assert all(found.spill_bytes == 0 for found in sass.executed(kernel, arch))
+    assert all(executed.spill_bytes == 0 for executed in sass.executed(kernel, arch))
 
 
 @needs_nvdisasm
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_tensor_cores_have_most_of_a_large_product(arch: str) -> None:
-    (found,) = sass.executed(built(sass.WORKLOADS["matmul 4096 f16"](), arch), arch)
-    assert found.share("HMMA") >= 0.52 and found.spill_bytes == 0
+    (executed,) = sass.executed(built(sass.WORKLOADS["matmul 4096 f16"](), arch), arch)
+    assert executed.share("HMMA") >= 0.52 and executed.spill_bytes == 0
 
 
 @needs_nvdisasm
@@ -74,17 +74,17 @@ def test_the_tensor_cores_have_most_of_a_large_product(arch: str) -> None:
     [("attention 64 f16", "HMMA", 0.3), ("attention 128 f16", "HMMA", 0.35), ("attention 64", "FFMA", 0.65)],
 )
 def test_most_of_attention_is_products(workload: str, opcode: str, share: float) -> None:
-    (found,) = sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80")
-    assert found.share(opcode) >= share and found.spill_bytes == 0
+    (executed,) = sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80")
+    assert executed.share(opcode) >= share and executed.spill_bytes == 0
 
 
 @needs_nvdisasm
 @pytest.mark.parametrize("workload", ["conv 64x56x56 3x3 f16", "conv 256x56x56 1x1 f16", "matmul 127x333x511 f16"])
 def test_tensor_cores_have_gathered_products_too(workload: str) -> None:
     """An element gathered takes a load, a permutation and a store: these bound the share."""
-    found = max(sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80"), key=lambda f: f.counts.total())
-    assert found.share("HMMA") >= (0.05 if "matmul" in workload else 0.09) and not found.counts["FFMA"]
-    assert found.loads >= 6 and found.spill_bytes == 0
+    executed = max(sass.executed(built(sass.WORKLOADS[workload](), "sm_80"), "sm_80"), key=lambda f: f.counts.total())
+    assert executed.share("HMMA") >= (0.05 if "matmul" in workload else 0.09) and not executed.counts["FFMA"]
+    assert executed.loads >= 6 and executed.spill_bytes == 0
 
 
 @needs_nvdisasm
@@ -92,11 +92,11 @@ def test_all_multiply_adds_of_a_loop_are_counted() -> None:
     a, b = te.placeholder((64, 96), name="A"), te.placeholder((96, 64), name="B")
     s = Schedule(compiler.lower(te.function("mm", [a, b], te.nn.matmul(a, b, name="C"))))
     spread(s, s.get_block("C"), 64)
-    (found,) = sass.executed(built(s, "sm_80"), "sm_80")
-    assert found.counts["FFMA"] == 96
+    (executed,) = sass.executed(built(s, "sm_80"), "sm_80")
+    assert executed.counts["FFMA"] == 96
 
 
 @needs_nvdisasm
 def test_the_loop_over_a_panel_is_unrolled_on_sm_90() -> None:
-    (found,) = sass.executed(built(sass.WORKLOADS["matmul 4096"](), "sm_90"), "sm_90")
-    assert found.share("FFMA") >= 0.85 and found.spill_bytes == 0
+    (executed,) = sass.executed(built(sass.WORKLOADS["matmul 4096"](), "sm_90"), "sm_90")
+    assert executed.share("FFMA") >= 0.85 and executed.spill_bytes == 0
