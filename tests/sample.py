@@ -18,9 +18,15 @@ def all_asked() -> bool:
     return os.environ.get(ALL) == "1"
 
 
-def some(cases: Iterable[Case], step: int = 4) -> list[Case]:
-    """One of each `step` cases, beginning with the first; all of them where the environment asks for it."""
+LARGE = 24
+"""The cases from which on a family is large."""
+
+
+def some(cases: Iterable[Case], step: int | None = None) -> list[Case]:
+    """One of each `step` cases, beginning with the first, by default 4, or 7 of a large family; all of them where the
+    environment asks for it."""
     actual = list(cases)
+    step = (4 if len(actual) <= LARGE else 7) if step is None else step
     return actual if all_asked() else actual[::step]
 
 
