@@ -32,7 +32,9 @@ def append_function(graph: Graph, form: Function) -> Graph:
 
 
 def _nodes(graph: Graph, form: Function, results: Sequence[str]) -> list[Node]:
-    """The nodes of a te function, with its outputs named `results` and all other names distinct from the graph's."""
+    """Return the nodes of a te function, to be put into a graph: its inputs are the graph's values of the names of
+    `form.inputs`, its outputs are named `results`, and all other values and the labels have names that are new to the
+    graph."""
     inner = read(find_function(form.module))
     names = Names([*graph.values, *results])
     labels = Names(node.block.label for node in graph.nodes if isinstance(node, Compute))

@@ -131,8 +131,9 @@ def _redirected(words: Sequence[str], redirections: dict[str, str], piped: str) 
 
 
 def _run(words: Sequence[str], piped: str, merged: bool) -> Done:
-    """Run a command with `piped` as its standard input, in this process if it is a tool of the package; `env` sets
-    variables for it. `merged` sends its errors to its output. Raises FileCheckError for a program that is not found."""
+    """Run a command with `piped` as its standard input, in this process if it is a tool of the package. A command `env
+    NAME=value ... words` runs `words` with these variables set. `merged` sends its errors to its output. Raises
+    FileCheckError without a command and for a program that is not found or does not end in time."""
     if words and words[0] == "env":
         settings = list(_leading_settings(words[1:]))
         with patch.dict(os.environ, [setting.split("=", 1) for setting in settings]):

@@ -105,7 +105,9 @@ def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
 
 
 def input_order(graph: Graph, callees: Callees) -> list[str]:
-    """The names of the inputs in a canonical order that depends on their types and uses."""
+    """Return the names of the inputs in an order that depends on their types and uses, not on their names or order. Of
+    inputs that these do not tell apart MOST_TRIALS are tried; with more in a tie the order may depend on the order of
+    `graph.inputs`."""
     inputs = {value.name: input_colour(value, "") for value in graph.inputs}
     inputs = _refined(graph, inputs, callees)
     while tied := _first_tie(inputs):

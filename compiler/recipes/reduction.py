@@ -31,7 +31,9 @@ SHORT = 48
 
 def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the schedule of a long reduction to few results in parts that run on threads, each into separate partial
-    results (rfactor). None for one thread, or if the first reduce axis is shorter than LEAST.
+    results (rfactor). Yield nothing for one thread; for a block with a table, without an init or without a spatial
+    axis; if the first reduce axis is shorter than LEAST, or than PARTS for each thread; if the results fill FEW
+    register tiles for each thread; and if threads can take rows of a thin matrix instead.
 
     Source: the rule AddRfactor of Ansor (Zheng et al., OSDI 2020); split-K of the BLAS.
     """

@@ -32,7 +32,11 @@ FLOAT_FUNCTIONS = ("atan2", "copysign", "fmod")
 
 
 class Expr:
-    """A scalar expression of a dtype, evaluated for each point of a compute's axes."""
+    """A scalar expression of a dtype, evaluated for each point of a compute's axes.
+
+    Python's operators build expressions, except == and !=, which compare objects: `te.equal` builds a comparison. Its
+    truth value and iteration raise TeError: `te.select` stands for if, and, or.
+    """
 
     dtype: str
 

@@ -36,7 +36,8 @@ class RunSubject(Protocol):
         """The chosen forms of the program and of its groups, those only that were timed inside the program."""
 
     def group(self, name: str) -> RunSubject:
-        """The task of a group, by the group's name `group_3` or the task's `layer.group_3`."""
+        """Return the task of a group, by the group's name `group_3` or the task's `layer.group_3`. Raises InputError
+        for an unknown name and for a program without groups."""
 
     def script(self, record: Record) -> str:
         """The script of a record, canonical names replaced by the program's; unchanged if it does not parse."""

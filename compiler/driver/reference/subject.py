@@ -75,8 +75,8 @@ def ceiling(program: Program, machine: Machine) -> str:
 
 
 def work(program: Program, machine: Machine) -> float | None:
-    """The cost of a perfect implementation: its bytes or operations, as its ceiling counts them. None if its operations
-    are not those of the ceiling's probe, f32 FMA."""
+    """The work of a perfect implementation: the bytes of its arguments if its ceiling is bytes, else its floating-point
+    operations. These are None if an argument is not f32, since the ceiling's probe is f32 FMA."""
     if ceiling(program, machine) == "bytes":
         return float(sum(map(_bytes, program.arguments)))
     if any(buffer.element != f32 for buffer in program.arguments):

@@ -25,8 +25,9 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     """Cut each te function of a module into groups: private functions that it calls, as the pass te-group does.
 
     Equal groups are one function. A function that fits one group stays as it is. A module that has groups is verified
-    and returned unchanged: Refusal if it is invalid. Raises InputError for a function that is not of te and a rule that
-    names a missing compute.
+    and returned unchanged; Refusal, a VerifyException, is raised if it is invalid. rules: generators of the groups that
+    a compute may join (`grouping.choice.Rule`). Raises InputError for a function that is not of te, and for a rule that
+    names a compute which the function lacks.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
     >>> module = te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]).module

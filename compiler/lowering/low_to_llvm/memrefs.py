@@ -87,7 +87,8 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
 
 
 def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
-    """Name a buffer's bytes, for views, by the buffer's pointer. Raises LoweringError for any other cast."""
+    """Let the result of a cast of a buffer to its bytes, of which views are made, be the buffer's pointer, of the same
+    alignment; emit nothing. Raises LoweringError for any other cast."""
     first = op.operands[0].type if is_view(op) else None
     if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
         raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)

@@ -370,7 +370,8 @@ def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:
 
 
 def _ordered(f: FunctionEmitter, op: vector.ReductionOp, kind: str) -> None:
-    """Emit a sum or product of the accumulator and a vector of floats, in lane order unless `reassoc` is set."""
+    """Emit a reduction of a vector of floats by `kind`, add or mul, onto the accumulator or, without one, the neutral
+    value; in lane order unless the op's flags have `reassoc`."""
     scalar, name = llvm_type(op.dest.type), f"llvm.vector.reduce.f{kind}.{suffix(op.vector.type)}"
     f.declare(scalar, name, [scalar, llvm_type(op.vector.type)])
     start = number(_FLOAT_STARTS[kind], op.dest.type) if op.acc is None else f.use(op.acc)

@@ -58,8 +58,8 @@ def whole(value: Value) -> Content:
 
 
 def joined(pieces: Iterable[Piece]) -> Content:
-    """Return pieces as a content, with adjacent pieces of one value merged: a[0:4], a[4:8], b[0:4] -> a[0:8],
-    b[0:4]."""
+    """Return pieces as a content: without empty ones, and with a piece that continues the last one's value merged into
+    it: a[0:4], a[4:8], b[0:4] -> a[0:8], b[0:4]. Unwritten bytes (value None) are merged whatever their offsets."""
     result = list[Piece]()
     for piece in pieces:
         last = result[-1] if result else None

@@ -106,11 +106,10 @@ def _result_bytes(draft: Draft, block: Block) -> int:
 
 
 def _long_tile(draft: Draft, spatial: Sequence[int], longest: int) -> tuple[int, int]:
-    """Return 4, and the number of parts with two tiles for each multiprocessor, of a reduction with too few results for
-    a block of threads on each multiprocessor; (1, 1) of others, and if the reduction is too short for such parts.
-
-    Example: 128 x 16384 x 128 on an A100 has 16 tiles of 64 threads in 16 parts.
-    """
+    """Return the results of a thread along each axis, and the parts of the longest reduce axis, for results of extents
+    `spatial` and `longest` iterations: 4, and the fewest equal parts that give each multiprocessor two tiles, if the
+    results are fewer than a block of threads on each multiprocessor; 1 and 1 if they are more, or if such parts would
+    be shorter than LEAST_PART."""
     if prod(spatial) >= draft.gpu.multiprocessors * THREADS:
         return 1, 1
     dividing = [n for n in _divisors(longest) if longest // n >= LEAST_PART]

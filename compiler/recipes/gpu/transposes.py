@@ -38,9 +38,13 @@ def transposes_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def edges(block: Block, bytes_: int) -> Mapping[int, int] | None:
-    """Return the axes of a tile by number, each with its elements: those along which the block writes neighbours, of
-    `bytes_` bytes, and those along which it reads neighbours of an operand. None for a block that is no elementwise
-    transpose."""
+    """Return the edges of a tile: the number of each axis that it is cut along, with the tile's elements along it. They
+    are the axes along which the block writes neighbours, and along which it reads neighbours of its first transposed
+    operand.
+
+    bytes_: the bytes of an element of the result. None for a block that is no elementwise transpose, and if either edge
+    would be of one element.
+    """
     last = len(block.axes) - 1
     if block.combiners or block.table is not None or block.guard or last < 1 or len(block.writes) != 1:
         return None

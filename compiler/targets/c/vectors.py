@@ -55,7 +55,9 @@ class VectorStatements(SourceWriter):
         return f"&{self.element(buffer, indices)}"
 
     def vector_op(self, op: Operation) -> bool:
-        """Write an op with a vector among its operands and results and return True; for other ops return False."""
+        """Write an op with a vector among its operands and results and return True; for other ops return False. A mask
+        that needs no variable is not written, but returns True. Raises LoweringError for an op on vectors that C lacks.
+        """
         values = (*op.operands, *op.results)
         if not any(isinstance(value.type, VectorType) for value in values):
             return False

@@ -151,7 +151,8 @@ def _short_reducer(parser: Parser, name: str, types: Sequence[Attribute], positi
 
 
 def parse_while(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `stablehlo.while(%i = %a, ...) : types cond {...} do {...}`."""
+    """Parse the rest of `stablehlo.while(%i = %a, ...) : types attributes {...} cond {...} do {...}` behind the op's
+    name, the attributes optional, and return the op, of class `kind`; there is a type for each operand."""
     position = parser.pos
 
     def entry() -> tuple[UnresolvedOperand, UnresolvedOperand]:
