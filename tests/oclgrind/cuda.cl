@@ -159,3 +159,5 @@ PRODUCT(__half2, 2)
 PRODUCT(__nv_bfloat162, 2)
 PRODUCT(float, 1)
 #define multiply_add(a, b, c) multiplied(scratch, a, b, c)
+
+float narrowed_exp2(float x) { return exp2(x); }

@@ -72,9 +72,9 @@ FAULTS: dict[str, tuple[str, str, str, int, str, str]] = {
     "barrier in a branch": ("product", BARRIER, f"if (tx < 9) {BARRIER}", 1, "divergent barrier", BARRIER),
     "index off by one": ("product", "B_shared[k_1]", "B_shared[k_1 + 1]", 0, "index beyond an array", "C_local[0][0]"),
     "padding read": ("convolution", "X[", "X[36 + ", 0, "invalid read", "x = X["),
-    "store unguarded": ("transpose", "if (bx * 256 + tx < 273) {", "{", 0, "invalid write", "transpose["),
+    "store unguarded": ("transpose", "if (tx + i0_i1_0 * 256 < 273) {", "{", 0, "invalid write", "transpose["),
     "barrier of the second kernel gone": ("columns", BARRIER, "", 1, "race", "sum_shared[tx] +="),
-    "barrier of a row gone": ("softmax", BARRIER, "", 1, "race", "softmax_max[0][0] = maximum"),
+    "barrier of a row gone": ("softmax", BARRIER, "", 1, "race", "softmax_sum[0][0] += "),
     "wait for copies gone": ("ahead", WAIT, "", 0, "uninitialised value", "C["),
     "wait after the barrier": ("ahead", f"{WAIT}\n    {BARRIER}", f"{BARRIER}\n    {WAIT}", 0, "race", "C_local["),
     "one buffer for two stages": ("ahead", "k_0 % 2", "0", 0, "race", "C_local["),
@@ -86,6 +86,7 @@ FAULTS: dict[str, tuple[str, str, str, int, str, str]] = {
 
 def planted(text: str, old: str, new: str, number: int) -> str:
     """The text with an occurrence replaced."""
+    assert text.count(old) > number, f"the text lacks {old}"
     *before, after = text.split(old, number + 1)
     return old.join(before) + new + after
 

@@ -16,16 +16,16 @@ from tests.e2e.test_gpu_workloads import SMALLER
 from tests.e2e.test_operator_texts import first_candidate
 from tests.fuzz.gpu import drawn
 from tests.fuzz.programs import agree
-from tests.gpu_schedules import default
 from tests.oclgrind import needs_oclgrind, run
 from tests.sample import all_asked, some
 
 
 @needs_oclgrind
 @pytest.mark.parametrize("seed", some(range(40), 20))
-def test_random_programs(seed: int) -> None:
+def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRATA_SCHEDULE", raising=False)
     function = drawn(seed)
-    kernel = compiler.build(default(function), "cuda")
+    kernel = compiler.build(function, "cuda")
     assert isinstance(kernel, CudaKernel)
     arrays = arrays_for(function, seed)
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from compiler.targets.clike.numbers import NUMBERS
 from compiler.targets.clike.operations import FUNCTIONS
 from compiler.targets.cuda.emit import Launch
-from compiler.targets.cuda.helpers import COPIES, EXTREMA, WARPS
+from compiler.targets.cuda.helpers import COPIES, EXTREMA, POWERS, WARPS
 from tests.host_cuda import POOL
 from tests.oclgrind.narrow import converted, widened
 from tests.oclgrind.warps import together
@@ -58,7 +58,7 @@ class Translation:
 
 def translated(text: str, launches: Sequence[Launch]) -> Translation:
     """OpenCL C for a text: its own lines numbered from 1, behind the prelude."""
-    for helper in (*WARPS.values(), *COPIES.values(), *EXTREMA.values()):
+    for helper in (*WARPS.values(), *COPIES.values(), *EXTREMA.values(), *POWERS.values()):
         text = text.replace(helper, "\n" * helper.count("\n"))
     text = widened(text)
     head, *kernels = re.split(rf"(?=^{re.escape(KERNEL)})", text, flags=re.MULTILINE)

@@ -122,7 +122,7 @@ EXTREMA: Mapping[str, str] = {
 
 NARROWED_POWER = "narrowed_exp2"
 """The helper for a power of two that is rounded to 16 bits: one instruction, with a relative error of 2^-22."""
-_POWERS = {
+POWERS = {
     NARROWED_POWER: f"""__device__ __forceinline__ float {NARROWED_POWER}(float x) {{
 #ifdef __CUDA_ARCH__
   asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
@@ -132,12 +132,13 @@ _POWERS = {
 #endif
 }}"""
 }
+"""The definition of NARROWED_POWER."""
 
 
 def definitions(names: Collection[str]) -> list[str]:
     """Return the definitions of the helpers with these names, and of those that they call, which come first. The type
     Fragment is a helper."""
-    texts = [text for name, text in {**WARPS, **COPIES, **_POWERS}.items() if name in names]
+    texts = [text for name, text in {**WARPS, **COPIES, **POWERS}.items() if name in names]
     extrema = [text for name, text in EXTREMA.items() if name in names]
     return [*texts, *(_function(name) for name in with_callees(names)), *extrema]
 
