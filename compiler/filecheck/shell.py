@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -146,6 +147,9 @@ def _run(words: Sequence[str], piped: str, merged: bool) -> Done:
     try:
         with redirect_stdout(out), redirect_stderr(out if merged else err):
             status = tool(list(words[1:]))
+    except Exception:  # a crash of the command, as of a process
+        status = 1
+        err.write(traceback.format_exc())
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:

@@ -17,7 +17,7 @@ from compiler.fuzz.results import Arrays, difference, public_function, results
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import PIPELINES, run
 from compiler.support.errors import InputError, StrataError
-from compiler.support.plugins import Part
+from compiler.support.plugins import Part, PluginError
 from compiler.types.dtypes import row_of
 
 KINDS = ("pass", "primitive", "program law", "group law")
@@ -51,6 +51,8 @@ class Case:
         expected = results(module, arrays, [])
         try:
             outcomes = list(self._outcomes(module, script))
+        except PluginError as error:  # a crash of the part
+            return str(error)
         except StrataError:
             return None
         except Exception as error:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
 
 from compiler.fuzz.cases import KINDS, Case
 from compiler.fuzz.programs import program
@@ -31,7 +32,7 @@ from compiler.schedule.parameters import (
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import of_plugins
 from compiler.support.errors import ScheduleError
-from compiler.support.plugins import Part
+from compiler.support.plugins import Part, PluginError
 
 BEFORE = 4
 """The most random steps before the primitive of a plugin."""
@@ -61,7 +62,12 @@ def fuzz(parts: Sequence[Part], seed: int, cases: int, seconds: float, counts: C
             if monotonic() > end:
                 return
             counts[part.name] += 1
-            case = _case(part, number)
+            try:
+                case = _case(part, number)
+            except PluginError as error:  # the primitive crashes, and is in no script
+                tried.remove(part)
+                yield Failure(Case(part, f"{_drawn(number)[1]!s}\n", number), str(error))
+                continue
             fault = None if case is None else case.fault()
             counts[f"{part.name} applied"] += fault is not None
             if case is not None and fault:
@@ -71,13 +77,19 @@ def fuzz(parts: Sequence[Part], seed: int, cases: int, seconds: float, counts: C
 
 def _case(part: Part, seed: int) -> Case | None:
     """A random case for a part; for a primitive None if no random step with it is accepted."""
+    rng, module = _drawn(seed)
+    case = Case(part, f"{module!s}\n", seed)
+    return case if part.kind != "primitive" else _with_script(case, of_plugins()[part.name], module, rng)
+
+
+def _drawn(seed: int) -> tuple[random.Random, ModuleOp]:
+    """The random program of a seed, and the source of the random numbers that follow."""
     rng = random.Random(seed)
     function = program(rng, views=rng.random() < 0.3, dtype="f32" if rng.random() < 0.6 else None)
-    case = Case(part, f"{function.module!s}\n", seed)
-    return case if part.kind != "primitive" else _with_script(case, of_plugins()[part.name], function.module, rng)
+    return rng, function.module
 
 
-def _with_script(case: Case, primitive: Primitive, module: Any, rng: random.Random) -> Case | None:
+def _with_script(case: Case, primitive: Primitive, module: ModuleOp, rng: random.Random) -> Case | None:
     """Add a script to a case: random steps, then the primitive. None if the primitive refuses TRIES sets of random
     arguments, or has a parameter that cannot be drawn."""
     walker = Walker(Schedule(lower(module)), rng)
@@ -91,8 +103,6 @@ def _with_script(case: Case, primitive: Primitive, module: Any, rng: random.Rand
             walker.s.call(primitive, *arguments)
         except ScheduleError:
             continue
-        except Exception:  # a crash, which the case repeats
-            pass
         module_text, script = str(module).rstrip(), str(walker.s.script)
         inner = "\n".join(script.rstrip().splitlines()[1:-1])
         return replace(case, text=f"{module_text.removesuffix('}')}{inner}\n}}\n")

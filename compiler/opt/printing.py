@@ -8,7 +8,7 @@ from io import StringIO
 from math import isfinite
 
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, NameLoc
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
 from compiler.support.errors import InputError
@@ -52,10 +52,6 @@ class _OptPrinter(Printer):
             super().print_region(region, print_entry_block_args, print_empty_block, print_block_terminators)
         else:
             self.print_string("{...}")
-
-    def print_block(self, block: Block, print_block_args: bool = True, print_block_terminator: bool = True) -> None:
-        """Print a block, and behind its ops the ops that use their results."""
-        super().print_block(block, print_block_args, print_block_terminator)
 
     def print_op(self, op: Operation) -> None:
         """Print an op, and behind it, if the options select it, a comment with the ops that use its results."""

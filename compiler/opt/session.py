@@ -101,7 +101,7 @@ class Session:
                     before, passes = self._mlir(module), [step.module_pass]
                 try:
                     self._apply(step.module_pass, ctx, module)
-                except BaseException:
+                except Exception:
                     if crash:
                         self._reproduce(crash, before, passes)
                         print(f"strata-opt: note: a reproducer was written to {crash}", file=sys.stderr)

@@ -19,7 +19,9 @@ from xdsl.traits import IsTerminator
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
+from compiler.dialects.foreign_errors import FOREIGN
 from compiler.dialects.parser import Parser
+from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.reduce.delta import shortened
 from compiler.support.errors import InputError
 
@@ -98,7 +100,7 @@ class _Reduction:
     def _is_program(self, text: str) -> bool:
         try:
             verify_module(self.parsed(text))
-        except Exception:  # whatever a verifier raises, the text is none
+        except (*PROGRAM_ERRORS, *FOREIGN):
             return False
         return True
 
@@ -111,7 +113,7 @@ class _Reduction:
             module = self.parsed(whole)
             try:
                 return change(module, kept) and self.keep(str(module) + "\n")
-            except Exception:  # of xDSL, for a change that its ops do not take
+            except (*PROGRAM_ERRORS, *FOREIGN):  # for a change that an op does not take
                 return False
 
         shortened(range(count), holds)

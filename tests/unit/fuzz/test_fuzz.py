@@ -143,6 +143,17 @@ def test_crashes_and_invalid_programs_are_failures(body: str, fault: str, folder
         assert fault in failure.fault
 
 
+@pytest.mark.parametrize(
+    "text", [PRIMITIVE.replace("FINISH", "1 / 0"), LAW.replace("CHANGE", "{kind: 0 for kind in KINDS}")]
+)
+def test_a_crash_of_a_primitive_and_of_a_law_is_a_failure(text: str, folder: Path) -> None:
+    (folder / "mine.py").write_text(text)
+    with plugins.loaded(["mine.py"]):
+        parts = [part for registry in plugins.registries() for part in registry.parts]
+        (failure,) = fuzz(parts, SEED, 40, 60.0, Counter[str]())
+    assert "plugin mine" in failure.fault or "Error" in failure.fault
+
+
 def test_a_refusal_is_no_failure(folder: Path) -> None:
     refusal = "from strata.errors import InputError\n        raise InputError('no')"
     (folder / "mine.py").write_text(with_body(refusal))
