@@ -20,11 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from filecheck.finput import FInput
-from filecheck.matcher import Matcher
-from filecheck.options import Options, parse_argv_options
-from filecheck.parser import Parser
-
 from compiler.filecheck.payload import FileCheckError
 
 TOKEN = re.compile(r"""2>&1|&&|2>>?|>>?|[|<;&]|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"|&;<>\\])+""")
@@ -198,8 +193,16 @@ def program(name: str) -> str | None:
 
 
 def _filecheck(words: list[str], piped: str) -> int:
+    """Run filecheck; return its exit status. Raises FileCheckError for wrong options, and without the package."""
     try:
-        options: Options = parse_argv_options(["filecheck", *words])
+        from filecheck.finput import FInput
+        from filecheck.matcher import Matcher
+        from filecheck.options import parse_argv_options
+        from filecheck.parser import Parser
+    except ImportError as error:
+        raise FileCheckError("filecheck is the package filecheck, which is not installed") from error
+    try:
+        options = parse_argv_options(["filecheck", *words])
     except (RuntimeError, TypeError) as error:
         raise FileCheckError(f"filecheck does not take {words}: {error}") from error
     source = FInput("-", piped) if options.input_file == "-" else FInput.from_opts(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,12 @@ def test_wrong_arguments(
     err = capsys.readouterr().err
     assert re.search(sentence, err), err
     assert err.startswith("strata-lit: error: ")
+
+
+def test_without_the_package_filecheck_other_commands_run(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "filecheck.finput", None)
+    with pytest.raises(FileCheckError, match="the package filecheck, which is not installed"):
+        file.write_text(f"{RUN}// CHECK: func\n{FUNCTION}")
+        check(file)
+    file.write_text(f"// RUN: strata-opt %s -cse > %t && not diff %s %t\n{FUNCTION}")
+    check(file)
