@@ -142,6 +142,8 @@ def _run(words: Sequence[str], piped: str, merged: bool) -> Done:
     try:
         with redirect_stdout(out), redirect_stderr(out if merged else err):
             status = tool(list(words[1:]))
+    except FileCheckError:
+        raise
     except Exception:  # a crash of the command, as of a process
         status = 1
         err.write(traceback.format_exc())

@@ -136,7 +136,7 @@ def test_wrong_arguments(
 
 def test_without_the_package_filecheck_other_commands_run(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "filecheck.finput", None)
-    with pytest.raises(FileCheckError, match="the package filecheck, which is not installed"):
+    with pytest.raises(FileCheckError, match=r"\Afilecheck is the package filecheck, which is not installed\Z"):
         file.write_text(f"{RUN}// CHECK: func\n{FUNCTION}")
         check(file)
     file.write_text(f"// RUN: strata-opt %s -cse > %t && not diff %s %t\n{FUNCTION}")
