@@ -447,6 +447,7 @@ declare i32 @sched_setaffinity(i32, i64, ptr)
 attributes #0 = { nounwind }
 """
 )
+AFFINITY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p)
 several_processors = pytest.mark.skipif(
     sys.platform != "linux" or openmp.cores() < 2, reason="needs two processors that the process may use, on Linux"
 )
@@ -486,12 +487,31 @@ def test_a_thread_leaves_a_processor_that_is_taken(here: int) -> None:
 
 @several_processors
 def test_a_thread_stays_where_it_is(here: int) -> None:
-    """Where its processor is free, where it may use no other, where all are taken, and where threads are too many."""
+    """Where its processor is free, where it may use no other, and where all are taken."""
     second = max(PROCESSORS)
     assert len(join(set(), {here, second}, 2)) == 1
     assert join({here}, {here}, 1) == {here}
     assert join({here, second}, {here, second}, 2) == {here, second}
-    assert join({here}, {here, second}, 3) == {here}
+
+
+@pytest.mark.parametrize(("threads", "migrates"), [(2, True), (3, False)])
+def test_a_thread_migrates_unless_threads_are_too_many(threads: int, migrates: bool) -> None:
+    """On a pretended system of two processors, whose threads are all on the first, wherever they are sent."""
+    sent: list[int] = []
+    text = JOIN
+    pretended = {
+        "sched_getcpu": ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0),
+        "sched_getaffinity": AFFINITY(lambda _, size, mask: ctypes.memmove(mask, b"\3".ljust(size, b"\0"), size) and 0),
+        "sched_setaffinity": AFFINITY(lambda _, size, mask: sent.append(ctypes.string_at(mask, 1)[0]) or 0),
+    }
+    for name, call in pretended.items():
+        define_symbol("here_" + name, ctypes.cast(call, ctypes.c_void_p).value or 0)
+        text = text.replace("@" + name, "@here_" + name)
+    library = compile_llvm(text, host())
+    words = np.zeros(17, np.int64)
+    words[0] = 1
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("join"))(words.ctypes.data, threads)
+    assert sent == ([2, 3] * 3 if migrates else []) and words[0] == 1
 
 
 def test_the_first_thread_yields_once_where_the_others_have_not_come() -> None:
