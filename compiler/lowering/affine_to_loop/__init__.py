@@ -131,7 +131,7 @@ class _Function:
             raise LoweringError(f"{name_of(value)} is returned, and is no allocation of its own").at(last)
 
     def _stores(self, last: ReturnOp, results: Sequence[Buffer]) -> list[Node]:
-        """The blocks that write the scalars that are returned."""
+        """The blocks that write the returned scalars to their buffers, of `results` in the order of the operands."""
         pairs = [pair for pair in zip(last.operands, results, strict=True) if not isinstance(pair[0].type, MemRefType)]
         return [self._stored(last, value, buffer) for value, buffer in pairs]
 
@@ -141,7 +141,7 @@ class _Function:
 
 
 def _erase_unused(module: ModuleOp) -> None:
-    """Erase the private constants of a module that no op reads any more."""
+    """Erase the private memref.global ops of a module that no op reads any more."""
     used = {SymbolTable.lookup_symbol(op, op.name_) for op in ops_in(module) if isinstance(op, memref.GetGlobalOp)}
     for op in list(module.ops):
         is_private = isinstance(op, GlobalOp) and op.sym_visibility is not None and op.sym_visibility.data == "private"

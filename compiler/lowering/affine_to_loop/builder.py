@@ -48,8 +48,9 @@ class Builder:
         self._names, self._labels = Names(), Names()
 
     def buffer(self, value: SSAValue, op: Operation, depth: int = 0, name: str = "") -> Buffer:
-        """Return a new buffer for a memref, or of rank 0 for a scalar, that lives inside `depth` loops; `op` is the op
-        that defines the value. Raises LoweringError for a memref with a dynamic shape, a layout or a memory space."""
+        """Return a new buffer for a memref, or of rank 0 for a scalar, that lives inside `depth` loops, and record its
+        depth and element type. `op` defines the value; `name` is the preferred name, by default the value's. Raises
+        LoweringError for a memref with a dynamic shape, a layout or a memory space."""
         shape, element = _content(value, op)
         buffer = Buffer(self._names.fresh(spelled(name or value.name_hint or "buffer")), shape, element)
         self._depths[buffer.name], self.elements[buffer.name] = depth, element
@@ -62,8 +63,8 @@ class Builder:
         return self.buffers[value]
 
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
-        """Return a new, empty loop with the name of its variable; a missing name, or one that a printer made up (`5`,
-        `arg3`), becomes a letter by depth."""
+        """Return a new, empty loop, labelled by the name of its variable; a missing name, or one that a printer made up
+        (`5`, `arg3`), becomes a letter by depth. The label differs from those of the loops around."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):

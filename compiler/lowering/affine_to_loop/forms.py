@@ -192,7 +192,8 @@ class ValueForms:
         return lin.floordiv(rounded, divisor, self.ranges)
 
     def truth(self, value: SSAValue) -> Truth | None:
-        """Return the condition of a value of type i1; None if it is not affine."""
+        """Return the condition of a value of type i1; None if it is not affine or has more than MOST_ALTERNATIVES
+        alternatives."""
         op = value.owner
         match op:
             case arith.ConstantOp(value=IntegerAttr() as literal):
@@ -226,8 +227,8 @@ class ValueForms:
         return self._simplified(_COMPARED[predicate](left - right))
 
     def negated(self, truth: Truth) -> Truth | None:
-        """Return the condition that none of the alternatives holds; None if it has too many alternatives. `i >= 1 and j
-        >= 2` becomes `i <= 0`, or `i >= 1 and j <= 1`."""
+        """Return the condition that none of the alternatives holds; None if it has more than MOST_ALTERNATIVES
+        alternatives. `i >= 1 and j >= 2` becomes `i <= 0`, or `i >= 1 and j <= 1`."""
         remaining: Truth | None = ((),)
         for conjunction in truth:
             failures: list[tuple[Condition, ...]] = []
@@ -240,7 +241,8 @@ class ValueForms:
         return self._simplified(tuple((*a, *b) for a, b in product(left, right)))
 
     def _simplified(self, truth: Truth) -> Truth | None:
-        """Drop conditions that always hold, and alternatives that never do; None if too many remain."""
+        """Drop conditions that always hold or are repeated, and alternatives that never hold; None if more than
+        MOST_ALTERNATIVES remain."""
         possible = [c for c in truth if not any(condition.never(self.ranges) for condition in c)]
         simple = [tuple(dict.fromkeys(c for c in one if not c.always(self.ranges))) for one in possible]
         return tuple(simple) if len(simple) <= MOST_ALTERNATIVES else None

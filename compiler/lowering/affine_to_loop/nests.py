@@ -51,7 +51,8 @@ class Nests(Builder):
         self._copied = _clobbered_loads(function)
 
     def nodes(self, block: IrBlock, around: Surroundings) -> list[Node]:
-        """Return the nodes of the ops of a block. Raises LoweringError at an op that has none."""
+        """Return the nodes of a block's ops, in order; ops that only compute values have none. Raises LoweringError at
+        an op without a form in loops."""
         return [node for op in block.ops for node in self._node(op, around)]
 
     def _node(self, op: Operation, around: Surroundings) -> Sequence[Node]:
@@ -86,7 +87,8 @@ class Nests(Builder):
     def _nested(
         self, variables: Sequence[SSAValue], bounds: Sequence[LoopBounds], around: Surroundings
     ) -> Surroundings:
-        """Bind the variables of loops, the first outermost; return the surroundings of their body."""
+        """Create a loop for each variable, the first outermost, and bind the variable to its value in the loop; return
+        the surroundings of their body."""
         for variable, limits in zip(variables, bounds, strict=True):
             loop = self.loop(variable.name_hint or "", limits.extent, around)
             form = limits.first + lin.variable(loop.number).scaled(limits.step)
@@ -125,9 +127,11 @@ class Nests(Builder):
     def _accumulator(
         self, op: ForLike, argument: SSAValue, init: SSAValue, result: SSAValue, around: Surroundings
     ) -> list[Node]:
-        """Choose the element in which a loop-carried scalar is updated: that of an outer loop's scalar which this loop
-        continues; or the element to which the result is stored, if no other op accesses its buffer before; or a new
-        buffer of rank 0. Return the nodes that allocate it and set it to `init`."""
+        """Choose and record the element in which a loop-carried scalar is updated: that of an outer loop's scalar, if
+        updates lead from it to `init` and the result has one use; or the element to which the result is stored, if no
+        other op accesses its buffer before; or a new buffer of rank 0. Return the nodes before the loop: those updates
+        in the first case, else the allocation of a new buffer and a block that sets the element to `init` unless `init`
+        is its load."""
         outer = chain_of(init, self._is_accumulator)
         if outer is not None and result.has_one_use():
             target = self._accumulators[argument] = self._accumulators[result] = self._accumulators[outer.start]
@@ -149,7 +153,7 @@ class Nests(Builder):
         return value in self._accumulators and value.has_one_use()
 
     def _loads(self, value: SSAValue, element: Access) -> bool:
-        """Whether a value is a load of an element."""
+        """Whether a value is a load of an element, of those that are not copied to a buffer of their own."""
         op = value.owner
         if not isinstance(op, affine.LoadOp | memref.LoadOp) or op in self._copied or op.memref not in self.buffers:
             return False
@@ -205,7 +209,7 @@ class Nests(Builder):
 
     def _copy_of(self, op: LoadLike, around: Surroundings) -> list[Node]:
         """Return the allocation of a buffer of rank 0 and the block that copies a loaded element to it, since a store
-        may change the element before its use."""
+        may change the element before its use; record the copy as the value's element."""
         result, kept = op.results[0], f"{op.memref.name_hint or 'value'}_read"
         buffer, source = self.buffer(result, op, len(around.loops), kept), self.named(op.memref, op)
         target, index = Access(buffer.name, ()), index_of(op, self.forms)
@@ -229,7 +233,8 @@ class Nests(Builder):
         return _filled(loops, [copied])
 
     def _literal(self, op: memref.GetGlobalOp) -> list[Node]:
-        """Add the elements of a constant to the literals; return no node. Raises LoweringError without elements."""
+        """Add the elements of a constant to the literals; return no node. Raises LoweringError for a global that is no
+        constant or has no dense elements."""
         constant = SymbolTable.lookup_symbol(op, op.name_)
         if (
             not isinstance(constant, GlobalOp)
@@ -243,8 +248,9 @@ class Nests(Builder):
         return []
 
     def _conditional(self, op: IfLike, around: Surroundings) -> list[Node]:
-        """Return the nodes of both branches, under the condition or its negation; none for a conditional with results,
-        whose users compute them. Raises LoweringError unless condition and negation are affine."""
+        """Return the nodes of both branches, under the condition or its negation, once for each alternative of it; none
+        for a conditional with results, whose users compute them. Raises LoweringError unless condition and negation are
+        affine."""
         if op.results:
             return _without_effect(op)
         truth = condition_of(op, self.forms)

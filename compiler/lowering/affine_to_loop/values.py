@@ -101,8 +101,9 @@ class BlockBody:
 
     def _conditional(self, op: IfLike, result: int, where: tuple[Condition, ...]) -> Scalar:
         """Return the expression of result number `result` of a conditional: a select. Under an affine condition a
-        branch reads memory only where it runs; under one that depends on data, both branches read. Raises LoweringError
-        at an integer division by a value that may be zero."""
+        branch reads memory only where it runs, but the else branch everywhere if the negation has several alternatives;
+        under a condition on data both branches read. Raises LoweringError at an integer division whose divisor is no
+        positive constant."""
         _check_speculable(op)
         then, otherwise = (_yielded(region, result) for region in op.regions)
         truth = condition_of(op, self._forms)
@@ -132,7 +133,8 @@ def _yielded(region: Region, result: int) -> SSAValue:
 
 
 def _check_speculable(op: IfLike) -> None:
-    """Raise LoweringError at an integer division in a branch whose divisor may be zero: a select runs both branches."""
+    """Raise LoweringError at an integer division in a branch whose divisor is no positive constant: a select runs both
+    branches."""
     for inner in op.walk():
         if isinstance(inner, _DIVISIONS):
             divisor = inner.rhs.owner

@@ -60,8 +60,8 @@ class JointUpdate:
         add: Callable[[Operation], SSAValue],
         ties: ArgExtremum | None = None,
     ) -> list[SSAValue]:
-        """Append copies of the ops, on accumulators and added values, by `add`; return the updated accumulators. With
-        `ties`, its comparison compares the indices of equal values too."""
+        """Append copies of the ops, on accumulators and added values, by `add`, without fastmath flags; return the
+        updated accumulators. With `ties`, its comparison compares the indices of equal values too."""
         scalars = dict(zip((*self.outputs, *self.added), (*accumulators, *values), strict=True))
         for op in self.ops:
             if ties is not None and op is ties.compare:

@@ -44,8 +44,8 @@ def pointwise(
 
 
 def convert_pointwise(op: Operation, values: TeValues) -> None:
-    """Append the compute of an op of arith or math; an op on known integers is evaluated instead. Raises LoweringError
-    for an op that te bodies cannot contain, or with several results."""
+    """Append the compute of an op of arith or math; an op from known integers to an integer is evaluated instead, and
+    its result recorded. Raises LoweringError for an op that te bodies cannot contain, or with several results."""
     check_scalar_op(op)
     if len(op.results) != 1:
         raise refusal(op, f"has {len(op.results)} results on tensors")

@@ -137,7 +137,8 @@ def static_extent(op: DimOp) -> int | None:
 
 
 def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
-    """Return an index as an expression over the axes; `dims`: of linalg.index. None if it is not quasi-affine."""
+    """Return an index as an expression over the axes; None if it is not quasi-affine. `dims`: the expression of each
+    dimension of linalg.index."""
     owner = value.owner
     match owner:
         case IndexOp():

@@ -117,7 +117,8 @@ class _Conversion:
         return self.op.body.block.args[len(self.op.operands) - len(self.op.res) :]
 
     def convert(self, outputs: Sequence[int]) -> None:
-        """Append the computes of outputs, by their positions, and record them as the op's results."""
+        """Append the computes of the outputs at these positions among the op's results, and record their results as the
+        op's."""
         if not any(axis.is_reduce for axis in self.space.axes):
             self._pointwise(outputs)
             return
@@ -152,7 +153,8 @@ class _Conversion:
         return access == AccessAttr(AffineMap.identity(len(self.space.axes)))
 
     def _splat(self, body: ComputeBody, yields: Sequence[SSAValue]) -> Literal | None:
-        """Return the literal that a fill yields; None if a body reads tensors or yields anything but one constant."""
+        """Return the literal that a fill yields; None if a body reads tensors or yields anything but one constant of a
+        dtype of te."""
         owner = yields[0].owner
         if body.inputs or len(yields) != 1 or not isinstance(owner, arith.ConstantOp):
             return None
@@ -178,8 +180,9 @@ class _Conversion:
         self._map(outputs, results)
 
     def _joint(self, update: JointUpdate) -> None:
-        """Append the compute of a reduction with a joint update, and for an argmax or argmin a second one that combines
-        its initial values. Raises LoweringError for another update whose initial values are unknown."""
+        """Append the compute of a reduction with a joint update, and for an argmax, an argmin or an extremum by a
+        comparison a second one that combines its initial values. Raises LoweringError for another update whose initial
+        values are no constants."""
         count = len(self.op.res)
         inputs, inits = self.op.operands[:-count], self.op.operands[-count:]
         kinds = enumerate(self.op.get_iterator_types())

@@ -123,8 +123,8 @@ class _Gather(Accessor):
         ]
 
     def _clamp(self, dims: dict[int, SSAValue]) -> _TableIndex:
-        """Emit the clamped index values of scalar ones by dimension: 0 replaces one out of bounds, which an unsigned
-        comparison finds, negative ones included."""
+        """Emit the scalar index values `dims`, by dimension of the table, with 0 in place of a value out of bounds; an
+        unsigned comparison finds these, negative values included."""
         assert isinstance(self.table.type, MemRefType)
         values: dict[int, SSAValue] = {}
         inside: SSAValue | None = None

@@ -39,8 +39,9 @@ from compiler.types.policies import Policy
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
-    """Replace the body of a loop function by low-level ops; its constants become globals of the module. Raises
-    LoweringError for a program that has no low form."""
+    """Replace the body of a loop function by low-level ops; its constants become globals of the module, and the
+    attribute `unsigned` lists the positions of its unsigned arguments. Raises LoweringError for a program that has no
+    low form."""
     program = enlarge_temporaries(prepare_program(function))
     check_streamed(program)
     unsigned = [n for n, buffer in enumerate(program.arguments) if is_unsigned(buffer.element)]
@@ -135,7 +136,7 @@ def _emit_loop(context: Context, loop: Loop) -> None:
 
 def _must_unroll(context: Context, loop: Loop) -> bool:
     """Return whether a kernel's unrolled loop is unrolled here, not by the GPU's compiler: its variable indexes a
-    constant."""
+    constant, and no thread loop is in it."""
     if loop.kind != "unrolled" or any(inner.kind in THREADS for inner in loops_in(loop)):
         return False
     constants = context.program.stated
@@ -176,8 +177,8 @@ def _emit_vectorized(context: Context, loop: Loop) -> None:
 
 
 def _emit_serial(context: Context, loop: Loop) -> None:
-    """Emit a loop as scf.for: a serial one within the bounds that guards narrow; on a CPU, a loop over vectors with a
-    guard as its full iterations and a masked end."""
+    """Emit a loop as scf.for. On a CPU a serial loop has the bounds that guards narrow, and a loop over vectors with a
+    guard is cut into its full iterations and a masked end; a kernel's loop that fetches ahead is emitted in rounds."""
     bounds = Bounds(loop.extent)
     keeps_bounds = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
     narrowing = {

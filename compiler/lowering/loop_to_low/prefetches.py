@@ -159,8 +159,9 @@ def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNu
 def _prefetch_share(
     context: Context, window: _Window, counts: Sequence[int], step: int, turn: _IterationNumber
 ) -> None:
-    """Prefetch this iteration's share of all lines: ceil(total / turn.count) lines from floor(turn.number * total /
-    turn.count) on. Shares may overlap by a line: 10 lines over 4 iterations are 0-2, 2-4, 5-7, 7-9."""
+    """Prefetch this iteration's share of all lines, of extents `counts` in the window: ceil(total / turn.count) lines
+    from floor(turn.number * total / turn.count) on. Shares may overlap by a line: 10 lines over 4 iterations are 0-2,
+    2-4, 5-7, 7-9."""
     total, scopes = prod(counts), context.scopes
     start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
     share = -(-total // turn.count)

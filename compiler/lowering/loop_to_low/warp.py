@@ -135,7 +135,8 @@ def _store_tiles(nest: Operands, loaded: SSAValue) -> None:
 
 
 def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear] | None = None) -> list[SSAValue]:
-    """Return the indices of the MMA tile in a buffer of tiles; in the warp's part if the warp owns one."""
+    """Return the indices of the MMA tile in a buffer of tiles; in the warp's part if the warp owns one. `at`: the
+    values of the nest's loops by number, 0 for a loop that it lacks."""
     threads, forms = nest.context.threads, nest.at(reference, at)
     assert threads is not None
     if reference.buffer in threads.parts:

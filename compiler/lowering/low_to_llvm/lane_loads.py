@@ -47,7 +47,7 @@ class _LaneLoad:
 
 def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
     """Return the handlers of loads, extensions and broadcasts for a machine that multiplies by a lane of a vector;
-    `handlers` emit those that stay scalar. Return none for another machine.
+    `handlers` emit those that stay scalar. Empty for another machine.
 
         %a0 = memref.load %A[%k, %c0]          %v = load <4 x float>, ptr %A.k
         ... four loads, broadcast each      -> shufflevector %v, <0, 0, 0, 0> ... each lane in place of a broadcast

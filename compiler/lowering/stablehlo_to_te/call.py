@@ -120,16 +120,16 @@ class HloCall:
         return listed
 
     def per_dim(self, name: str, rank: int, default: int) -> list[int]:
-        """Return the `rank` integers of a property; `default` for each dimension without one. Raises LoweringError for
-        another number of integers."""
+        """Return the `rank` integers of a property; if it is missing, `default` for each dimension. Raises
+        LoweringError for another number of integers."""
         listed = self.integers(name, [default] * rank)
         if len(listed) != rank:
             raise self.refused(f"has {len(listed)} {name} for {rank} dimensions")
         return listed
 
     def positive(self, name: str, rank: int) -> list[int]:
-        """Return the `rank` integers of a property, 1 for each dimension without one. Raises LoweringError for another
-        number of them, or one below 1."""
+        """Return the `rank` integers of a property; if it is missing, 1 for each dimension. Raises LoweringError for
+        another number of integers, or one below 1."""
         listed = self.per_dim(name, rank, 1)
         if any(number < 1 for number in listed):
             raise self.refused(f"has the {name} {listed}, expected integers of at least 1")

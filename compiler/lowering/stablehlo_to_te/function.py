@@ -177,8 +177,8 @@ def convert(
 
 
 def convert_module(module: ModuleOp) -> None:
-    """Replace the public functions of a module by te functions, and delete the private ones and the module's
-    attributes. Raises LoweringError for an op without a te form; the module is then unchanged."""
+    """Replace the public functions of a module by te functions, and delete the private ones, the meshes (sdy.mesh) and
+    the module's attributes. Raises LoweringError for an op without a te form; the module is then unchanged."""
     converted = [(f, convert(module, f)) for f in functions(module) if not is_private(f)]
     for op in [*module.ops]:
         if op.name == "sdy.mesh" or (isinstance(op, FuncOp) and is_private(op)):

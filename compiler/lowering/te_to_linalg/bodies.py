@@ -109,8 +109,8 @@ class GenericBody:
         return self.add(IndexCastOp(value, IndexType()))
 
     def copy(self, block: Block, scalars: dict[SSAValue, SSAValue], dims: Mapping[str, int]) -> list[SSAValue]:
-        """Copy the ops of a te body; `scalars` maps its arguments, `dims` each axis to its dimension. Return the
-        yielded values."""
+        """Copy the ops of a te body; `scalars` maps its arguments, and is extended by the results of its ops; `dims`
+        maps each axis to its dimension. Return the yielded values."""
         for op in block.ops:
             if isinstance(op, te.YieldOp):
                 return [scalars[value] for value in op.values]

@@ -92,8 +92,8 @@ class GenericNest:
 
 def convert_compute(op: te.ComputeOp, values: dict[SSAValue, SSAValue], add: Add) -> GenericOp:
     """Append the slices, empty tensors and fills that are operands, and return the linalg.generic of a te.compute,
-    which is not appended. Reads without a condition are inputs and come first, since arguments come before the ops of
-    the body."""
+    which is not appended. `values` maps each te tensor to its linalg tensor. Reads without a condition are inputs and
+    come first, since arguments come before the ops of the body."""
     nest = GenericNest(op.axes.data, add)
     scalars: dict[SSAValue, SSAValue] = {}
     reads = list(zip(op.body.block.args, op.inputs, op.reads, strict=True))
@@ -114,7 +114,7 @@ def convert_compute(op: te.ComputeOp, values: dict[SSAValue, SSAValue], add: Add
 
 def convert_gather(op: te.GatherOp, values: dict[SSAValue, SSAValue], add: Add) -> GenericOp:
     """Append the slices and empty tensors that are operands, and return the linalg.generic of a te.gather, which is not
-    appended."""
+    appended. `values` maps each te tensor to its linalg tensor."""
     nest = GenericNest(op.axes.data, add)
     reads = list(zip(op.indices, op.reads, strict=True))
     scalars = {n: nest.read(values[s], a.affine_map) for n, (s, a) in enumerate(reads) if a.condition is None}
