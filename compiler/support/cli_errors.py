@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from compiler.support.spans import underlined
 
@@ -48,8 +49,9 @@ def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
 
 def _refused_word(words: Sequence[_Word], sentence: str) -> _Word | None:
     """Find the argument that a sentence refuses: a quoted argument, at or after the option that the sentence names;
-    else that option; else an argument that is a long option in the sentence, or its first word; else the first
-    unrecognized argument. None if there is none."""
+    else that option; else an argument that is a long option in the sentence, or its first word; else the last
+    file that the sentence names, or in which a path of the sentence would be; else the first unrecognized argument.
+    None if there is none."""
     option = _OPTION.search(sentence)
     option_index = next((n for n, word in enumerate(words) if option and word.text in option[1].split("/")), None)
     quoted = {single or double for single, double in _QUOTED.findall(sentence)}
@@ -61,6 +63,9 @@ def _refused_word(words: Sequence[_Word], sentence: str) -> _Word | None:
     sentence_words = [text.rstrip(",:;)") for text in sentence.split()]
     for word in words:
         if (word.text.startswith("--") and word.text in sentence_words) or sentence_words[:1] == [word.text]:
+            return word
+    for word in reversed(words):
+        if Path(word.text).suffix and any(Path(word.text) in (p, *p.parents) for p in map(Path, sentence_words)):
             return word
     unknown = sentence.partition(_UNKNOWN)[2]
     return next((word for word in words if unknown and unknown.startswith(word.text)), None)

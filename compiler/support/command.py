@@ -132,7 +132,8 @@ def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int
         if not _flush_output(name):
             return 1
         subject = "the output or a file" if error.filename is None else str(error.filename)
-        return _fail(name, f"{subject} cannot be used: {error.strerror or type(error).__name__}")
+        sentence = f"{subject} cannot be used: {error.strerror or type(error).__name__}"
+        return _fail(name, "\n".join([sentence, *underlined_argument(name, arguments, sentence)]))
     return status
 
 

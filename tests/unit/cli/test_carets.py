@@ -48,7 +48,7 @@ PIPELINES: dict[str, Case] = {
     "empty pass": (["-p", "cse,,cse"], GOOD, "<passes>:1:5", "an empty name", ","),
     "last comma": (["-p", "cse,"], GOOD, "<passes>:1:5", "an empty name", ""),
     "option": (["-p", "tile{blok=C}"], GOOD, "<passes>:1:6", ".*no option 'blok'; did you mean 'block'", "blok"),
-    "value": (["-p", "tile{block=C axes=m,l sizes=16,}"], GOOD, "<passes>:1:32", ".*expected a value of 'sizes'", ""),
+    "value": (["-p", "tile{block=C axes=m,l sizes=16,}"], GOOD, "<passes>:1:32", ".*expected a value of 'sizes'", "}"),
     "no value": (["-p", "tile{block= axes=m}"], GOOD, "<passes>:1:12", ".*expected a value of 'block'", " "),
     "type": (["-p", "tile{block=C axes=m sizes=x}"], GOOD, "<passes>:1:27", ".*which 'x' is not", "x"),
     "number": (["-p", "tile{block=C axes=m sizes=1.5}"], GOOD, "<passes>:1:27", ".*which '1.5' is not", "1.5"),
@@ -180,9 +180,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("model.py").write_text("\n" * 6 + "x = scale(y)\n")
 
 
-@pytest.mark.parametrize("name", PIPELINES | FILES)
-def test_strata_opt(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(lambda arguments: strata_opt([FILE, *arguments]), (PIPELINES | FILES)[name], capsys)
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(lambda arguments: strata_opt([FILE, *arguments]), PIPELINES[name], capsys)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(lambda arguments: strata_opt([FILE, *arguments]), FILES[name], capsys)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -198,7 +203,7 @@ def test_strata(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 def test_there_are_enough() -> None:
-    assert len(PIPELINES | FILES) + len(OPTIONS) + len(STRATA) >= 40
+    assert len(PIPELINES) + len(FILES) + len(OPTIONS) + len(STRATA) >= 60
 
 
 def test_the_place_of_a_compute_is_the_callers() -> None:

@@ -172,6 +172,7 @@ def test_a_wrong_option_is_refused_in_a_sentence(name: str, opt: Opt) -> None:
     assert status == 1
     assert re.search(sentence, err), err
     refusal(err)
+    assert err.splitlines()[-1].lstrip().startswith("^"), err
 
 
 def spelled(*words: str) -> list[str]:
