@@ -85,7 +85,8 @@ def _constants(
 
 
 def _unused_name(stem: str, taken: set[str]) -> str:
-    """Return a C identifier like `stem` that is not in `taken`, with the prefix `constant_` if it were reserved."""
+    """Return a C identifier like `stem` that is not in `taken`, with the prefix `constant_` if it is reserved or begins
+    with a digit or `_`."""
     identifier = re.sub(r"\W", "_", stem, flags=re.ASCII)
     identifier = (
         f"constant_{identifier}"

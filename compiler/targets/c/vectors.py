@@ -67,7 +67,8 @@ class VectorStatements(SourceWriter):
         return True
 
     def helper(self, kind: str, type_: Attribute, at: Attribute | None = None) -> str:
-        """Add a function from VECTORS for a vector type, and for index vectors of type `at`; return its name."""
+        """Add the function of a kind (a key of VECTORS such as `load`) for a vector type, and for index vectors of type
+        `at`, to the text's helpers; return its name."""
         assert isinstance(type_, VectorType)
         language, element = self.language, type_.element_type
         language.spelled(type_)
@@ -79,14 +80,15 @@ class VectorStatements(SourceWriter):
     # --- values -------------------------------------------------------------------------------------------------------
 
     def text(self, value: SSAValue) -> CExpr:
-        """Return the expression of a value; a vector of one scalar in all lanes is a splat."""
+        """Return the expression of a value: for a broadcast of a scalar and a constant of equal lanes a call of the
+        helper `splat`."""
         scalar = self._scalar_of(value)
         if scalar is None:
             return super().text(value)
         return CExpr(f"{self.helper('splat', value.type)}({scalar.code})")
 
     def _scalar_of(self, value: SSAValue) -> CExpr | None:
-        """Return the scalar that all lanes of a vector equal; None for other values."""
+        """Return the scalar of a broadcast of a scalar, or of a constant with equal lanes; None for other values."""
         owner = value.owner
         if isinstance(owner, vector.BroadcastOp) and not isinstance(owner.source.type, VectorType):
             return super().text(owner.source)

@@ -89,7 +89,8 @@ class CWriter(VectorStatements):
         return is_reserved(stem)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
-        """Return an unused name; by default `holds` for a condition and `mask` for a mask."""
+        """Return an unused name for a value; the default stem is `holds` for a condition and `mask` for a vector of
+        conditions."""
         if element_of(value.type) == i1:
             default = "mask" if isinstance(value.type, VectorType) else "holds"
         return super().name(value, default)
@@ -105,7 +106,7 @@ class CWriter(VectorStatements):
         super().declared(value, bare(code))
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return the expression of an element of an array."""
+        """Return the expression of an element of an array. Raises LoweringError for a buffer that is not row-major."""
         self.shape(buffer.type)
         texts = [self.text(index).code for index in indices] or ["0"]
         return self.text(buffer).code + "".join(f"[{code}]" for code in texts)

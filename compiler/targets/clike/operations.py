@@ -64,7 +64,8 @@ DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.CeilDivSIOp: ("ceil_quotient", None, False),
     arith.CeilDivUIOp: ("unsigned_ceil_quotient", None, True),
 }
-"""The helper of a division, the operator for a constant positive divisor, and whether operands are unsigned."""
+"""The helper of a division, the operator for a constant positive divisor (None if C has none), and whether operands are
+unsigned."""
 
 _EXTREMES: Mapping[type[Operation], tuple[str, bool]] = {
     arith.MinSIOp: ("min", False),

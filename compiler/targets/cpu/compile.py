@@ -68,7 +68,8 @@ class _Engines:
         self._current: LLJIT | None = None
 
     def next(self) -> tuple[LLJIT, int]:
-        """Return the engine for a library, and the library's number in this process."""
+        """Return the engine for the next library, a new one after each LIBRARIES, and the library's number in this
+        process."""
         number = next(self._counts)
         if self._current is None or number % self.LIBRARIES == 0:
             _initialise()
@@ -173,7 +174,7 @@ def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """Compile LLVM IR as `object_code` does, and return the assembly of the whole module instead of object code."""
+    """Compile LLVM IR with the parameters and refusals of `object_code`; return the assembly of the whole module."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     reparsed = llvm.parse_assembly(str(compiled.module), compiled.context)
     assembly_text: str = compiled.native.emit_assembly(reparsed)

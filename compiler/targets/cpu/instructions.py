@@ -244,7 +244,8 @@ class InstructionCounts:
 def count_instructions(
     instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",), calls: Sequence[str] = ()
 ) -> InstructionCounts:
-    """Count instructions; `frame` are the registers that address the stack, `calls` the callees."""
+    """Count instructions by kind. frame: the registers that address the stack, such as `%rsp`. calls: the callees,
+    which the result repeats. One branch, the back edge, is not counted."""
     kinds = Counter(kind for i in instructions for kind in i.kinds)
     stack = Counter(kind for i in instructions if on_stack(i, frame) for kind in i.kinds)
     flops_by_width: Counter[int] = Counter()

@@ -100,8 +100,8 @@ class Exportable(Protocol):
         """The value of the kernel's `__reduce__`."""
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
-        """Write the kernel as a library, as `Kernel.export` does; `texts` are those by level of the kernel, and of its
-        preparation if there is one."""
+        """Write the kernel as a library and return the paths; `path`, `weights` and `name` are those of
+        `Kernel.export`. texts: those of the kernel by level, then those of its preparation if it has one."""
 
 
 @dataclass(frozen=True)
@@ -276,8 +276,8 @@ class Kernel:
 
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel
-        of one nest is its own group. It serves timing: a group that works in place expects part of its results in the
-        array that it overwrites. Raises KeyError for an unknown name."""
+        of one nest returns itself, whatever the name. It serves timing: a group that works in place expects part of its
+        results in the array that it overwrites. Raises KeyError for an unknown name."""
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     @property
@@ -296,7 +296,8 @@ class Kernel:
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last
         `min_seconds`, at least one; times are seconds of a call. A repeat whose threads were preempted is made again, a
-        few times; `disturbance` is the preemption that remained."""
+        few times; `disturbance` is the preemption that remained. Raises TargetError for fewer than one repeat and a
+        negative `min_seconds`."""
         repeats = validation.integer("repeats", repeats, 1, error=TargetError)
         min_repeat_seconds = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)

@@ -61,8 +61,9 @@ MAX_DIGITS = 10
 
 
 def thread_count(threads: object) -> int:
-    """Return a requested thread count; for None OMP_NUM_THREADS, or the cores that the process may use. Raises
-    TargetError for a value that is no integer from 1 to `max_threads()`."""
+    """Return a requested thread count; for None that of OMP_NUM_THREADS, at most `max_threads()`, or without a positive
+    one the cores that the process may use. Raises TargetError for a value that is no integer from 1 to `max_threads()`.
+    """
     if threads is None:
         variable = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
         count = int(variable) if variable.isdecimal() and len(variable) < MAX_DIGITS else 0

@@ -38,8 +38,8 @@ WORKSPACE = -1
 @dataclass(frozen=True)
 class Launch:
     """A launch of the kernel `name`. grid, block: extents along x, y and z. shared_bytes: of dynamic shared memory;
-    declared_bytes: of shared memory that the kernel's text declares. arguments: positions in the host function's
-    arguments and temporaries, `CudaKernel.buffers`."""
+    declared_bytes: of shared memory that the kernel's text declares. arguments: positions of buffers, counted as in
+    `CudaSource`: the program's arguments, then prepared buffers, then temporaries."""
 
     name: str
     grid: Extents

@@ -52,9 +52,10 @@ class HostInterface:
     """The facts that a host in any language needs to launch the kernels of a program.
 
     symbol: the prefix of the launcher's C functions and statuses. architecture: the one that the kernels are scheduled
-    for. least_architecture: the first one that can run them. options: for the compiler. alignment: in bytes, of all
-    arguments and of the workspace. workspace_bytes: for all temporaries; prepared_bytes: for prepared buffers. buffers:
-    arguments, prepared buffers, temporaries. launches: of each call; preparation: those that run once.
+    for. least_architecture: the first known one that can run them, `architecture` if none can. options: for the
+    compiler. alignment: in bytes, of all arguments and of the workspace. workspace_bytes: for all temporaries;
+    prepared_bytes: for prepared buffers. buffers: arguments, prepared buffers, temporaries. launches: of each call;
+    preparation: those that run once.
     """
 
     name: str

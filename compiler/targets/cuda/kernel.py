@@ -113,7 +113,8 @@ class CudaKernel:
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
         """Return the registers and memory of each kernel, by name, on an architecture (None: the kernel's). Raises
-        TargetError as `cubin` does."""
+        TargetError without NVRTC, for text that it refuses, and for an architecture that lacks a feature or whose
+        limits a launch exceeds."""
         dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.source.all_launches}
         return {
             name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
@@ -140,7 +141,8 @@ class CudaKernel:
         return self.source.workspace_bytes
 
     def on_device(self) -> OnDevice:
-        """Allocate a device array for each argument; kernels load at the first run. Raises TargetError without GPU."""
+        """Allocate a device array for each argument, constants included, which `fill` sets too; kernels load at the
+        first run. Raises TargetError without GPU."""
         arguments = self.native_arguments or self.arguments
         loaded = LoadedKernels(self.source, POLICIES[self.policy].fused, len(arguments), {})
         return OnDevice(loaded, arguments, self.outputs)
@@ -171,8 +173,8 @@ class CudaKernel:
 
     def graph(self, *inputs: object) -> CapturedCall:
         """Capture a call with these inputs as a CUDA graph on the current device. The graph reads the memory of inputs
-        on the device; inputs on the host are copied once. Raises TargetError as a call does, and for launches that
-        cannot be captured."""
+        on the device; inputs on the host are copied once. Raises TargetError without a GPU, for arrays of another
+        number, shape or dtype, and for launches that cannot be captured."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")

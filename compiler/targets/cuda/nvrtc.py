@@ -76,7 +76,8 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
 
 
 def ptx(text: str, arch: str, contract: bool = True) -> str:
-    """Compile a text to PTX; `contract` permits fused multiply-adds. Raises TargetError as `compiled` does."""
+    """Compile a text to PTX; `contract` permits fused multiply-adds. Raises TargetError without NVRTC, for an
+    architecture that it lacks, and for text that it refuses, with its first error."""
     with _program(text, arch, contract) as (program, _):
         return _text(program, "PTX")
 
@@ -84,7 +85,7 @@ def ptx(text: str, arch: str, contract: bool = True) -> str:
 @contextmanager
 def _program(text: str, arch: str, contract: bool) -> Iterator[tuple[ctypes.c_void_p, str]]:
     """Compile a text, and yield NVRTC's handle of the program and the log; the program is destroyed at the exit. Raises
-    TargetError as `compiled` does."""
+    TargetError without NVRTC, for an architecture that it lacks, and for text that it refuses."""
     library = _library()
     if arch not in architectures():
         raise TargetError(f"NVRTC {version()} has no architecture {arch} (it has {', '.join(architectures())})")

@@ -127,7 +127,8 @@ class LoadedKernels(Unpicklable):
         return places
 
     def prepare(self) -> None:
-        """Load the kernels, and copy and prepare the constants. Raises TargetError as `launch`."""
+        """Load the kernels, and copy and prepare the constants, at the first call. Raises TargetError for kernels that
+        cannot be loaded or launched."""
         if not self._is_ready:
             with self._lock:
                 _ = self._functions, self._fixed

@@ -28,13 +28,14 @@ from compiler.targets.ptx.values import Array, Mask, literal_value, raw_bits, ra
 HALF = 1 << SHIFT - 1
 """The offset of a buffer in its range of addresses, so that what lies before it has no other buffer's addresses."""
 CALL_DEPTH = 80
-"""How many calls may be inside of each other; integer powers of 64 bits take 64."""
+"""The most calls inside of each other; integer powers of 64 bits take 64."""
 
 
 Activation: TypeAlias = "tuple[LinkedFunction, int, dict[str, Array], dict[str, Array]]"
 """A function that calls another one, the base of its frame, its registers, and the lanes that have not set them."""
 Resolved: TypeAlias = "tuple[Array | slice, PtxMemory, Array | int, Array]"
-"""The positions of addresses in a memory: which of them, the memory, the parts of it, the offsets."""
+"""The accesses to one memory: their positions among the addresses, the memory, the number of its part (a block's or a
+thread's) and the offsets in bytes."""
 
 
 class PtxLanes:

@@ -55,7 +55,8 @@ def _items(instruction: PtxInstruction, operand: PtxOperand) -> tuple[PtxOperand
 @effect("ld")
 def load(instruction: PtxInstruction) -> Prepared:
     """Prepare a load of one, two or four registers, such as `ld.global.nc.v4.f32 {d0, d1, d2, d3}, [a+16]`. Memory read
-    with `.nc` must not be stored to later in the launch."""
+    with `.nc` must not be stored to later in the launch. Raises PtxError for an unknown modifier and another number of
+    registers."""
     space, type_ = space_of_access(instruction, "nc", "v2", "v4"), one_type(instruction)
     to, address = _items(instruction, instruction.operands[0]), instruction.operands[1]
     width, is_cached = bits_of(type_) // 8, "nc" in instruction.parts
@@ -72,7 +73,8 @@ def load(instruction: PtxInstruction) -> Prepared:
 
 @effect("st")
 def store(instruction: PtxInstruction) -> Prepared:
-    """Prepare a store of one, two or four registers, such as `st.shared.v2.f32 [a], {b0, b1}`."""
+    """Prepare a store of one, two or four registers, such as `st.shared.v2.f32 [a], {b0, b1}`. Raises PtxError for an
+    unknown modifier and another number of registers."""
     space, type_ = space_of_access(instruction, "v2", "v4"), one_type(instruction)
     address, values_of = instruction.operands[0], _items(instruction, instruction.operands[1])
     width = bits_of(type_) // 8

@@ -55,8 +55,8 @@ class PtxMemory:
     layout: list[tuple[int, str]] = field(default_factory=list)
 
     def load(self, access: PtxAccess, part: Array | int, offsets: Array, width: int, count: int) -> Array:
-        """Return (n, count) unsigned integers of `width` bytes; accesses out of bounds or misaligned are reported, and
-        read as all ones."""
+        """Return (n, count) unsigned integers of `width` bytes, in the parts `part` at byte offsets (n,). Accesses out
+        of bounds or misaligned are reported, and read as all ones; reads of unset memory and races are reported."""
         good = self._checked(access, offsets, width * count)
         if good is not None:
             values = np.full((len(offsets), count), (1 << 8 * width) - 1, f"u{width}")
@@ -73,8 +73,8 @@ class PtxMemory:
 
     def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
         """Store (n, count) unsigned integers and set the state of their granules; PENDING stores all ones instead of
-        the values. Accesses out of bounds or misaligned, and all to constant memory, are reported and store nothing; a
-        store to memory that `.nc` reads is reported."""
+        the values. Accesses out of bounds or misaligned, and all to constant memory, are reported and store nothing;
+        races, and a store to memory that `.nc` reads, are reported and stored."""
         count, width = values.shape[1], values.itemsize
         good = self._checked(access, offsets, width * count)
         every = np.ones(len(offsets), np.bool_)

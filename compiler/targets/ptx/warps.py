@@ -1,4 +1,4 @@
-"""What the threads of a warp do together: shfl.sync, vote.sync, activemask, bar.warp.sync."""
+"""Operations of the threads of a warp together: shfl.sync, vote.sync, activemask, bar.warp.sync."""
 
 from __future__ import annotations
 

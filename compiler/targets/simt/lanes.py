@@ -29,8 +29,8 @@ SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 
 @dataclass(frozen=True)
 class BlockSample:
-    """The blocks of a grid to run: the first, its neighbour along each dimension and the last; then further ones, up to
-    `blocks` in total and until `steps` ops of the kernel have run."""
+    """The blocks of a grid to run: the first, its neighbour along each dimension and the last, all of them always; then
+    evenly spaced ones, up to `blocks` in total and until `steps` ops of the kernel have run."""
 
     blocks: int
     steps: int
@@ -140,7 +140,7 @@ class ThreadLanes(Threads):
         self.values[op.results[0]] = np.repeat(source[..., None], type_.get_shape()[0], axis=-1)
 
     def extract(self, op: vector.ExtractOp, active: Bools) -> None:
-        """Extract a lane, or a register of a fragment."""
+        """Extract the lane of a vector, or the register of a fragment, at the op's constant position."""
         (lane,) = op.static_position.get_values()
         lanes, type_ = self.values[op.vector], op.result.type
         if isinstance(type_, VectorType):
@@ -180,7 +180,8 @@ class ThreadLanes(Threads):
     # --- memory ---------------------------------------------------------------------------------------------------
 
     def alloca(self, op: memref.AllocaOp, active: Bools) -> None:
-        """Allocate a shared or local buffer; allocated again, in a loop or in the next block, it is uninitialised."""
+        """Allocate a shared or local buffer; allocated again, in a loop or in the next block, it is uninitialised and
+        its counts of accesses go on."""
         memory = self.on_chip.get(op.memref)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
@@ -288,7 +289,8 @@ class ThreadLanes(Threads):
         self.moment += 1
 
     def branch(self, op: scf.IfOp, active: Bools) -> None:
-        """Run the branches that any active thread takes, each under its mask, and merge their results."""
+        """Run the branches that any active thread takes, each under its mask, and merge their results; with one branch
+        taken, its results are those of all threads."""
         truth = np.broadcast_to(self.values[op.cond], (self.count,))
         sides = []
         for region, mask in ((op.true_region, active & truth), (op.false_region, active & ~truth)):

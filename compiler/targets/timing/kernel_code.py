@@ -42,7 +42,7 @@ class KernelReader(MemoryReader):
     """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
 
     def read(self) -> list[Code]:
-        """Return the code of the kernel."""
+        """Evaluate the kernel's body; return its instructions in order, a loop that is not unrolled as `Repeat`s."""
         body = self.launch.kernel.body.block
         for argument, operand in zip(body.args, self.launch.operands, strict=True):
             self.buffers[argument] = operand
@@ -81,7 +81,8 @@ class KernelReader(MemoryReader):
         self.values[op.results[0]] = self.named(self.pure(key, [INTEGER], ()), lanes)
 
     def scalar(self, op: Operation, active: Any) -> None:
-        """Evaluate an op without effects: a sum of registers if it is linear, else a new register for each result."""
+        """Evaluate an op without effects: as a number if its operands are constants, as a sum of registers if it is
+        linear or fused into its user, else as a new register that all its results share."""
         if not op.results:
             return
         operands = [self.values.get(v) or LinearValue(()) for v in op.operands]
@@ -130,8 +131,8 @@ class KernelReader(MemoryReader):
         return None
 
     def _lanes(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
-        """Return the integers of an op's result in the sampled threads; None for another type, and if those of an
-        operand are unknown."""
+        """Return the integers of an op's result in the sampled threads; None for a result of another type, for an op
+        without operands or of another dialect than arith, and if the integers of an operand are unknown."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         lanes: list[Any] = [v.lanes for v in operands]
@@ -184,8 +185,8 @@ class KernelReader(MemoryReader):
             self.values[result] = register(key, np.where(truth, arms[0].lanes, arms[1].lanes) if known else None)  # type: ignore[arg-type]
 
     def loop(self, op: scf.ForOp, active: Any) -> None:
-        """Evaluate a loop: all its iterations if it `is_unrolled` or they have at most FULL ops, else samples of
-        them."""
+        """Evaluate a loop: all its iterations if there is at most one, if it `is_unrolled` or if they have at most FULL
+        ops in all, else samples of them."""
         bounds = [self.values[v] for v in (op.lb, op.ub, op.step)]
         carried = [self.values[v] for v in op.iter_args]
         numbers = [_number(v) for v in bounds]
@@ -215,9 +216,10 @@ class KernelReader(MemoryReader):
     def _sampled(
         self, op: scf.ForOp, active: Any, carried: Sequence[LinearValue], iterations: range | None
     ) -> list[LinearValue]:
-        """Evaluate two neighbouring iterations in the middle of a loop and the last one, weighted by their numbers, or
-        only one of a short or deeply nested loop; iterations of few ops are unrolled by UNROLL. Return the loop's
-        results. `iterations` is None for bounds that are not constant."""
+        """Evaluate two neighbouring rounds in the middle of a loop and the last one, the second standing for all
+        others; of fewer than 3 rounds, and at a depth above DEEP, only the first, standing for all. A round is UNROLL
+        iterations if their number is a multiple of it and a body has at most PARTIAL ops, else one. Return the loop's
+        results. `iterations` is None for bounds that are not constant, which count as UNKNOWN_TRIPS."""
         count = UNKNOWN_TRIPS if iterations is None else len(iterations)
         unroll = UNROLL if iterations is not None and count % UNROLL == 0 and op_count(op.body.block) <= PARTIAL else 1
         rounds = count // unroll
@@ -268,7 +270,9 @@ class KernelReader(MemoryReader):
         key: Hashable,
         active: Any,
     ) -> None:
-        """End the body of a loop with copies of loop-carried registers, the counter's update, and the jump back."""
+        """End the body of a loop with copies of the registers that it carries, the counter's update and the jump back.
+        start: the registers of local elements before the body. first, entries: the loop-carried values before and after
+        it. key: the counter's register."""
         for place, register_ in list(self.local.items()):
             before = start.get(place, ("local", *place))
             if register_ != before:
@@ -312,7 +316,8 @@ _OPS: Mapping[type[Operation], Handler] = {
 
 
 def kernel_code(launch: KernelLaunch) -> list[Code]:
-    """Return the code of a launched kernel."""
+    """Return the code of a launched kernel: instructions of warps in order, and loop bodies with their numbers of
+    repeats."""
     return KernelReader(launch).read()
 
 

@@ -52,7 +52,8 @@ class Pipeline:
     l2_bytes: float
     now: float = 0.0
     free: dict[str, float] = field(default_factory=dict)
-    """When a unit is free: of a scheduler; the load/store unit and memory of the multiprocessor."""
+    """The cycle from which each unit is free: the units of a scheduler, the load/store unit and the memory of the
+    multiprocessor."""
     ready: dict[Hashable, float] = field(default_factory=dict)
     most_in_flight: float = 0.0
     """The most bytes of loads that the multiprocessor waits for."""
@@ -150,7 +151,8 @@ class Pipeline:
         self.most_in_flight = max(self.most_in_flight, sum(size for _, size in self._in_flight))
 
     def interval(self, instruction: WarpInstruction) -> float:
-        """Return the cycles for which a warp's instruction occupies a unit of its scheduler."""
+        """Return the cycles for which a warp's instruction occupies a unit of its scheduler; 1 for a kind without
+        arithmetic."""
         gpu, lanes = self.gpu, self.gpu.warp * self.gpu.schedulers
         match instruction.kind:
             case "float":

@@ -88,8 +88,8 @@ class Description:
     """The interface of a library.
 
     name: the prefix of its functions. program: the name of the compiled function. threads: the most threads of a call,
-    None for code without parallel loops. inputs, outputs, weights: the arrays of the caller, in order; an output of a
-    program without results is an array that it works on in place. versions: for distinct machines, the best first.
+    None for code without parallel loops. inputs, outputs, weights: the arrays of the caller, in order. results: whether
+    the program has results; if not, it works in place on its outputs. versions: for distinct machines, the best first.
     """
 
     name: str
@@ -142,8 +142,9 @@ def alignment(argument: Argument) -> int:
 
 
 def identifier(text: str) -> str:
-    """A text as the prefix of C identifiers. Raises InputError for one without a letter or digit of ASCII, for one that
-    is longer than LONGEST_NAME, and for one of SYSTEM_FUNCTIONS."""
+    """Return a text as the prefix of C identifiers: other characters than ASCII letters and digits become `_`, and `_`
+    precedes a leading digit. Raises InputError for a text without such a letter or digit, for one longer than
+    LONGEST_NAME, and for one of SYSTEM_FUNCTIONS."""
     name = re.sub(r"[^0-9A-Za-z_]", "_", text)
     if len(name) > LONGEST_NAME:
         raise InputError(f"a name of C functions has at most {LONGEST_NAME} letters, not {len(name)}")
@@ -231,7 +232,8 @@ def _words_of_c() -> frozenset[str]:
 
 
 def _apart(version: CodeVersion, number: int) -> CodeVersion:
-    """Return a version whose symbols begin with its number, so that they differ from those of other versions."""
+    """Return a version whose symbols begin with `v`, its number and a dot, so that they differ from those of other
+    versions."""
 
     def renamed(call: NativeCall) -> NativeCall:
         return replace(call, symbol=f"v{number}.{call.symbol}")
@@ -242,7 +244,8 @@ def _apart(version: CodeVersion, number: int) -> CodeVersion:
 
 
 def _interface(linked: Linked) -> tuple[Arguments, Arguments]:
-    """The inputs and the outputs of a program."""
+    """The inputs and the outputs of a program, without its fixed arrays; of a program without results, the arrays are
+    outputs and the scalars by value inputs."""
     arguments = [a for n, a in enumerate(linked.interface.arguments) if n not in dict(linked.fixed)]
     count = len(arguments) - linked.interface.outputs
     is_input = [a.by_value or (n < count and bool(linked.interface.outputs)) for n, a in enumerate(arguments)]
@@ -301,7 +304,8 @@ def _rounded(bytes: int) -> int:
 
 
 def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Pointer, ...]:
-    """The pointers of a program's function, whose last `outputs` arguments are results."""
+    """The pointers of a program's function, in order. Its last `outputs` arguments are results; without results all
+    arrays are outputs. fixed: the offsets in bytes of its constants, by the argument's position."""
     parameters, counts = list[Pointer](), {"input": 0, "output": 0}
     first_output = len(interface.arguments) - interface.outputs if interface.outputs else 0
     for position, argument in enumerate(interface.arguments):

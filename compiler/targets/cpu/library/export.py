@@ -43,8 +43,8 @@ class Weights:
 
 
 def library_name(file: Path, name: str | None) -> str:
-    """Return the prefix of a library's functions: `name`, else by its file's name without `lib` and suffix. Raises
-    InputError as `identifier` does."""
+    """Return the prefix of a library's functions, a C identifier made of `name`, else of the file's name without `lib`
+    and suffixes, or of a folder's name. Raises InputError for a text that `identifier` refuses."""
     default = file.name.partition(".")[0].removeprefix("lib") if file.suffix else file.name
     return identifier(default if name is None else name)
 
@@ -90,8 +90,9 @@ def export_program(
 
 
 def native_texts(stem: str, main: LevelTexts, preparation: LevelTexts, suffix: str = "") -> dict[str, str]:
-    """The texts of machine code by the names of their files, which begin with `stem`, all or that of a suffix: `net.ll`
-    and, for the preparation of a program of one function, `net.prepare.ll`. main, preparation: texts by level."""
+    """The texts of machine code by the names of their files, which begin with `stem`: `net.ll`, `net.s` and, for the
+    preparation of a program of one function, `net.prepare.ll`. suffix: the only suffix to write; "" for all. main,
+    preparation: texts by level; a level that is missing is skipped."""
     written = dict[str, str]()
     for end, level in TEXTS.items():
         for name, texts in ((stem, main), (f"{stem}.prepare", preparation)):

@@ -74,7 +74,7 @@ def _template(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a C string literal; long ones are split into several."""
+    """The UTF-8 bytes of a text as C string literals of at most 80 bytes, one a line, which C concatenates."""
     escaped = [
         f"\\{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '"\\?@' else chr(byte) for byte in text.encode()
     ]
@@ -265,7 +265,9 @@ def magic(d: Description, version: CodeVersion) -> int:
 
 
 def _stored(d: Description, stored: Stored | None) -> str:
-    """Return the C functions that fill constants with stored weights; "" if `stored` is None."""
+    """Return the C function `prepare_stored` that fills constants with the weights in the library, with its table and
+    helpers. For weights in a file, whose helpers it has too, and if `stored` is None, it only returns the status NULL.
+    """
     head = "static int prepare_stored(const struct version *v, void *constants) {"
     if stored is None:
         return "\n".join([head, "  (void)v, (void)constants;", "  return @PREFIX@_NULL;", "}"])
@@ -281,7 +283,8 @@ def _stored(d: Description, stored: Stored | None) -> str:
 
 
 def checksum(path: Path) -> int:
-    """The checksum of a file, as the C function `checksum_of` computes it."""
+    """The checksum of a file's bytes, which the C function `checksum_of` computes too: the sum modulo 2**64 of its
+    8-byte words, the last padded with zeros, each mixed with its position."""
     total, first = 0, 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
