@@ -157,7 +157,7 @@ def compile_program(
     schedule: object = None,
     error: float | None = None,
 ) -> CompiledProgram:
-    """Compile a program for the CPU as `build` does, with its arguments and errors, and do not load it."""
+    """Compile a program for the CPU, with the arguments and the errors of `build`, to code that is not loaded."""
     check_words("cpu", policy, name, "sm_80")
     error = checked_error(error)
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)

@@ -80,7 +80,8 @@ def build_as_written(
 def compile_as_written(
     x: object, threads: int | None, policy: str, name: str | None, constants: Mapping[str, object] | None
 ) -> CompiledProgram:
-    """Compile a program for the CPU as `build_as_written` does, and do not load it."""
+    """Compile a program for the CPU, te programs with all loops as written, to code that is not loaded. The arguments
+    and the errors are those of `build`, without a choice of schedules."""
     return compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
 
 

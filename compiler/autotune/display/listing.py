@@ -88,10 +88,10 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 
 def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
-    """List `count` random candidates of the sketches `numbers`, each sketch as likely: their decisions, and whether
-    they are feasible.
+    """List `count` random candidates of the sketches `numbers`, each sketch equally likely: their decisions, and
+    whether they are feasible.
 
-    0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
+        0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 
     Legality is judged only when a candidate is built.
     """

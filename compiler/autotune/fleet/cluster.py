@@ -289,7 +289,8 @@ def checked(address: str) -> str:
 
 def machines_of(address: str, patience: float) -> list[Machine]:
     """The different machine models of a scheduler's trusted workers that time candidates, sorted by name; empty if none
-    of the trusted ones does. Raises what `Cluster` does, and TargetError if no worker joins within `patience`."""
+    of the trusted ones does. Raises InputError where dask is missing or the address is malformed, TargetError if no
+    scheduler answers or no worker is trusted within `patience` seconds."""
     deadline = time.monotonic() + patience
     with closing(Cluster(address, patience)) as cluster:
         while cluster.awaits_facts or not cluster.trusted:

@@ -15,7 +15,8 @@ def recorded_machine(machine: Machine, cpu: str, database: Path, name: str = "")
     """Return `machine` under the name whose records it uses: `name` if it is stated, else the first one with records of
     - its own name, such as `AMD EPYC as haswell` for code for haswell that was timed on this computer,
     - `... as haswell`, for code for it that was timed on another computer, the one with the most records,
-    - this computer's name, if this is a haswell.
+    - this computer's name, if this is a haswell;
+    `machine` unchanged if none has records.
 
     cpu: the processor by its name in MACHINES. Raises InputError for a stated name without records.
     """

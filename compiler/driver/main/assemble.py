@@ -107,8 +107,8 @@ def assembled(
 
     sources: the schedules of functions by name; missing ones are as written. constants: the names of the constant
     inputs. hashes: the known canonical hashes of functions by name. laws: those of the whole program. source: the
-    program as given, by default `module`. Raises InputError if a called function calls others itself, and what the
-    compilation raises.
+    program as given, by default `module`. Raises InputError if a called function calls others itself,
+    ScheduleError for a script that does not apply, LoweringError or TargetError for code that cannot be compiled.
     """
     require(module, "te", "build")
     function = find_function(module, name)

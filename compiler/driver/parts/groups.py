@@ -146,8 +146,8 @@ class GroupedProgram:
 
 
 def grouped_program_of(kept: WholeProgram) -> GroupedProgram:
-    """The whole program that a database has stored. Raises what `parse` does, and InputError for text that calls no
-    groups or lacks the stated constants."""
+    """The whole program that a database has stored. Raises ParseError or VerifyException for text that is no valid
+    program, InputError for text that calls no groups or lacks the stated constants."""
     module = parse(kept.text, kept.name)
     if level_of(module) != "te" or not has_groups(module):
         raise InputError(f"{kept.name} calls no groups")

@@ -70,8 +70,8 @@ class ReferenceJob:
 
 
 def write_reference(subject: Subject, job: ReferenceJob) -> None:
-    """Compute the reference of a subject and write it, pickled, to the path of the job. Raises what `build` does, and
-    InputError for a program without outputs."""
+    """Compute the reference of a subject and write it, pickled, to the path of the job. Raises LoweringError or
+    TargetError for a program that cannot be compiled, and InputError for one without outputs."""
     Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
 
 

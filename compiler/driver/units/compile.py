@@ -102,14 +102,14 @@ class LoweredUnit:
 
 
 def compile_unit(job: CompileJob) -> Unit:
-    """Compile a unit of a program of groups to machine code. Raises what `lower_unit` does, and TargetError if LLVM
-    refuses it."""
+    """Compile a unit of a program of groups to machine code. Raises ScheduleError for a script that does not apply,
+    LoweringError for an op without a native form, and TargetError if LLVM refuses the code."""
     return lower_unit(job).compiled()
 
 
 def lower_unit(job: CompileJob) -> LoweredUnit:
-    """Lower a unit of a program of groups to LLVM IR. Raises what the lowerings do, and ScheduleError for a script that
-    does not apply."""
+    """Lower a unit of a program of groups to LLVM IR. Raises ScheduleError for a script that does not apply, and
+    LoweringError for an op without a native form."""
     start = perf_counter()
     with paused():
         parts, names = _parts(job)
@@ -138,7 +138,7 @@ def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
 
 def compiled(parts: SplitProgram, names: Sequence[str], policy: str, threads: int) -> Unit:
     """Compile the scheduled loops of a function, split into preparation and call; `names` are those of its arguments as
-    written. Raises what the lowerings do, and TargetError if LLVM refuses the code."""
+    written. Raises LoweringError for an op without a native form, and TargetError if LLVM refuses the code."""
     return _lowered_unit(parts, names, policy, threads, None, (), perf_counter()).compiled()
 
 

@@ -18,7 +18,8 @@ from compiler.types.policies import POLICIES
 
 def check_text(kernel: CudaKernel, inputs: Sequence[Array], arch: str | None = None) -> TextCheck:
     """Compile a kernel's text to PTX for `arch` (None: the kernel's) and run it on inputs, in the order of a call.
-    Raises TargetError as `CudaKernel.cubin` does, PtxError for an instruction that the interpreter lacks."""
+    Raises TargetError without NVRTC, for text that it refuses, and for an architecture that lacks a feature or whose
+    limits a launch exceeds; PtxError for an instruction that the interpreter lacks."""
     kernel.source.check(arch or kernel.arch)
     text = nvrtc.ptx(kernel.text, arch or kernel.arch, POLICIES[kernel.policy].fused)
     return run_text(kernel, text, inputs)

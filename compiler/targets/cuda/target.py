@@ -44,7 +44,8 @@ class CudaTarget(GpuTarget):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> CudaKernel:
-        """Write the kernels that a host function launches. Raises the errors of `Target.make_kernel`."""
+        """Write the kernels that a host function launches. Raises LoweringError for an op that CUDA C++ lacks,
+        TargetError for a feature that the architecture lacks and for limits that a launch exceeds."""
         return make_kernel(module, host, arguments, policy, arch)
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> CudaProgram:

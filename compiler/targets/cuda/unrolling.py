@@ -30,8 +30,8 @@ def is_unrolled(loop: scf.ForOp) -> bool:
 
 
 def _stores(loop: scf.ForOp) -> int | None:
-    """Return how many stores all iterations of a loop execute; None with a branch, barrier or unmarked loop inside, or
-    bounds that are not constant."""
+    """Return the number of stores that all iterations of a loop execute; None with a branch, barrier or unmarked loop
+    inside, or bounds that are not constant."""
     bounds = [_constant(value) for value in (loop.lb, loop.ub, loop.step)]
     each = 0
     for op in loop.body.block.ops:

@@ -14,6 +14,6 @@ WINDOWS: Mapping[str, int] = {
     "local": _LOCAL << SHIFT,
     "param": _LOCAL << SHIFT,
 }
-"""Where the addresses of a state space begin among the generic ones."""
+"""The first generic address of each state space."""
 SPACES: Mapping[int, str] = {_SHARED: "shared", _LOCAL: "local"}
 """The state space of a range of generic addresses; the other ranges are buffers of global memory."""

@@ -41,16 +41,20 @@ def kernel_times(
     in_order: bool = False,
 ) -> list[KernelTime]:
     """Estimate the time of each launch of a host function, by name or the only one, from the IR of its kernels.
+
     resources: the registers and spills that a compiler reports, by kernel; for a kernel without them registers are
     counted from the IR, and none spills. in_order: instructions stay in the order of the text, as in PTX; else loads
-    begin early, as assemblers order them. Raises InputError as `read_host_function` does."""
+    begin early, as assemblers order them. Raises InputError for an op that a host function cannot have, a launch of an
+    unknown kernel, and extents that are not constants.
+    """
     host = read_host_function(module, find_function(module, name))
     return [kernel_time(work_of(launch, resources or {}, in_order), gpu) for launch in host.launches]
 
 
 def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_order: bool = False) -> KernelWork:
     """Return the work of a launch: its sizes, the bytes of its arrays, its registers (from `resources` by the kernel's
-    name, or else of the IR), and its code, with the accesses to spilled registers. in_order: as for `kernel_times`."""
+    name, or else of the IR), and its code, with the accesses to spilled registers. in_order: whether instructions stay
+    in the order of the text; else loads begin early."""
     name = launch.kernel.sym_name.data
     arrays = [value.type for value in dict.fromkeys(launch.operands) if isinstance(value.type, MemRefType)]
     moved = sum(prod(type_.get_shape()) * element_bytes(type_.element_type) for type_ in arrays)

@@ -23,7 +23,8 @@ def sectors(addresses: Ints, bytes: int) -> list[Ints]:
 
 def rounds(addresses: Ints, bytes: int) -> Ints:
     """Return for each warp the cycles in which shared memory serves it: the most words of a bank, for each part of the
-    warp whose lanes have 128 bytes together. addresses, bytes: as for `sectors`."""
+    warp whose lanes have 128 bytes together. addresses: in bytes, (warps, lanes), negative for inactive lanes. bytes:
+    of a lane's access."""
     active = addresses >= 0
     first = int(addresses[active].min()) if active.any() else 0
     relative = np.where(active, addresses - first, -1)  # all banks shifted alike: as many rounds

@@ -31,7 +31,7 @@ def header(description: Description, has_file: bool) -> str:
 
 
 def cpp_header(description: Description, has_file: bool) -> str:
-    """Write the header in C++17; `has_file` as for `header`."""
+    """Write the header in C++17; `has_file` adds the function that reads the file of weights."""
     return _filled("template.hpp", description, {"prepare_file": _template("prepare_file.hpp") if has_file else ""})
 
 
