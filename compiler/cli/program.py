@@ -51,7 +51,8 @@ def module(name: str, shapes: Shapes = ()) -> ModuleOp:
 
 def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
     """The program of the arguments: a workload's function, a model, or a file's module. Raises InputError for an
-    unknown name, and the errors of `module`."""
+    unknown name and for a file or model that cannot be read, ParseError for invalid MLIR, VerifyException for an
+    invalid module."""
     benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     if benchmark is not None:
         return benchmark.function()

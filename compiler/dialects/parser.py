@@ -81,8 +81,8 @@ class _Element(AttrParser._TensorLiteralElement):
     """One element of a dense attribute while it is parsed, with hexadecimal floats."""
 
     def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
-        """Convert the element to a number of a type, a float from its bits if hexadecimal. ParseError for too many
-        bits."""
+        """Convert the element to a number of a type, a float from its bits if hexadecimal. Raises ParseError for more
+        bits than the type has."""
         if not isinstance(type, FLOATS) or not isinstance(self.value, int) or self.span.text[:2].lower() != "0x":
             return super().to_type(parser, type)
         if self.value >= 1 << element_bits(type):
