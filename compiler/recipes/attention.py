@@ -33,7 +33,8 @@ BLOCKS = 5
 
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a program that ends with the second product of an attention, the block `label`, by rows of
-    queries; register tiles of the widths with the fewest estimated cycles come first."""
+    queries; register tiles of the widths with the fewest estimated cycles come first. Yields nothing if fewer than
+    BLOCKS blocks are unscheduled, or their last one is another block or no product."""
     if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
         return
     length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
@@ -276,7 +277,8 @@ def _reduces(s: Schedule, block: Handle) -> bool:
 
 
 def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles) -> None:
-    """Tile the first product in registers, with both operands packed; the rows of a group share a panel of keys."""
+    """Tile the first product in registers, with both operands packed, the keys in the loop `head` or, if it is None,
+    before the nest; the rows of a group share a panel of keys."""
     *_, m, n, _ = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
     queries = other_operand(s, block, keys)

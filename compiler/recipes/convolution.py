@@ -65,7 +65,7 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
         C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]            any other, and one tap: `implicit_gemm`
 
     There is no matrix of windows. The epilogue is computed on finished tiles. Weights of an implicit GEMM are packed by
-    chunks of channels, or beforehand.
+    chunks of channels, or beforehand. Yields nothing for other blocks.
     """
     yield from taps_in_registers(draft, label)
     block, program = draft.block(label), draft.schedule.program
@@ -93,7 +93,8 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _way(name: str, label: str, nest: Nest, any_index: bool = False) -> Alternative:
-    """Return the alternative that schedules the block `label` by `nest`."""
+    """Return the alternative that schedules the block `label` by `nest`; with `any_index` its epilogue may read at
+    another index than it writes."""
     return Alternative(name, partial(_apply, label=label, nest=nest, any_index=any_index))
 
 

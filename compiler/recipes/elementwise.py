@@ -21,8 +21,8 @@ INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
 
 
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of an elementwise block: inlined into its reader, or vectorized along its innermost loop. A block
-    without axes stays as it is.
+    """Yield schedules of an elementwise block: inlined into its readers, if it has one or is not costly, or vectorized
+    along its innermost loop. A block without axes stays as it is. Yields nothing for reductions and gathers.
 
     A mathematical function that is the argument of another is not inlined but computed for a row before: out-of-order
     execution overlaps vectors of one function, but not of two dependent functions.

@@ -31,7 +31,8 @@ AGAIN = 1.2
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a program that is E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w],
-    in one reduction or in steps, and ends with the block `label`: four register tiles, then two sizes of groups."""
+    in one reduction or in steps, and ends with the block `label`: at most four register tiles, then two sizes of
+    groups. Yields nothing for other programs."""
     block = draft.block(label)
     if draft.left[-1] != label or block.spatial != 4 or len(draft.left) not in (1, 3):
         return
@@ -220,7 +221,8 @@ def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int
 
 
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
-    """Vectorize the copy `block` to E along output channels, with a transpose to contiguous taps in registers."""
+    """Vectorize the copy `block` to E along output channels, `count` vectors in a panel, with a transpose to contiguous
+    taps in registers."""
     o, c, r, q = by_axis(s, block)
     if not o:  # one output channel: the loop over it is gone
         return

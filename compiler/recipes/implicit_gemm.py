@@ -105,8 +105,9 @@ def implicit_gemm(
             D in the last chunk, transposed in registers } } } } }
 
     The image gets a border where it is read under conditions; C is stored in panels of filters; `epilogue`, an
-    elementwise consumer of C, writes the result. The weights of the next chunk are prefetched, a few lines at a time,
-    so that the loads of the tile are not delayed. With `beforehand` all weights are packed first, best for constants.
+    elementwise consumer of C, writes the result, without one a copy does. The weights of the next chunk are prefetched,
+    a few lines at a time, so that the loads of the tile are not delayed. With `beforehand` all weights are packed
+    first, best for constants.
 
     Returns the outer loops. Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit
     GEMM as in cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
@@ -274,8 +275,9 @@ def _filters_in_lanes(
     lanes: int,
     beforehand: bool,
 ) -> ImplicitGemm:
-    """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes. With
-    `beforehand` all weights are packed before the nest. Return the outer loops."""
+    """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes. Without
+    an `epilogue`, a copy stores a result of the function. With `beforehand` all weights are packed before the nest.
+    Return the outer loops."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)

@@ -39,7 +39,8 @@ def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
 
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule by `windows` of a reduction over sliding windows of at most WINDOW elements of one operand."""
+    """Yield the schedule by `windows` of a reduction over sliding windows of at most WINDOW elements of one operand;
+    nothing for other blocks, for one with a guard, without an init or spatial axes, and with several results."""
     block = draft.block(label)
     if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
         return
@@ -59,9 +60,10 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield a schedule that only reorders loops for a block whose innermost loop reads backwards, with a stride or, in
-    a copy, under conditions, or is shorter than two vectors: LLVM's shuffles are cheaper than masks and gathers. A
-    temporary that `vectors` inlines has none."""
+    """Yield a schedule that only reorders loops for a block whose innermost loop is shorter than two vectors (without
+    masks, than 2 * WHOLE, or no multiple of WHOLE) or reads backwards, with a stride or, in a copy, under conditions:
+    LLVM's shuffles are cheaper than masks and gathers. Yields nothing for a reduction, a gather, a temporary that
+    `vectors` inlines, and a strided block with a mathematical function."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return

@@ -45,7 +45,8 @@ SHORT = 4
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, packings by preference.
+    """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, packings by preference;
+    the schedule as written alone if n is shorter than half a vector or k than SHORT. Yields nothing for other blocks.
 
     An elementwise consumer is applied to finished tiles, or stored packed if it is the first operand of a product.
     """
@@ -263,8 +264,8 @@ def gebp(
     iterations of k ahead, are prefetched.
 
     Returns the loops. Requires loops m, n, k around the block, innermost in that order, A its first operand and B its
-    second; `lanes` elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS,
-    Van Zee and van de Geijn 2015.
+    second; `lanes` elements are a vector; `pack` names the operands to pack. Raises ScheduleError for fewer loops and a
+    size below 1. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van de Geijn 2015.
     """
     extents = [loop.extent for loop in s.program.enclosing(s.label(block))][-3:]
     if len(extents) < 3:
@@ -319,7 +320,8 @@ def tiled_gebp(
 
 def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes: int = 16) -> None:
     """Apply an elementwise consumer of a packed matmul to each tile when it is finished, and store its result as the
-    next matmul reads its first operand: in panels of `rows` rows, transposed in registers.
+    next matmul reads its first operand: in panels of `rows` rows, transposed in registers in vectors of at most `lanes`
+    columns.
 
         jr { C += A.pack * B.pack }  m { n { X = f(C) } }
       ->
@@ -346,8 +348,8 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
       ->
         jr { ir { C += A.pack * B.pack;  X = f(C) in the last round of pc } }
 
-    The rows of a tile are unrolled, unless the consumer has a mathematical function. Requires a consumer that reads
-    each element of the matmul's result at the index that it writes.
+    Its columns are vectorized by `lanes`; the rows of a tile are unrolled, unless the consumer has a mathematical
+    function. Requires a consumer that reads each element of the matmul's result at the index that it writes.
     """
     s.reverse_compute_at(consumer, product.ir)
     vectorize_rows(s, consumer, lanes, not is_costly(node_of(s, consumer)))

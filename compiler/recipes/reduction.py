@@ -99,8 +99,9 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 
 
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes; and
-    in vectors of partial results, along a reduce axis along which all operands are contiguous or constant.
+    """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes, but
+    first as written if it reads each element once; and in vectors of partial results, along a reduce axis along which
+    all operands are contiguous or constant. Yields nothing for other blocks.
 
     Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """

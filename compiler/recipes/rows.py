@@ -24,7 +24,8 @@ STEPS = 4
 
 
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules that compute a block and its producers row by row, if one of them is a reduction.
+    """Yield schedules that compute a block and its producers row by row, if one of them is a reduction. Yields nothing
+    if reads along a row are scattered, and for short rows of data that fit L3: separate blocks are then better.
 
     If neighbouring rows are adjacent in memory, like the columns of a matrix, each lane computes a different row.
     """
@@ -173,11 +174,11 @@ def by_rows(
 
     Producers are searched among the blocks in `within`, by default all; cheap ones are inlined. Outputs share the loop
     over rows; outputs of reductions are written by copies. Other axes are inside a row, fused if contiguous. With
-    `columns` above 0, this number of rows is computed together, in lanes. Mathematical functions are computed by single
-    vectors: more are no faster, and add padding. `factored` reductions along a row have vectors of partial results;
-    others are left to LLVM. With `streamed`, results are stored by nontemporal stores. Returns the loop over rows.
-    Requires rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
-    Gimelshein's softmax (2018).
+    `columns` above 0, this number of rows is computed together, in lanes. Else `vectors` vectors of `lanes` elements
+    are unrolled, of a mathematical function one: more are no faster, and add padding. `factored` reductions along a row
+    have vectors of partial results; others are left to LLVM. With `streamed`, results are stored by nontemporal stores.
+    Returns the loop over rows. Requires rows, and producers that can be computed for one. Source: the row-wise fusion
+    of XLA, and of Milakov and Gimelshein's softmax (2018).
     """
     rows = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
     if rows is None:
@@ -207,8 +208,9 @@ def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
 
 
 def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
-    """Return whether a block is cheaper to recompute than to read: an elementwise temporary that is read once, or has
-    at most one operand that varies along the row."""
+    """Return whether a block is cheaper to recompute than to read: an elementwise temporary without mathematical
+    functions that is read once, or has at most one operand that varies along the row. Not one that reads under
+    conditions for a reduction."""
     if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
         return False
     written = {access.buffer for access in block.writes}

@@ -125,7 +125,8 @@ def own_loops(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
-    """Return the loops around a block that are inside the loop `at`, one of them, outermost first."""
+    """Return the loops around a block that are inside the loop `at`, outermost first; `at` is itself around the
+    block."""
     loops = s.get_loops(block)
     return loops[[s.label(loop) for loop in loops].index(s.label(at)) + 1 :]
 

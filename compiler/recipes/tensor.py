@@ -36,8 +36,8 @@ def quantised_gebp(
 
     Remainders of m, n and k are padded with zeros, and the tile is stored without padding. If kc covers k, there is no
     pc and the tile starts from zero; else it is loaded and stored for each pc. Requires loops m, n, k around the block
-    in that order, A its first operand and B its second, of the intrinsic's dtypes. Source: BLIS, Van Zee and van de
-    Geijn 2015; FBGEMM, Khudia et al. 2021.
+    in that order, A its first operand and B its second, of the intrinsic's dtypes. Raises ScheduleError for an
+    intrinsic that is no dot product of groups. Source: BLIS, Van Zee and van de Geijn 2015; FBGEMM, Khudia et al. 2021.
     """
     declared = find(intrinsic)
     if declared.form != "dot":

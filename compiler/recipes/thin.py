@@ -34,8 +34,10 @@ class Thin:
 
 
 def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of C[.., n, m] += W[.., n, k] * x[.., m, k] for few m that do not pack the matrix W: dot products
-    along k if W is contiguous along k, else rows of W times scalars added to the results."""
+    """Yield schedules of C[.., n, m] += W[.., n, k] * x[.., m, k] for at most FEW m that do not pack the matrix W: dot
+    products along k if W is contiguous along k, else rows of W times scalars added to the results. Yields nothing for
+    other blocks, for dot products shorter than two vectors, and for rows shorter than one or with results that lie
+    apart."""
     block = draft.block(label)
     thin = find_thin(draft.schedule.program, block)
     if thin is None:
@@ -200,8 +202,8 @@ def streams(
 def _around(
     s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile
 ) -> tuple[Handle, list[Handle]]:
-    """Return the loop over the reduction, and the other loops without `long` and `short`. Raises ScheduleError if these
-    are not around the reduction."""
+    """Return the loop over the reduction, and the other loops without `long` and `short`. Raises ScheduleError for a
+    size of the tile below 1, and if `long` and `short` are not around the reduction."""
     require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
     *spatial, k = s.get_loops(block)
     tile_labels = {s.label(loop) for loop in (long, short) if loop is not None}

@@ -128,8 +128,9 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
-    """Choose the tiles of a block, whole rows if a transformed row fits half of L2, of `down` rows of an image. Add the
-    choice of the register tile, by default that of the fewest cycles; it divides the block unless that is one row."""
+    """Choose the tiles of a block, whole rows if a transformed row fits half of L2; an image has `down` rows of tiles.
+    Add the choice of the register tile, by default that of the fewest cycles; it divides the block unless that is one
+    row."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))

@@ -68,7 +68,8 @@ class ThreadStreamTiles:
 
 
 def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of an attention in the form `streamed_attention`: one kernel on tensor cores."""
+    """Yield schedules of an attention in the form `streamed_attention`: one kernel on tensor cores. Yields nothing for
+    other programs, and for a dtype that the GPU's tensor cores lack."""
     if not _is_streamed(draft, label):
         return
     program = draft.schedule.program
@@ -94,7 +95,8 @@ def _is_streamed(draft: Draft, label: str) -> bool:
 
 
 def streamed_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield schedules of an attention of f32 in the form `streamed_attention`: one kernel without tensor cores."""
+    """Yield schedules of an attention of f32 in the form `streamed_attention`: one kernel without tensor cores, by
+    tiles that fit in shared memory. Yields nothing for other programs."""
     if not _is_streamed(draft, label):
         return
     program = draft.schedule.program

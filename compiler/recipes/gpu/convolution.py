@@ -75,7 +75,7 @@ class ConvolutionPlan:
 def window_read(block: Block, slides: bool = True) -> WindowRead | None:
     """Return the reads of a block that is a convolution C[.., o, .., q] += X[.., c, .., q*S + s] * W[o, c, .., s] with
     a result contiguous along a row of the image; None for other blocks, such as depthwise, grouped and transposed
-    convolutions. slides: also None where each pixel reads one pixel, and no stride."""
+    convolutions. With `slides` also None for a convolution without taps and strides."""
     if not sums_pairs(block) or block.guard or block.spatial < 2:
         return None
     spatial = range(block.spatial)
@@ -99,7 +99,8 @@ def window_read(block: Block, slides: bool = True) -> WindowRead | None:
 
 def convolution_by_windows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a convolution by `convolve_on_threads`, one for each number of results of a thread, the
-    fastest by an estimate first; channels are cut into parts if that is estimated faster. None for other blocks."""
+    fastest by an estimate first; channels are cut into parts if that is estimated faster. Yields nothing for other
+    blocks, for few filters, and for results of more than MOST_BYTES."""
     block = draft.block(label)
     read = window_read(block)
     element = draft.schedule.program.buffers[block.writes[0].buffer].element

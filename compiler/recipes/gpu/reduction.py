@@ -70,7 +70,7 @@ def _streams(block: Block) -> bool:
 
 def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the alternatives of `reduced_together` for a product limited by the reads of an operand, such as a matrix
-    times a vector, or with few results and a long reduction."""
+    times a vector, or with few results and a long reduction; nothing for other blocks."""
     block = draft.block(label)
     if not block.has_init or not block.spatial or not reuses(block):
         return
@@ -81,7 +81,8 @@ def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a reduction with several threads for each result, of one block of threads, or of several
-    blocks whose partial results a second kernel combines; with or without an elementwise epilogue."""
+    blocks whose partial results a second kernel combines; with or without an elementwise epilogue. Yields nothing for
+    other blocks, for a short reduction, and for neighbouring results that are enough for a thread each."""
     block = draft.block(label)
     if not block.has_init or block.table is not None:
         return

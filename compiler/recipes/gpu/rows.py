@@ -109,10 +109,9 @@ def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str]
 
 
 def choose_warps(draft: Draft, extent: int, vector: int, each: int | None = None) -> Size:
-    """Return a choice of the warps that share a row of `extent` elements, with at most `each` elements a thread if so
-    many warps exist, else the most. By default blocks have about THREADS threads at most: of these numbers the one that
-    leaves the fewest threads without elements, in the fewest rounds.
-    """
+    """Return a choice of the warps that share a row of `extent` elements in vectors of `vector`, with at most `each`
+    elements a thread if so many warps exist, else the most. By default blocks have about THREADS threads at most: of
+    these numbers the one that leaves the fewest threads without elements, in the fewest rounds."""
     vectors = _most_warps(extent, vector)
     options = [n for n in WARPS if n <= vectors]
     if each is not None:

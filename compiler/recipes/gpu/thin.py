@@ -29,7 +29,8 @@ LEAST_PART = 64
 
 def thin_products(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the schedule of a product C[m, n] += A[m, k] * B[k, n] with at most MOST_ROWS rows by `thin_on_threads`, in
-    so many parts of k that each multiprocessor has several blocks."""
+    so many parts of k that each multiprocessor has several blocks. Yields nothing for other blocks, without vectors of
+    B, and if no parts give each multiprocessor a block."""
     block = draft.block(label)
     vector = _vector(draft.schedule, block) if is_thin(block) else 1
     if vector < 2:

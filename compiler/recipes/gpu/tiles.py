@@ -37,7 +37,8 @@ TILE = 64
 
 def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a reduction with reuse of operands by multi-level tiles, S S S R R S R S, for blocks, virtual
-    threads and threads; operands are in shared memory, and the epilogue is applied to finished tiles.
+    threads and threads; operands are in shared memory, and the epilogue is applied to finished tiles. Yields nothing
+    for other blocks.
 
     Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020).
     """

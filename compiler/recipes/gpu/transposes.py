@@ -24,8 +24,8 @@ SECTOR, WORD = 32, 4
 
 
 def transposes_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the schedule of an elementwise block of a result that reads an operand along another axis than it writes,
-    by `transpose_on_threads`."""
+    """Yield the schedule by `transpose_on_threads` of an elementwise block without readers that reads an operand along
+    another axis than it writes; nothing for other blocks."""
     block = draft.block(label)
     if draft.readers(label) or edges(block, _bytes(draft.schedule, block)) is None:
         return

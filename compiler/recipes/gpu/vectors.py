@@ -48,14 +48,14 @@ def runs_along(access: Access, axis: int) -> bool:
 
 
 def _holds_together(condition: Condition, multiple: int) -> bool:
-    """Return whether a guard holds for all of some number of neighbouring iterations of a loop or for none: 7 - 4*i - j
-    does for 4 iterations of j that begin at a multiple of 4."""
+    """Return whether a condition is true in all or in none of `multiple` neighbouring iterations of a loop that begin
+    at a multiple of that: 7 - 4*i - j is for 4 iterations of j."""
     steps = [factor for _, factor in condition.form.terms if abs(factor) != 1]
     return not condition.equal and all(n % multiple == 0 for n in (condition.form.constant + 1, *steps))
 
 
 def starts_at(program: Program, access: Access, axis: int, multiple: int) -> bool:
-    """Return whether an access along an axis begins at multiples of some number of elements in each row."""
+    """Return whether an access along an axis begins at multiples of `multiple` elements in each row."""
     form, shape = access.index[-1], program.buffers[access.buffer].shape
     steps = [form.constant, *(factor for atom, factor in form.terms if atom != axis), *shape[1:][-1:]]
     return all(step % multiple == 0 for step in steps)

@@ -37,7 +37,8 @@ row of a buffer."""
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in
-    shared memory, fetched rounds ahead or not, and the epilogue on finished tiles. Extents are FEWEST or more.
+    shared memory, fetched rounds ahead or not, and the epilogue on finished tiles. Extents are FEWEST or more, or whole
+    MMA tiles. Yields nothing for other blocks, and for a dtype that the GPU's tensor cores lack.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """

@@ -90,8 +90,8 @@ def is_flat(block: Block, read: WindowRead) -> bool:
 
 def convolution_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a convolution of f16 or bf16 with sums in f32 by `convolve_on_warps`: its channels are a
-    multiple of the depth of an MMA tile, and its tiles suffice for half of the multiprocessors. Others are faster in
-    parts, on threads."""
+    multiple of the depth of an MMA tile, and its tiles suffice for half of the multiprocessors. Yields nothing for
+    other blocks, which are faster in parts, on threads."""
     block = draft.block(label)
     read = window_read(block, slides=False)
     elements = {type(draft.schedule.program.buffers[access.buffer].element) for access in block.reads}
