@@ -52,8 +52,8 @@ def stored(value: Value, dtype: DType) -> Value:
 
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The numpy scalar of a FloatAttr, of dtype `floats` if stated, or an IntegerAttr, wrapped. InputError for
-    others."""
+    """The numpy scalar of a FloatAttr, of dtype `floats` if stated, or of an IntegerAttr, wrapped to its width. Raises
+    InputError for any other attribute."""
     if isinstance(attribute, FloatAttr):
         return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):
@@ -77,7 +77,7 @@ def to_int(value: Value, dtype: DType) -> Value:
 
 
 def as_signed(value: Value) -> Value:
-    """Return integers as signed numbers of their bits, as of `loaded`; a truth value as 0 or -1."""
+    """Return integers, which `loaded` has made signed, unchanged, and truth values as 0 or -1 of int8."""
     return -value.astype(np.int8) if value.dtype == np.bool_ else value
 
 

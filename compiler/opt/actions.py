@@ -19,7 +19,7 @@ _COUNTER = re.compile(r"([\w-]+)-(skip|count)=(\d+)")
 
 
 class Counters:
-    """How often each action was met, and which executions are performed.
+    """Counters of the executions of each action, by which executions are performed or omitted.
 
     text: `NAME-skip=N,NAME-count=M`: of the actions NAME the first N are omitted, and of the following M are performed;
     by default none is omitted. Only optional actions can be omitted: passes and laws. Raises InputError for another

@@ -1,4 +1,4 @@
-"""Instruments: what is printed before, after and about the passes of a run."""
+"""Instruments: output before, after and about the passes of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strata-opt prints of itself: passes with their options, dialects, and the words that a shell completes."""
+"""The listings of strata-opt: passes with their options, dialects, and the words that a shell completes."""
 
 from __future__ import annotations
 

@@ -337,8 +337,9 @@ def owner(name: str = "") -> Part | None:
 
 
 def registries() -> list[Registry]:
-    """Return the registries of all plugins. The first call loads the files in STRATA_LOAD, raising the errors of
-    `load_file`, and the installed plugins; an installed one that fails to load is skipped with a warning.
+    """Return the registries of all plugins. The first call loads the files in STRATA_LOAD, and the installed
+    plugins; an installed one that fails to load is skipped with a warning. Raises InputError for a missing file,
+    PluginError for a file that cannot be loaded.
 
     >>> "noisy" in [registry.plugin for registry in strata.plugins.registries()]
     False
@@ -414,7 +415,8 @@ def _forget(plugin: str) -> None:
 
 @contextmanager
 def loaded(files: Sequence[str]) -> Iterator[None]:
-    """Load plugins from files for the context, in this process and its children. Raises the errors of `load_file`.
+    """Load plugins from files for the context, in this process and its children. Raises InputError for a missing
+    file, PluginError for one that cannot be loaded.
 
     >>> with strata.plugins.loaded(["missing.py"]):
     ...     pass

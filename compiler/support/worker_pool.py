@@ -112,7 +112,8 @@ class WorkerPool:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
     def settle(self) -> None:
-        """Wait until all started workers are ready, so that none loads modules later. Raises the errors of `map`."""
+        """Wait until all started workers are ready, so that none loads modules later. Raises InputError for a refused
+        setup, TargetError if workers cannot start."""
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 

@@ -153,7 +153,8 @@ class Placed(IRDLOperation):
 
 
 def parse_head(parser: Parser) -> Header:
-    """Parse label, bound axes and guard: `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
+    """Parse label, bound axes and guard, `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`, to a header without targets and
+    origin; without `where` the guard has no constraints."""
     label = parser.parse_str_literal()
     affine = NamedAffineParser(parser, None)
     axes: list[AxisAttr] = []
@@ -174,7 +175,8 @@ def parse_head(parser: Parser) -> Header:
 
 
 def parse_tail(parser: Parser, place: Header) -> Header:
-    """Parse `-> (%S[] : memref<f32>) origin "S"[k]`, and add these targets and this origin to the parsed head."""
+    """Parse `-> (%S[] : memref<f32>) origin "S"[k]`, and return the parsed head `place` with these targets and this
+    origin, None if the text has none."""
     names = names_of(place.axes)
     parser.parse_punctuation("->")
     writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: parse_accessed(parser, names))

@@ -56,7 +56,8 @@ class Scalars:
         return self.add((ExtUIOp if self.unsigned else ExtSIOp)(value, type))
 
     def apply(self, name: str, *values: SSAValue) -> SSAValue:
-        """Append the op of a name, such as add, for the operands' type; return its result; ValueError without one."""
+        """Append the op of a binary function, such as add, for the type of the last operand; return its result. Raises
+        ValueError if the function has no op for this type."""
         row = 0 if isinstance(values[-1].type, AnyFloat) else 2 if values[-1].type == IntegerType(1) else 1
         kind = _BINARY[name][row]
         if kind is None:

@@ -22,7 +22,8 @@ WINDOW = {
 
 
 def parse_constant(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `stablehlo.constant dense<...> : type`."""
+    """Parse the rest of `stablehlo.constant dense<...> : type` behind the op's name, and return the op, of class
+    `kind`. Raises ParseError for a value without a tensor type."""
     attributes = parser.parse_optional_attr_dict()
     position = parser.pos
     value = parser.parse_attribute()
@@ -33,14 +34,15 @@ def parse_constant(parser: Parser, kind: type[Operation]) -> Operation:
 
 
 def parse_custom_call(parser: Parser, kind: type[Operation]) -> Operation:
-    """Refuse `stablehlo.custom_call @target(...)`, with the name of the target."""
+    """Raise ParseError for `stablehlo.custom_call @target(...)`, with the name of the target; `kind` is unused."""
     target = parser.parse_optional_symbol_name()
     name = f"@{target.data}" if target is not None else "another program"
     parser.raise_error(f"stablehlo.custom_call is not read: it calls {name}, which is code outside of the text")
 
 
 def parse_composite(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `stablehlo.composite "name" %a {decomposition = @f} : types`."""
+    """Parse the rest of `stablehlo.composite "name" %a {decomposition = @f} : types` behind the op's name, and return
+    the op, of class `kind`. Other attributes than those of composites are dropped."""
     position = parser.pos
     name = StringAttr(parser.parse_str_literal())
     operands = parser.parse_optional_undelimited_comma_separated_list(
@@ -54,7 +56,8 @@ def parse_composite(parser: Parser, kind: type[Operation]) -> Operation:
 
 
 def parse_convolution(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `stablehlo.convolution(%x, %w) dim_numbers = ..., window = {...} {...} : types`."""
+    """Parse the rest of `stablehlo.convolution(%x, %w) dim_numbers = ..., window = {...} {...} : types` behind the op's
+    name, and return the op, of class `kind`."""
     position = parser.pos
     parsed = ParsedOp(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand))
     parser.parse_keyword("dim_numbers")
@@ -84,8 +87,9 @@ def _window_entry(parser: Parser) -> tuple[str, Attribute]:
 
 
 def parse_reduce(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : types`, or with a region
-    `reducer(%a: t, %b: t) {...}` behind the types, a pair of arguments for each operand."""
+    """Parse the rest of `stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : types`, or of
+    the form with a region `reducer(%a: t, %b: t) {...}` behind the types, a pair of arguments for each operand, behind
+    the op's name. Return the op, of class `kind`; its operands are the tensors, then their initial values."""
     position = parser.pos
     pairs = [_parse_initialised(parser)]
     while parser.parse_optional_punctuation(","):
@@ -181,7 +185,8 @@ def parse_while(parser: Parser, kind: type[Operation]) -> Operation:
 
 
 def parse_top_k(parser: Parser, kind: type[Operation]) -> Operation:
-    """Parse `chlo.top_k(%x, k = 3) : type -> (types)`."""
+    """Parse the rest of `chlo.top_k(%x, k = 3) : type -> (types)` behind the op's name, and return the op, of class
+    `kind`."""
     position = parser.pos
     with parser.in_parens():
         operand = parser.parse_unresolved_operand()
