@@ -56,8 +56,8 @@ NOWHERE = "nothing in the program has its form"
 
 
 def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
-    """The reason why no form of a law is taken for a graph: it does not pay, errs too much, needs a freer policy or
-    constant inputs, or does not match."""
+    """Return a sentence on why no form of a law is taken for a graph: it does not pay, errs too much, or needs a freer
+    policy or constant inputs; NOWHERE if the law has no form of the graph under any of these."""
     paid = _best(law, graph, conditions)
     if paid is not None:
         return f"it does not pay: {_what(paid, graph)}, for a gain of {paid.gain:.3g}"

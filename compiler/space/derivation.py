@@ -67,7 +67,8 @@ class Derivation:
 
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """Derive the sketches of an unscheduled program by rules; the last sketch is the program as written. Sketches with
-    the same script are one. Raises InputError for a malformed result of a rule.
+    the same script are one; a derivation that changes nothing gives none. Raises InputError for a malformed result of a
+    rule.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -90,8 +91,8 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
 def preferred(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1, judged: bool = True
 ) -> Derivation:
-    """Derive a program by the first alternative of every rule: `draft.schedule` is the schedule, each choice at its
-    default.
+    """Derive a program by the first alternative of every rule that is not refused: `draft.schedule` is the schedule,
+    each choice at its default.
 
     Without `judged` the legality of steps is not checked: the caller proves the schedule.
 

@@ -343,12 +343,12 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
 
 
 def traced_min(*values: Number) -> Number:
-    """The minimum of at least one number; of traced numbers a traced one, which no guard restricts."""
+    """The minimum of at least one number, for all candidates, without a guard; traced if it may differ between them."""
     return _joined("least", values)
 
 
 def traced_max(*values: Number) -> Number:
-    """The maximum of at least one number, for all candidates, without a guard."""
+    """The maximum of at least one number, for all candidates, without a guard; traced if it may differ between them."""
     return _joined("greatest", values)
 
 
