@@ -25,7 +25,7 @@ COMMANDS = {
     "db": "list, replay, report, exchange and prune tuning records",
     "cache": "show or empty the cache of machine code",
     "plugins": "list what plugins add",
-    "fuzz": "try random programs and scripts on the passes, primitives and laws of plugins",
+    "fuzz": "try random programs and scripts on the passes, primitives, laws and rules of plugins",
     "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
 """Map each command to its line of help. A command is a module of compiler.cli with `add_arguments` and `run`."""

@@ -1,4 +1,4 @@
-"""`strata fuzz --load FILE`: random programs and scripts against the passes, primitives and laws of plugins."""
+"""`strata fuzz --load FILE`: random programs and scripts against the passes, primitives, laws and rules of plugins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help="the first seed; a random one by default, which is printed")
     add("--cases", type=int, default=1000, metavar="N", help="programs for each part (default: 1000)")
     add("--seconds", type=float, default=120.0, metavar="S", help="the time for all parts (default: 120)")
-    add("--part", action="append", default=[], metavar="NAME", help="only this pass, primitive or law")
+    add("--part", action="append", default=[], metavar="NAME", help="only this pass, primitive, law or rule")
     add("--program", metavar="FILE", help="try this program, with its script, instead of random ones")
     add("-o", "--output", metavar="FOLDER", default=".", help="where the programs that go wrong are written")
 
@@ -56,10 +56,10 @@ def _parts(names: list[str]) -> list[plugins.Part]:
     parts = [part for registry in plugins.registries() for part in registry.parts if part.kind in KINDS]
     for name in names:
         if name not in {part.name for part in parts}:
-            raise InputError(unknown("pass, primitive or law of a plugin", name, [part.name for part in parts]))
+            raise InputError(unknown("pass, primitive, law or rule of a plugin", name, [part.name for part in parts]))
     chosen = [part for part in parts if not names or part.name in names]
     if not chosen:
-        raise InputError("there is no pass, primitive or law of a plugin to try: --load FILE loads a plugin")
+        raise InputError("there is no pass, primitive, law or rule of a plugin to try: --load FILE loads a plugin")
     return chosen
 
 

@@ -17,10 +17,10 @@ from compiler.fuzz.results import Arrays, difference, public_function, results
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import PIPELINES, run
 from compiler.support.errors import InputError, StrataError
-from compiler.support.plugins import Part, PluginError
+from compiler.support.plugins import RULES, Part, PluginError
 from compiler.types.dtypes import row_of
 
-KINDS = ("pass", "primitive", "program law", "group law")
+KINDS = ("pass", "primitive", "program law", "group law", "search rule", "GPU search rule", "grouping rule")
 """The kinds of parts that are fuzzed."""
 
 
@@ -35,7 +35,8 @@ class Case:
 
     def fault(self) -> str | None:
         """Return a sentence on the first fault: a wrong result, an exception other than a refusal, or an invalid
-        program; "" if there is none; None if the part refuses the program (a pass at every level) or leaves it alone.
+        program, or a refuted schedule; "" if there is none; None if the part refuses the program (a pass at every
+        level) or leaves it alone.
         Raises InputError for a text that is no te program with one public function that has results."""
         module = Parser(universe.context(), self.text, "<case>").parse_module()
         sequences = [op for op in module.ops if isinstance(op, NamedSequenceOp)]
@@ -53,25 +54,32 @@ class Case:
             outcomes = list(self._outcomes(module, script))
         except PluginError as error:  # a crash of the part
             return str(error)
-        except StrataError:
-            return None
+        except StrataError as error:
+            return str(error) if self.part.kind in RULES else None
         except Exception as error:
             return f"{type(error).__name__}: {error}"
-        for changed in outcomes:
+        for outcome in outcomes:
             try:
-                fault = difference(results(changed, arrays, expected), expected)
+                fault = (
+                    outcome if isinstance(outcome, str) else difference(results(outcome, arrays, expected), expected)
+                )
             except StrataError as error:
                 fault = str(error)
             if fault:
                 return fault
         return "" if outcomes else None
 
-    def _outcomes(self, module: ModuleOp, script: str) -> Iterator[ModuleOp]:
-        """Yield the programs after the part: after a pass, at each level; under the script; in the forms of a law."""
+    def _outcomes(self, module: ModuleOp, script: str) -> Iterator[ModuleOp | str]:
+        """Yield the programs after the part, or its faults: after a pass, at each level; under the script; in the forms
+        of a law; under the schedules of a search rule; in the groups of a grouping rule."""
         if self.part.kind == "pass":
             yield from self._passed(module)
         elif self.part.kind == "primitive":
             yield from _scheduled(module, script)
+        elif self.part.kind == "grouping rule":
+            yield from _grouped(module, self.part)
+        elif self.part.kind in RULES:
+            yield from _derived(module, self.part)
         else:
             yield from self._forms(module)
 
@@ -117,6 +125,39 @@ def _scheduled(module: ModuleOp, script: str) -> Iterator[ModuleOp]:
     schedule = Schedule(lowered)
     schedule.apply(Parser(universe.context(), script, "<script>").parse_module())
     yield schedule.module
+
+
+def _derived(module: ModuleOp, part: Part) -> Iterator[ModuleOp | str]:
+    """Yield the loops of a program under the schedules of a search rule, for two threads or a GPU, each choice at its
+    default, or a sentence for one that is refuted: first the schedule of the first alternatives, whose steps are not
+    judged, as in a build; then those whose steps are judged. Nothing for a program that the rule leaves as it is."""
+    from compiler.schedule import Schedule
+    from compiler.space.derivation import one_by_one, preferred
+    from compiler.targets.cuda.machines import representative_gpu
+    from compiler.types.machines import host
+
+    lowered = module.clone()
+    run(universe.context(), lowered, parse_passes("te-to-loop"))
+    schedule, rules = Schedule(lowered), (part.guarded,)
+    machine = representative_gpu("sm_80") if part.kind.startswith("GPU") else host()
+    first = preferred(schedule, rules, machine, 2, judged=False)
+    for derivation in (first, *one_by_one(schedule, rules, machine, 2)):
+        scheduled = derivation.draft.schedule
+        if scheduled.program is not schedule.program:
+            verdict = scheduled.verify()
+            yield f"{derivation.name} is {verdict}" if verdict.answer == "refuted" else scheduled.module
+
+
+def _grouped(module: ModuleOp, part: Part) -> Iterator[ModuleOp]:
+    """Yield a program in canonical form, cut into groups by a grouping rule before the compiler's rules; nothing if the
+    rule decides about no compute of it."""
+    from compiler.graph import grouping
+    from compiler.graph.canonical import canonicalize
+    from compiler.graph.read import read
+
+    canonical = canonicalize(module)
+    if grouping.decisions(read(find_function(canonical)), (part.guarded,)):
+        yield grouping.group(canonical, (part.guarded, *grouping.RULES))
 
 
 def _inputs(function: FuncOp, seed: int) -> Arrays:

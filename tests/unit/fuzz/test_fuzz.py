@@ -79,6 +79,32 @@ AFTER = CHANGE
 def register(registry):
     registry.law(Law("swapped", LawScope.PROGRAM, forms))
 """
+SEARCH_RULE = """
+from strata.recipes import Alternative
+
+def first_loop_on_threads(draft, label):
+    def apply(draft):
+        s = draft.schedule
+        s.parallel(s.get_loops(s.get_block(label))[0])
+        return [label]
+
+    if CONDITION:
+        yield Alternative("on threads", apply)
+
+def register(registry):
+    registry.search_rule(first_loop_on_threads)
+"""
+GROUPING_RULE = """
+from strata.graph import Choice
+
+def with_the_first_producer(view):
+    for name in view.names:
+        if view.producers(name):
+            yield Choice(name, ((PRODUCER,),))
+
+def register(registry):
+    registry.grouping_rule(with_the_first_producer)
+"""
 SUBTRACTION = "{arith.AddfOp: arith.SubfOp, arith.AddiOp: arith.SubiOp}"
 LOST = """replace(plan, program=plan.program.replaced(
         next(n for n, each in plan.program.loops.items() if each.label.endswith(".rest")), lambda node: []))"""
@@ -86,11 +112,15 @@ WRONG = {
     "pass": PASS.replace("OPS:", '("arith.subf", "arith.subi"):'),
     "primitive": PRIMITIVE.replace("FINISH", LOST),
     "program law": LAW.replace("CHANGE", SUBTRACTION),
+    "search rule": SEARCH_RULE.replace("CONDITION", "draft.threads > 1"),
+    "grouping rule": GROUPING_RULE.replace("PRODUCER", "view.producers(name)[0] + '.0'"),
 }
 RIGHT = {
     "pass": PASS.replace("OPS:", '("arith.addf", "arith.addi", "arith.mulf", "arith.muli"):'),
     "primitive": PRIMITIVE.replace("FINISH", "plan"),
     "program law": LAW.replace("CHANGE", "{kind: kind for kind in KINDS}"),
+    "search rule": SEARCH_RULE.replace("CONDITION", "not draft.block(label).axes[0].is_reduce"),
+    "grouping rule": GROUPING_RULE.replace("PRODUCER", "view.producers(name)[0]"),
 }
 SEED, CASES = 20261126, 60
 SEEDS = {"primitive": 3000}
@@ -167,10 +197,10 @@ def test_a_refusal_is_no_failure(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["fuzz"], "there is no pass, primitive or law of a plugin to try"),
+        (["fuzz"], "there is no pass, primitive, law or rule of a plugin to try"),
         (
             ["fuzz", "--load", "mine.py", "--part", "swap-operand"],
-            "there is no pass, primitive or law of a plugin 'swap-op",
+            "there is no pass, primitive, law or rule of a plugin 'swap-op",
         ),
         (["fuzz", "--load", "mine.py", "--cases", "many"], "invalid int value: 'many'"),
         (["fuzz", "--load", "mine.py", "--program", "none.mlir"], "none.mlir cannot be read"),
