@@ -105,8 +105,8 @@ def _sampled(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """Draw the measured times of a task's scripts over the predicted times, of a sample as in `curve`; None without
-    predictions."""
+    """Draw the measured times of a task's scripts over the predicted times, of about MOST_POINTS of them if there are
+    more; None if no script has a prediction."""
     predictions = [(t.predicted, t.seconds, t.number) for t in _sampled(task.curve) if t.predicted is not None]
     if not predictions:
         return None
