@@ -42,7 +42,8 @@ class JaxProgram:
 def trace(function: Callable[..., Any], arguments: Sequence[Any], functions: Collection[str]) -> JaxProgram:
     """Trace a function for arguments that are arrays, objects with a shape and a dtype, or trees of these. functions:
     the ops of CHLO that the text may contain, such as `chlo.erf`; a program with other ones is exported, which
-    decomposes them. Raises InputError for a function or arguments that JAX refuses."""
+    decomposes them. Raises InputError for a function or arguments that JAX refuses, and for a large constant of a dtype
+    that te lacks."""
     name = getattr(function, "__name__", type(function).__name__)
     name = name if name.isidentifier() else "f"
     jitted = jax.jit(function, keep_unused=True)
@@ -66,7 +67,8 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], functions: Col
 
 
 def _large_constants(module: Any) -> list[NDArray[Any]]:
-    """Return the arrays of the constants whose elements the text elides, in their order in the text."""
+    """Return the arrays of the constants whose elements the text elides, in their order in the text, without those of
+    dtypes that te lacks."""
     constants: list[Any] = []
 
     def visit(op: Any) -> Any:

@@ -103,7 +103,8 @@ def _substitute(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> No
 
 
 def _substitute_subgraph(attribute: AttributeProto, attributes: Mapping[str, AttributeProto]) -> AttributeProto:
-    """Copy a subgraph attribute with the function's attributes substituted in its nodes; return others unchanged."""
+    """Copy a subgraph attribute with the function's attributes substituted in its nodes; return an attribute without a
+    subgraph unchanged."""
     if attribute.type != AttributeProto.GRAPH:
         return attribute
     copy = AttributeProto()

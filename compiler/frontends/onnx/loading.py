@@ -115,7 +115,8 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
 
 
 def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
-    """Check a caller's shapes. Raises InputError for unknown inputs or dimensions, and for extents below 1."""
+    """Check a caller's shapes. Raises InputError for unknown inputs or dimensions, and for extents that are no integers
+    of at least 1."""
     symbols = dict.fromkeys(
         str(size) for value in inputs for size in _declared_shape(value.name, value.type) if isinstance(size, str)
     )

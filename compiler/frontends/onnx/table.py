@@ -126,16 +126,18 @@ class Node:
         return value
 
     def tensor(self, position: int) -> Tensor:
-        """Return the input at a position as a tensor. Raises Refused if it is omitted, or of a dtype that te lacks."""
+        """Return the input at a position as a tensor. Raises Refused if it is omitted, without elements, or of a dtype
+        that te lacks."""
         return self.as_tensor(self.value(position))
 
     def optional(self, position: int) -> Tensor | None:
-        """Return the input at a position as a tensor; None if it is omitted. Raises Refused for a dtype that te
-        lacks."""
+        """Return the input at a position as a tensor; None if it is omitted. Raises Refused if it is without elements,
+        or of a dtype that te lacks."""
         return self.tensor(position) if self.has(position) else None
 
     def tensors(self) -> list[Tensor]:
-        """Return all inputs as tensors. Raises Refused if one is omitted."""
+        """Return all inputs as tensors. Raises Refused if one is omitted, without elements, or of a dtype that te
+        lacks."""
         return [self.tensor(position) for position in range(len(self.values))]
 
     def as_tensor(self, value: Value) -> Tensor:
@@ -143,15 +145,16 @@ class Node:
         return value if isinstance(value, Tensor) else self.make_tensor(value, f"{self.name}.c")
 
     def constant(self, position: int, what: str) -> Array:
-        """Return a constant input as an array. Raises Refused, with `what` as its name, if the model computes it."""
+        """Return a constant input as an array. Raises Refused if it is omitted or, with `what` as its name, if the
+        model computes it."""
         value = self.value(position)
         if isinstance(value, Tensor):
             raise Refused(f"{what} is computed by the model: only data decide it")
         return value
 
     def integers(self, position: int, what: str) -> list[int]:
-        """Return the elements of a constant input in row-major order. Raises Refused, with `what` as its name, if the
-        model computes it."""
+        """Return the elements of a constant input in row-major order. Raises Refused if it is omitted or, with `what`
+        as its name, if the model computes it."""
         return [int(n) for n in self.constant(position, what).reshape(-1)]
 
     def number(self, position: int) -> float | int | None:

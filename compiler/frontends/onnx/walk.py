@@ -100,7 +100,8 @@ class Walk:
     _walked: int = 0
 
     def enter(self, graph: GraphProto, scope: Scope) -> None:
-        """Bind the initialisers of a graph in a scope and convert its nodes; sparse ones are problems."""
+        """Bind the initialisers of a graph as arrays in a scope and convert the graph's nodes; a sparse initialiser is
+        UNKNOWN, with a problem."""
         for stored in graph.initializer:
             array = numpy_helper.to_array(stored)
             self._labels[id(array)] = spelled(stored.name)
@@ -123,9 +124,9 @@ class Walk:
                     scope.values[name] = value
 
     def tensor(self, value: Value, hint: str) -> Tensor:
-        """Return a value as a tensor, the same for the same array: a small array becomes a constant, others weights,
-        which are inputs. `hint` names an array without a name in the model. Raises Refused for an array without
-        elements or of a dtype that te lacks."""
+        """Return a value as a tensor, the same for the same array: an array of at most SMALL_FLOATS or SMALL_INTEGERS
+        elements becomes a constant, a larger one weights, which are an input. `hint` names an array without a name in
+        the model. Raises Refused for an array without elements or of a dtype that te lacks."""
         if isinstance(value, Tensor):
             return value
         array = np.asarray(value)
@@ -249,8 +250,8 @@ class Walk:
         return [inner.find(output.name) for output in graph.output]
 
     def branch(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert If: the taken branch of a constant condition, else a selection between the results of both. Raises
-        Refused for such results of different shapes."""
+        """Convert If: the taken branch of a constant condition, else a selection between the results of both branches.
+        Raises Refused if results to select from differ in shape, or are sequences or omitted."""
         graphs, label = _subgraphs(node), self._label(node, scope)
         condition = values[0]
         if not isinstance(condition, Tensor):
@@ -292,7 +293,7 @@ class Walk:
 
     def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
         """Convert Scan by unrolling it over the scanned axis; return its final state, then the stacked outputs. Raises
-        Refused for more than MAX_TRIPS iterations."""
+        Refused for more than MAX_TRIPS iterations, and for an input that is omitted or a sequence."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         attributes: dict[str, Any] = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
         count = int(attributes["num_scan_inputs"])
@@ -316,8 +317,8 @@ class Walk:
         return [*state, *(self._stack(elements, label, axes[n]) for n, elements in enumerate(ordered))]
 
     def _stack(self, parts: Sequence[GraphValue], label: str, axis: int = 0) -> GraphValue:
-        """Stack an output of all iterations along a new axis; UNKNOWN if one of `parts` is. Raises Refused without
-        iterations, and for sequences."""
+        """Stack an output of all iterations along a new axis, arrays to an array; UNKNOWN if one of `parts` is. Raises
+        Refused without iterations, and for sequences."""
         if any(isinstance(part, Unknown) for part in parts):
             return UNKNOWN
         if not parts or any(part is None or isinstance(part, list) for part in parts):

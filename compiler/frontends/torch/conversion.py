@@ -74,7 +74,7 @@ def is_trivial(node: fx.Node) -> bool:
 
 def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
     """Convert a call or an attribute to te; `values` has the results of its arguments. Raises Unsupported, with the
-    reason and for a call the operator's name."""
+    reason and for a call the operator's name, and PluginError for a failure in a plugin's conversion."""
     if node.op == "get_attr":
         return constant_of(node)
     if node.op != "call_function":
@@ -190,8 +190,9 @@ def te_name(name: str) -> str:
 
 
 def placeholder_of(node: fx.Node, name: str | None = None, order: Sequence[int] | None = None) -> Tensor:
-    """Return a placeholder of the shape and dtype of a node's value, by default named after the node, with its
-    dimensions in an `order`. Raises Unsupported unless the value is a tensor that te can express."""
+    """Return a placeholder of the shape and dtype of a node's value, by default named after the node; with an `order`,
+    its dimension d is dimension order[d] of the value. Raises Unsupported unless the value is a tensor that te can
+    express."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         raise Unsupported(f"the input '{node.name}' is no tensor")

@@ -13,7 +13,8 @@ MASK, PAST_KEY, PAST_VALUE, LENGTHS, SCORES = 3, 4, 5, 6, 3
 @handles("Attention")
 def attention(node: Node) -> list[Tensor] | None:
     """Return scaled dot-product attention with a mask and a cache: the result, then the keys and the values appended to
-    those of the cache. Return None for variants that only ONNX's function body covers."""
+    those of the cache. Return None, for ONNX's function body, if the scores are used, with lengths or a precision of
+    the softmax, and for a mask whose rank, dtype or extent nn.attention lacks."""
     if node.uses(SCORES) or node.has(LENGTHS) or node.attribute("softmax_precision") is not None:
         return None
     causal, softcap = bool(node.attribute("is_causal", 0)), node.attribute("softcap", 0.0)

@@ -61,7 +61,8 @@ def gather_elements(node: Node) -> Tensor:
 
 @handles("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    """The slices of x at the tuples of indices in the last dimension of input 1."""
+    """The slices of x at the tuples of indices in the last dimension of input 1; the first `batch_dims` dimensions are
+    common to both inputs."""
     return nn.gather_nd(node.tensor(0), node.tensor(1), node.attribute("batch_dims", 0), wrap=True, name=node.name)
 
 

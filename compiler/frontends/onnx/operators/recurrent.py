@@ -40,7 +40,8 @@ class Direction:
         return nn.reshape(part, value.shape[1:], name=part.name)
 
     def required(self, position: int) -> Tensor:
-        """This direction's slice of the input at a position, as `part`. Raises Refused without that input."""
+        """This direction's slice of the input at a position, without the first dimension. Raises Refused without that
+        input."""
         slice_tensor = self.part(position)
         if slice_tensor is None:
             raise Refused(f"input {position} is not given")

@@ -83,7 +83,8 @@ def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right
 
 @operator("bucketize.Tensor")
 def bucketize(call: Call, x: Tensor, bounds: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of sorted bounds below each element of x; with `right`, of those not above it."""
+    """The number of sorted bounds below each element of x; with `right`, of those not above it. Raises Unsupported for
+    more than MAX_BOUNDS bounds."""
     typed_bounds = to_dtype(bounds, x.dtype, f"{call.name}.bounds")
     return _search(call, x, lambda i, k: typed_bounds[k], bounds.shape[0], right)
 

@@ -182,7 +182,8 @@ def _check_divisor(call: Call, y: Operand) -> None:
 
 @operator("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
 def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
-    """The remainder of x / y with the sign of y; a float zero has the sign of x."""
+    """The remainder of x / y with the sign of y; a float zero has the sign of x. Raises Unsupported for integers over
+    the number 0."""
     _check_divisor(call, y)
 
     def formula(a: Expr, b: Expr) -> Expr:
@@ -194,7 +195,7 @@ def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
 
 @operator("fmod.Tensor", "fmod.Scalar")
 def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
-    """The remainder of x / y with the sign of x."""
+    """The remainder of x / y with the sign of x. Raises Unsupported for integers over the number 0."""
     _check_divisor(call, y)
     return _binary(call, e.fmod if is_float(call.dtype) else e.truncmod, x, y)
 

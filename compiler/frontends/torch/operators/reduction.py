@@ -123,7 +123,8 @@ def _moments(call: Call, x: Tensor, dims: Sequence[int], correction: float | Non
 
 @operator("var.correction")
 def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
-    """The variance over dimensions, by default all, with divisor count - correction (default 1)."""
+    """The variance over dimensions, by default all, with divisor count - correction (default 1). Raises Unsupported for
+    a divisor that is not positive."""
     return result(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
 
 
@@ -131,7 +132,8 @@ def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None
 def var_mean(
     call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The variance, as in `var`, and the mean over dimensions, by default all."""
+    """The variance, with divisor count - correction (default 1), and the mean over dimensions, by default all. Raises
+    Unsupported for a divisor that is not positive."""
     variance, mean_value = _moments(call, x, dimensions(dim, x.rank), correction)
     return result(call, variance), result(call, mean_value, 1)
 

@@ -70,7 +70,7 @@ def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: b
 
 @operator("upsample_bilinear2d")
 def bilinear_sized(call: Call, x: Tensor, size: Sequence[int], align_corners: bool, *scales: float | None) -> Tensor:
-    """`bilinear`, with scales as separate arguments."""
+    """Bilinear interpolation of images to the call's extents, as by `bilinear` with a list of these scales."""
     return bilinear(call, x, size, align_corners, scales)
 
 

@@ -191,7 +191,8 @@ def scatter_reduce(
 def index_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """scatter_reduce of slices along a dimension: the source's slice k is combined at x's slice index[k]."""
+    """x with the source's slice k along a dimension combined by `reduce` ("prod", "mean", "amax", "amin") at slice
+    index[k], with `include_self` also with x's elements there."""
     if not x.rank:
         return _scatter(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
