@@ -79,7 +79,8 @@ class Statement:
         return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
-        """The constraints, in isl's syntax, of the instances or, with `use`, of the instances that perform this use."""
+        """The constraints, in isl's syntax with `names` for the loops, of the instances or, with `use`, of the
+        instances that perform this use."""
         ranges = [f"{self.ranges[n][0]} <= {names[n]} <= {self.ranges[n][1]}" for n in self.loops]
         return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
 
@@ -250,7 +251,8 @@ def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence[int], order: int) -> Statement:
-    """The init statement, before the outermost reduce loop, in copies of the inner loops that the init uses."""
+    """The init statement, before the outermost reduce loop, in copies of the inner loops that the init uses.
+    `positions` are the block's; `order` counts the inits at one position."""
     depth = init_depth(block, loops)
     forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
     used = set().union(*(form.variables() for form in forms))

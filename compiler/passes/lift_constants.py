@@ -61,8 +61,8 @@ def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict
 
 
 def lift(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> None:
-    """Turn a te function's constants into trailing arguments, in place, as `lift_constants` does, without returning
-    their elements. The function has a body."""
+    """Turn a te function's constants of more than `max_inline` bytes into trailing arguments, in place: one for equal
+    constants, none for splat constants that only computes read. The function has a body."""
     values: dict[int, DenseAttr | None] = dict.fromkeys(positions(function, "constants"))
     values |= constant_values(function)
     body, lifted = function.body.block, dict[DenseAttr, BlockArgument]()

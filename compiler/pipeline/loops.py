@@ -57,7 +57,8 @@ def _raised(module: ModuleOp) -> ModuleOp:
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
-    """The loops of a function at the te or loop level as a tree, as after `lower`, without building their IR."""
+    """The loops of a function at the te or loop level as a tree, as after `lower`, without building their IR. `name`:
+    the function, None for the only one or the only public one."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)
@@ -87,7 +88,8 @@ def lower_to_kernels(
 def lower_for(
     target: Target, module: ModuleOp, name: str | None, policy: str
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """Lower a module to the input of a target's emission, in place; return it with its function and arguments.
+    """Lower a module to the input of a target's emission, in place; return it with its function, `name` or if None the
+    only public one, and arguments.
 
     Raises InputError for an unsupported level, LoweringError for loops that the target cannot run.
     """
@@ -97,9 +99,10 @@ def lower_for(
 def _lowered(
     module: ModuleOp, passes: Mapping[str, str], refusal: str, name: str | None, policy: str
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """Run the passes of a module's level on it, after lowering te to loops; return it with its function and arguments.
+    """Run the passes of a module's level on it, after lowering te to loops; return it with its function `name` and
+    arguments.
 
-    `passes` are pipelines by level; `refusal` is the end of the error for a level without one.
+    `passes` are pipelines by level; `refusal` is the end of the InputError for a level without one.
     """
     level = level_of(module)
     if level not in passes:

@@ -55,7 +55,8 @@ class Names:
 
 
 def fresh(name: str, taken: Collection[str], separator: str = ".") -> str:
-    """The name, or the first of name.1, name.2 ... that is not taken. For several names use `Names`."""
+    """The name, or the first of name.1, name.2 ... that is not taken, with `separator` before the number. For several
+    names use `Names`."""
     number, unique = 0, name
     while unique in taken:
         number += 1

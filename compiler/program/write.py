@@ -100,7 +100,8 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
 
 
 def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> Operation:
-    """Build the op of a block or gather."""
+    """Build the op of a block or gather; `buffers` are the values of buffers by name, `loops` those of loops by
+    number."""
     used = [number for number in loops if number in node.loops]
     dims = {number: _dimension(n) for n, number in enumerate(used)}
     axes = {n: _dimension(n) for n in range(len(node.axes))}

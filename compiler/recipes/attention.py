@@ -249,7 +249,7 @@ def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
 
 
 def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
-    """Vectorize the stages inside `rows`, and merge the loops of the exponentials and of their sum."""
+    """Vectorize the stages inside `rows` by `lanes`, and merge the loops of the exponentials and of their sum."""
     vectors: dict[Handle, Handle | None] = {}
     for stage in stages:
         vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
@@ -292,7 +292,8 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
-    """Vectorize the columns of a block inside `rows`; return the loop over vectors, which is moved outside the rows."""
+    """Vectorize the columns of a block inside `rows` by `lanes`; return the loop over vectors, which is moved outside
+    the rows."""
     *row, column = inside(s, block, rows)
     vectors, lane = by_vectors(s, column, lanes)
     s.reorder(vectors, *row, lane)
@@ -301,8 +302,8 @@ def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
 
 
 def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle | None:
-    """Reduce each row inside `rows` into a vector of partial results, which are combined at the end; return the loop
-    over vectors. Rows of at most one vector stay as they are: None.
+    """Reduce each row inside `rows` into a vector of `lanes` partial results, which are combined at the end; return the
+    loop over vectors. Rows of at most one vector stay as they are: None.
 
     Rows are independent dependence chains, several of which are in flight.
     """

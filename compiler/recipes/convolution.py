@@ -113,9 +113,9 @@ def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[st
 
 
 def _channels_last(draft: Draft, block: Block, epilogue: Handle | None, window: LastWindow) -> Sequence[Handle]:
-    """Apply `channels_last` with choices of its tile, and return its loops. A depthwise tile uses at most a quarter of
-    the registers for accumulators, since neighbouring tiles read common elements twice.
-    """
+    """Apply `channels_last` to a convolution and its epilogue, None for a copy, with choices of its tile; return its
+    loops. A depthwise tile uses at most a quarter of the registers for accumulators, since neighbouring tiles read
+    common elements twice."""
     width, filters = (axis.size for axis in block.axes[block.spatial - 2 : block.spatial])
     lanes = min(draft.lanes(block.label), filters)
     sizes: tuple[Size, Size]
@@ -216,9 +216,8 @@ def _by_phases(draft: Draft, block: Block, epilogue: Handle | None, strides: Seq
 
 
 def _pixel_tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
-    """Add the choices of a tile for `by_pixels`, and return the tile. By default at most a quarter of the registers are
-    accumulators, and the vectors of a tile divide those of a row.
-    """
+    """Add the choices of a tile for `by_pixels`, in vectors of `lanes` pixels, and return the tile. By default at most
+    a quarter of the registers are accumulators, and the vectors of a tile divide those of a row."""
     count, most = -(-_width(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
@@ -253,8 +252,8 @@ def _register_tile(
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
-    """Add the choices of an implicit GEMM, and return its tiles; defaults fit registers and L1. `share` filters read
-    the same channels."""
+    """Add the choices of an implicit GEMM with vectors of `lanes` filters, and return its tiles; defaults fit registers
+    and L1. `share` filters read the same channels."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps, vectors = taps_of(block), -(-share // lanes)
     divisor = 0 if share == o else share // lanes

@@ -69,8 +69,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
 
 def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
-    """Vectorize a copy of rows with a border in pieces: the left border, vectors without a mask, and the end. Columns
-    of each remainder modulo the convolution's stride `step` are copied together."""
+    """Vectorize a copy of rows with a border in pieces: the left border, vectors of `lanes` without a mask, and the
+    end. Columns of each remainder modulo the convolution's stride `step` are copied together."""
     source = node_of(s, copy).reads[0]
     width = s.program.buffers[source.buffer].shape[-1]
     border = -min(0, source.index[-1].constant)

@@ -121,8 +121,8 @@ class Draft:
         return [substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
-        """Add a choice among sizes, called `name`, to the script and return its handle; the default is the size nearest
-        to `wanted`, the smaller of two equally near. A single size is returned as a constant."""
+        """Add a choice among the sizes `options`, called `name`, to the script and return its handle; the default is
+        the size nearest to `wanted`, the smaller of two equally near. A single size is returned as a constant."""
         sizes = sorted(set(options))
         if len(sizes) == 1:
             return sizes[0]

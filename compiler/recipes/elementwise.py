@@ -103,7 +103,8 @@ def streamed_ways(draft: Draft, label: str) -> list[bool]:
 
 
 def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
-    """Return a choice of the vectors unrolled in a loop of `extent`; the default is at most 4, with little padding."""
+    """Return a choice of the number of vectors, of `lanes` elements, unrolled in a loop of `extent` iterations; the
+    default is at most 4, with little padding."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
     least_padded = min(padded[v] for v in (2, 3, 4))

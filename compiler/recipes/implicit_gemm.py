@@ -258,7 +258,7 @@ def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
 
 def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
     """Return the buffer of a convolution's image that is read without conditions. If it is read under conditions, copy
-    it with a border first, and return None."""
+    it with a border first, by vectors of `lanes`, and return None."""
     image = other_operand(s, block, _weights(s, block))
     if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
         return image
@@ -340,8 +340,8 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
-    """Vectorize the own loops of an elementwise block along filters and unroll its pixels, along which its result is
-    contiguous: LLVM transposes them in registers. A single loop is vectorized."""
+    """Vectorize the own loops of an elementwise block along filters by `lanes` and unroll its pixels, along which its
+    result is contiguous: LLVM transposes them in registers. A single loop is vectorized."""
     loops = own_loops(s, block)
     if len(loops) == 1:
         s.vectorize(loops[0])
@@ -357,8 +357,8 @@ def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
 
 
 def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
-    """Vectorize the packing of weights along channels and taps, fused, with a transpose in registers; a packing without
-    loops over them outside that over filters stays as it is."""
+    """Vectorize the packing of weights along channels and taps, fused, by `lanes`, with a transpose in registers; a
+    packing without loops over them outside that over filters stays as it is."""
     node = node_of(s, pack)
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
@@ -379,7 +379,7 @@ def _over_pixels(
 ) -> tuple[ConvolutionNest, Handle, Handle]:
     """Fuse the loops of a convolution along dimensions without taps. Return its loops, of which the fused loop is the
     last along the image; the copy of the image with these dimensions flattened; and the epilogue, a copy if None.
-    Raises ScheduleError for other blocks."""
+    Raises ScheduleError, in the name of `composite`, for other blocks."""
     node = node_of(s, block)
     image = pointwise_image(node)
     if image is None:
@@ -401,8 +401,8 @@ def _over_pixels(
 
 
 def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
-    """Copy an image, read at `index`, without pixels that strides skip, and flatten its dimensions from `first` on;
-    return the copy."""
+    """Copy the image `buffer`, read at `index`, without pixels that strides skip, and flatten its dimensions from
+    `first` on; return the copy."""
     steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
     rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))

@@ -32,7 +32,8 @@ def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
-    """Return whether an axis is shorter than 4 vectors and has a remainder, in a block whose result exceeds L2."""
+    """Return whether an axis is shorter than 4 vectors of `lanes` and has a remainder, in a block whose result exceeds
+    L2."""
     buffer = draft.schedule.program.buffers[block.writes[0].buffer]
     beyond = prod(buffer.shape) * element_bytes(buffer.element) > draft.machine.l2_bytes
     return beyond and block.axes[axis].size % lanes > 0 and block.axes[axis].size < 4 * lanes
@@ -120,7 +121,7 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
 
 
 def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
-    """Split off the remainders after whole vectors of the loops labelled `names`, as separate nests."""
+    """Split off the remainders after whole vectors of `lanes` of the loops labelled `names`, as separate nests."""
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]

@@ -40,9 +40,9 @@ def pack(
     at: Handle | None,
     lanes: int,
 ) -> Handle:
-    """Pack an operand by vectors, with the tiles and the order of `Schedule.pack`: the part that an iteration of the
-    loop `at` reads, or if `at` is None all of it before the nest, several rows at a time. Return the block that packs.
-    """
+    """Pack the operand `buffer` by vectors of `lanes`, with the tiles and the order of `Schedule.pack`: the part that
+    an iteration of the loop `at` reads, or if `at` is None all of it before the nest, several rows at a time. Return
+    the block that packs."""
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)

@@ -171,7 +171,8 @@ def _images(draft: Draft, block: Block) -> int:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
-    """Add the choices of a packed product (register tile, depth, panels, groups) and return them as its tiles."""
+    """Add the choices of a packed product with vectors of `lanes` (register tile, depth, panels, groups) and return
+    them as its tiles."""
     machine = draft.machine
     m, n, k = (axis.size for axis in block.axes[-3:])
     panels = draft.panels.get(block.reads[0].buffer)
@@ -366,10 +367,9 @@ class _Panels:
 
 
 def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) -> _Panels:
-    """Return the panels of an operand along the dimension that `loop` indexes, `size` rows or columns each. Panels come
-    before the reduction dimension. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2. Raises
-    ScheduleError unless the loop indexes one dimension and the reduction another.
-    """
+    """Return the panels of the operand `buffer` along the dimension that `loop` indexes, `size` rows or columns each.
+    Panels come before the reduction dimension. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2.
+    Raises ScheduleError unless the loop indexes one dimension and the reduction another."""
     node = node_of(s, block)
     number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
@@ -388,8 +388,8 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) ->
 def _packed(
     s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand in the loop `at`, or before the nest if that is None. Return the block that packs; None, and do
-    nothing, if `panels` is None."""
+    """Pack an operand in panels of `size`, by vectors of `lanes`, in the loop `at`, or before the nest if that is None.
+    Return the block that packs; None, and do nothing, if `panels` is None."""
     if panels is None:
         return None
     tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]
@@ -397,6 +397,7 @@ def _packed(
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
-    """Return the length of k in a cache tile of about `tile`: evened out, and a multiple of `lanes` if k is split."""
+    """Return the length of k, of `extent` iterations, in a cache tile of about `tile`: evened out, and a multiple of
+    `lanes` if k is split."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

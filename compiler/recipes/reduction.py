@@ -87,7 +87,8 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
-    """Vectorize the block that adds up the parts if its result is contiguous along the last loop over results."""
+    """Vectorize by `lanes` the block that adds up the parts, if its result is contiguous along the last loop over
+    results."""
     s = draft.schedule
     spatial, reduction = split_loops(s, block)
     column = result_column(s, block, spatial)

@@ -255,8 +255,8 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
-    """Vectorize a block along its rows: an elementwise block, or a reduction if `factored` or of several results.
-    Rows of one vector, gathers, and moves under conditions stay as they are."""
+    """Vectorize a block along its rows, by `vectors` vectors of `lanes`: an elementwise block, or a reduction if
+    `factored` or of several results. Rows of one vector, gathers, and moves under conditions stay as they are."""
     loops = inside(s, block, row)
     if not loops:
         return
@@ -336,7 +336,8 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
 
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
-    """Vectorize a block across rows, along the axis `column`; unroll some iterations of a reduction."""
+    """Vectorize a block across rows by `lanes`, along the axis `column`; unroll `vectors` iterations of a reduction
+    (all of at most STEPS), or vectors of an elementwise block without mathematical functions."""
     loops, last = inside(s, block, row), by_axis(s, block, row)[column][-1]
     outer = [loop for loop in loops if s.label(loop) != s.label(last)]
     if len(loops) > 1:

@@ -33,7 +33,8 @@ def panels(extent: int, tile: int, register: int) -> list[int]:
 
 
 def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Handle]:
-    """Return the loops around a block, outermost first. Raises ScheduleError for fewer than `fewest`."""
+    """Return the loops around a block, outermost first. Raises ScheduleError, in the name of `composite`, for fewer
+    than `fewest`."""
     loops = s.get_loops(block)
     if len(loops) < fewest:
         raise refusal(s, block, composite, f"it has {len(loops)} loops, not {fewest}")

@@ -67,8 +67,8 @@ def quantised_gebp(
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
-    """Accumulate a register tile of `size` columns in a separate buffer during the loop `k`; with `pc`, load it from
-    the result before and store it after."""
+    """Accumulate a register tile of `size` columns, vectors of `lanes`, in a separate buffer during the loop `k`; with
+    `pc`, load it from the result before and store it after."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
@@ -96,7 +96,8 @@ def _interleaved(s: Schedule, pack: Handle, element: Attribute) -> None:
 
 
 def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
-    """Vectorize a copy of a matrix along its columns; a copy of a single column has no such loop and stays as it is."""
+    """Vectorize a copy of a matrix along its columns by `lanes`; a copy of a single column has no such loop and stays
+    as it is."""
     last = s.program.enclosing(s.label(copy))[-1]
     if last.number in node_of(s, copy).bindings[1].variables() and last.kind == "serial":
         s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])

@@ -128,9 +128,9 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
-    """Choose the tiles of a block, whole rows if a transformed row fits half of L2; an image has `down` rows of tiles.
-    Add the choice of the register tile, by default that of the fewest cycles; it divides the block unless that is one
-    row."""
+    """Choose the tiles of a block, with vectors of `lanes` filters, whole rows if a transformed row fits half of L2; an
+    image has `down` rows of tiles. Add the choice of the register tile, by default that of the fewest cycles; it
+    divides the block unless that is one row."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
@@ -217,7 +217,8 @@ def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
 
 
 def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> None:
-    """Compute the transformed tiles from their transformed columns inside the loop `at`, for a vector of channels."""
+    """Compute the transformed tiles from their transformed columns inside the loop `at`, for a vector of `lanes`
+    channels."""
     columns, input = map(s.get_block, (blocks.columns, blocks.input))
     s.compute_at(input, at)
     i, j, down, across, (c,) = by_axis(s, input, at)
@@ -238,7 +239,8 @@ def _transform_filters(s: Schedule, blocks: WinogradBlocks) -> None:
 
 
 def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Handle, lanes: int) -> None:
-    """Tile the products of transformed tiles inside the loop `at` in registers, with packed panels of filters."""
+    """Tile the products of transformed tiles inside the loop `at` in registers, with packed panels of vectors of
+    `lanes` filters."""
     product, panel = s.get_block(blocks.product), tiles.vectors * lanes
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
     i, j, down, across, (k,), (c,) = by_axis(s, product, at)

@@ -69,8 +69,8 @@ def copy_block(
     types: Sequence[Attribute],
     location: LocationAttr,
 ) -> Block:
-    """Build a block that copies each of `reads` to the write at the same position: one axis for each dimension of the
-    shape, bound to zero. `types` are those of the elements."""
+    """Build a block `label` that copies each of `reads` to the write at the same position: one axis for each dimension
+    of the shape, bound to zero. `types` are those of the elements."""
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
     zeros = (lin.constant(0),) * len(axes)
     values = tuple(body.read(n, type) for n, type in enumerate(types))

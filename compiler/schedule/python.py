@@ -59,7 +59,8 @@ def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
 
 
 def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
-    """Print an op as one line of Python; only results in `live` get a variable, which is added to `names`."""
+    """Print an op as one line of Python, a call of the variable `schedule`; only results in `live` get a variable,
+    which is added to `names`."""
     if isinstance(op, IncludeOp):
         return f"{schedule}.{included(op, names[op.block])}"
     primitive = primitive_of(op)

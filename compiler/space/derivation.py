@@ -114,8 +114,8 @@ def preferred(
 def one_by_one(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1
 ) -> Iterator[Derivation]:
-    """Yield the derivations of a program, the preferred one first, then those with one deviation, each derived when it
-    is requested; the legality of their steps is checked."""
+    """Yield the derivations of a program for `threads` threads, the preferred one first, then those with one deviation,
+    each derived when it is requested; the legality of their steps is checked."""
     yield preferred(schedule, rules, machine, threads)
     draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
     follower = _Follower(rules, {})

@@ -63,8 +63,9 @@ class Builder:
         return self.buffers[value]
 
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
-        """Return a new, empty loop, labelled by the name of its variable; a missing name, or one that a printer made up
-        (`5`, `arg3`), becomes a letter by depth. The label differs from those of the loops around."""
+        """Return a new, empty loop of `extent` iterations, labelled by the name of its variable; a missing name, or one
+        that a printer made up (`5`, `arg3`), becomes a letter by depth. The label differs from those of the loops
+        around."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):

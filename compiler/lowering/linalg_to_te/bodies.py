@@ -93,7 +93,8 @@ class ComputeBody:
         return values[value]
 
     def compute(self, label: str, yields: Sequence[SSAValue], combination: Combination | None = None) -> te.ComputeOp:
-        """Yield the scalars and return the te.compute, a reduction by `combination` unless None; ends the body."""
+        """Yield the scalars and return the te.compute `label`, a reduction by `combination` unless None; ends the
+        body."""
         self.block.add_op(te.YieldOp(*yields))
         shape = [axis.size for axis in self.axes if not axis.is_reduce]
         types = [TensorType(value.type, shape) for value in yields]

@@ -23,7 +23,8 @@ from compiler.types.dtypes import row_of
 
 
 def _placeholder(value: SSAValue, name: str, op: Operation) -> Tensor:
-    """Return a te placeholder of a tensor value's type. Raises LoweringError for an element type that is no dtype."""
+    """Return a te placeholder `name` of a tensor value's type. Raises LoweringError for an element type that is no
+    dtype."""
     assert isinstance(value.type, TensorType)
     row = row_of(value.type.get_element_type())
     if row is None:
@@ -64,7 +65,7 @@ def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function
 
 
 def numbers(op: Operation, values: TeValues, listed: Sequence[int], operands: Iterable[SSAValue]) -> list[int]:
-    """Return a list of integers of an op, with each open entry replaced by the number of the next operand. Raises
+    """Return `listed`, the integers of an op, with each open entry replaced by the number of the next operand. Raises
     LoweringError for an operand whose number is unknown."""
     rest = iter(operands)
     known: list[int] = []

@@ -214,7 +214,8 @@ def _with_ties(
     values: Sequence[SSAValue],
     add: Callable[[Operation], SSAValue],
 ) -> SSAValue:
-    """Append a comparison of values and, if they are equal, indices, as in an argmax; return its truth value."""
+    """Append, by `add`, a comparison of values and, if they are equal, indices, as in an argmax; return its truth
+    value."""
     held, value = accumulators[ties.value], values[ties.value]
     better = "gt" if ties.is_greatest else "lt"
     if isinstance(value.type, AnyFloat):

@@ -159,9 +159,9 @@ def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNu
 def _prefetch_share(
     context: Context, window: _Window, counts: Sequence[int], step: int, turn: _IterationNumber
 ) -> None:
-    """Prefetch this iteration's share of all lines, of extents `counts` in the window: ceil(total / turn.count) lines
-    from floor(turn.number * total / turn.count) on. Shares may overlap by a line: 10 lines over 4 iterations are 0-2,
-    2-4, 5-7, 7-9."""
+    """Prefetch this iteration's share of the lines of a window, `counts` along its dimensions, of `step` elements each:
+    ceil(total / turn.count) lines from floor(turn.number * total / turn.count) on. Shares may overlap by a line: 10
+    lines over 4 iterations are 0-2, 2-4, 5-7, 7-9."""
     total, scopes = prod(counts), context.scopes
     start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
     share = -(-total // turn.count)
@@ -241,8 +241,9 @@ def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Wind
 def _window(
     context: Context, outer: Loop, block: Computed, access: Access, ahead: int, written: bool
 ) -> _Window | None:
-    """Return the window of one access; None if a term of an index mixes loops that run through the window with others.
-    Loops inside `outer`, and the lanes of a vectorized loop around it, run through the window."""
+    """Return the window of one access in the iteration `ahead` later, for writes if `written`; None if a term of an
+    index mixes loops that run through the window with others. Loops inside `outer`, and the lanes of a vectorized loop
+    around it, run through the window."""
     ranges, outer_number = context.scopes.ranges, outer.number
     axes = context.axes(block, {number: form for number, form in context.values.items() if number != outer_number})
     inner = {loop.number for loop in loops_in(*outer.body)}

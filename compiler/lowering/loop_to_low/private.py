@@ -41,8 +41,9 @@ class PartDimension:
         return Linear(tuple((atom, part_steps[factor]) for atom, factor in form.terms))
 
     def isl(self, name: str) -> tuple[str, list[str], list[str]]:
-        """Return the buffer index of any element of the part in isl's syntax: the form, its variables and their ranges.
-        Example: steps ((1, 1, 2), (16, 2, 2)) give "1*x_0 + 16*x_1", with 0 <= x_0 < 2 and 0 <= x_1 < 2."""
+        """Return the buffer index of any element of the part in isl's syntax: the form, its variables, which are named
+        after `name`, and their ranges. Example: steps ((1, 1, 2), (16, 2, 2)) give "1*x_0 + 16*x_1", with 0 <= x_0 < 2
+        and 0 <= x_1 < 2."""
         if not self.steps:
             return name, [name], [f"{self.low} <= {name} < {self.low + self.extent}"]
         names = [f"{name}_{number}" for number in range(len(self.steps))]

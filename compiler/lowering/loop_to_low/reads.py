@@ -89,7 +89,8 @@ class Reader(BlockLanes):
         return self.scopes.add(builders.load_masked(buffer, indices, mask, self.scopes.constant(pass_through)))
 
     def _load_strided(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
-        """Load lanes that are not contiguous: by a gather if their stride is constant, else lane by lane."""
+        """Load lanes that are not contiguous: by a gather if their stride is constant, else lane by lane. Lanes in
+        which a test fails are `otherwise`, 0 if that is None."""
         fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
         if is_watched():
             how = "one by one: their stride varies" if strided is None else "by a gather: their stride is not 1"

@@ -156,7 +156,8 @@ def _bytes(reference: Reference) -> int:
 
 
 def fragment_type(label: str, type: MemRefType) -> MemRefType:
-    """Return the low-level type of a fragment. Raises LoweringError for a shape that is no row of tiles."""
+    """Return the low-level type of a fragment. Raises LoweringError, which names `label`, for a shape that is no row of
+    tiles."""
     *outer, rows, columns = (1, 1, *type.get_shape())
     if (rows, columns) != (ROWS, ROW_BYTES // 4) or type.element_type != f32:
         raise LoweringError(f"'{label}' is a fragment of {type}, where a tile is of 16 by 16 f32")

@@ -129,7 +129,8 @@ def _stays_inside(f: FunctionEmitter, form: Linear, length: int) -> bool:
 
 
 def _range(f: FunctionEmitter, atom: int) -> Range | None:
-    """Return the range of a loop's index with constant bounds; None for any other value."""
+    """Return the range of the variable `atom` of a form if it is a loop's index with constant bounds; None for any
+    other."""
     if atom not in f.ranges:
         f.ranges[atom] = _find_range(f, f.forms.values[atom])
     return f.ranges[atom]
@@ -146,7 +147,8 @@ def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
 
 
 def _divisor(f: FunctionEmitter, atom: int) -> int:
-    """Return a divisor of all values of a loop's index: the gcd of start and step; 1 for other values."""
+    """Return a divisor of all values of the variable `atom` of a form: for a loop's index the gcd of start and step,
+    else 1."""
     if atom not in f.divisors:
         loop = _loop_bounds(f.forms.values[atom])
         start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))

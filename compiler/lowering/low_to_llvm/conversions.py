@@ -63,8 +63,8 @@ def _splat(op: casts.CastOp, value: int) -> str:
 
 
 def _to_odd(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
-    """Round a double to a float, to odd: an inexact result has the last bit 1, so that a second rounding, to f16 or
-    bf16, is correct."""
+    """Round the double `value` to a float, to odd: an inexact result has the last bit 1, so that a second rounding, to
+    f16 or bf16, is correct."""
     double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
     nearest = f.temporary(f"fptrunc {double} {value} to {real}")
     back = f.temporary(f"fpext {real} {nearest} to {double}")

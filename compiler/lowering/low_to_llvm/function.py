@@ -122,12 +122,13 @@ class FunctionEmitter:
         return name
 
     def declare(self, type: str, name: str, parameters: Sequence[str], attributes: str = "") -> None:
-        """Declare an external function, once in a module; `type` and `parameters` are LLVM types."""
+        """Declare an external function `name`, once in a module; `type` and `parameters` are LLVM types, `attributes`
+        its attributes."""
         self.externals.add(f"declare {type} @{name}({', '.join(parameters)}) {attributes}".rstrip())
 
     def call(self, type: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
-        """Declare a function; return the instruction that calls it on SSA values, which is not appended. `flags` are
-        fast-math flags, with a space after."""
+        """Declare the function `name` with a result of `type`; return the instruction that calls it on SSA values,
+        which is not appended. `flags` are fast-math flags, with a space after."""
         self.declare(llvm_type(type), name, [llvm_type(a.type) for a in arguments])
         return f"call {flags}{llvm_type(type)} @{name}({', '.join(self.typed(a) for a in arguments)})"
 

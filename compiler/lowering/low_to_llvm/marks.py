@@ -92,8 +92,8 @@ def _now(f: FunctionEmitter) -> str:
 
 
 def _record(f: FunctionEmitter, number: int, start_ticks: str, atomic: bool) -> None:
-    """Emit the addition of the ticks since `start_ticks`, and of one run, to the profile; `atomic`, which waits for
-    earlier stores, is for concurrent threads only."""
+    """Emit the addition of the ticks since `start_ticks`, and of one run, to the profile of loop or call `number`;
+    `atomic`, which waits for earlier stores, is for concurrent threads only."""
     ticks = f.temporary(f"sub i64 {_now(f)}, {start_ticks}")
     for offset, increment in ((0, ticks), (8, "1")):
         counter_pointer = f"ptr getelementptr (i8, ptr @{PROFILE}.of, i64 {16 * number + offset})"

@@ -34,8 +34,8 @@ def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[
 
 
 def _library(name: str, attributes: str = "") -> Emit:
-    """Return a handler that calls the C library's function for double, or its `f` variant for narrower floats, lane by
-    lane; `attributes` follow the call."""
+    """Return a handler that calls the C library's function `name` for double, or its `f` variant for narrower floats,
+    lane by lane; `attributes` follow the call."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         element = llvm_type(element_of(op.results[0].type))

@@ -95,7 +95,8 @@ class _Region:
             self._iteration(_row_major(self.inner, unit, counts))
 
     def _grains(self, count: str) -> None:
-        """Emit the iterations of units %first to %end of one loop: GRAIN in each, and the remainder in the last."""
+        """Emit the iterations of units %first to %end of one loop of `count` iterations: GRAIN in each, and the
+        remainder in the last."""
         f = self.inner
         first, end = (f.temporary(f"mul nuw nsw i64 {unit}, {GRAIN}") for unit in ("%first", "%end"))
         is_last = f.temporary(f"icmp eq i64 %end, {self.units(f, [count])}")

@@ -125,7 +125,8 @@ def slot_offsets(block: Block) -> list[int]:
 
 
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
-    """Return the text of an internal function without a result, with LLVM's `attributes` and `lines` as its body."""
+    """Return the text of an internal function without a result, with LLVM's `attributes` and `lines` as its body; a
+    parameter is a type, attributes and a register."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
 

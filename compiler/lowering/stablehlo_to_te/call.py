@@ -66,8 +66,8 @@ class HloWalk(Protocol):
         """Convert the body of the function `name` for these arguments, and return its results."""
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
-        """Return a constant tensor of an array; of a large array an input tensor instead, if the conversion collects
-        weights."""
+        """Return a constant tensor `name` of an array, of the te dtype `dtype`; of a large array an input tensor
+        instead, if the conversion collects weights."""
 
 
 @dataclass

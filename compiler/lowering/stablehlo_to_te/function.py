@@ -84,8 +84,8 @@ class HloConversion:
         return results
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
-        """Return a constant tensor of an array. If weights are collected, an array of MAX_WEIGHT elements or more
-        becomes an input tensor instead; equal arrays share one."""
+        """Return a constant tensor `name` of an array, of the te dtype `dtype`. If weights are collected, an array of
+        MAX_WEIGHT elements or more becomes an input tensor instead; equal arrays share one."""
         if self.weights is None or array.size < MAX_WEIGHT:
             return self.known.add(constant(array, dtype, name), array)
         key = (dtype, array.shape, sha256(np.ascontiguousarray(array).view(np.uint8).data).digest())

@@ -128,7 +128,7 @@ def convert_gather(op: te.GatherOp, values: dict[SSAValue, SSAValue], add: Add) 
 
 
 def _output(op: te.ComputeOp, number: int, add: Add) -> SSAValue:
-    """Append the initial value of a result: an empty tensor, filled with the identity for a reduction."""
+    """Append the initial value of result number `number`: an empty tensor, filled with the identity for a reduction."""
     type = signless(op.outputs[number].type)
     empty = add(EmptyOp([], type))
     if not op.is_reduction:

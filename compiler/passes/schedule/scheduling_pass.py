@@ -60,7 +60,8 @@ def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
 
 
 def replace_function(module: ModuleOp, schedule: Schedule) -> None:
-    """Replace the module's function of the same name by a schedule's function."""
+    """Replace the module's function of the same name by a schedule's function, which is moved out of the schedule's
+    module."""
     old = find_function(module, schedule.name)
     new = schedule.function
     new.detach()

@@ -332,7 +332,8 @@ def _tile_wide(s: Schedule, wide: Handle, at: Handle, tiles: StreamTiles) -> _Wi
 
 
 def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: StreamTiles, kind: str) -> None:
-    """Compute the scores of a block of keys in fragments, from rows of queries and keys in shared memory."""
+    """Compute the scores of a block of keys in fragments, from rows of queries and keys in shared memory. `kind`: the
+    dtype's name in intrinsics."""
     s.compute_at(scores, at)
     s.compute_at(keys, at)
     m, n, d = inside(s, scores, at)
@@ -455,7 +456,7 @@ def _powers(s: Schedule, powers: Handle, at: Handle, tiles: StreamTiles) -> None
 
 def _values(s: Schedule, wide: Handle, loops: _WideLoops, tiles: StreamTiles, kind: str) -> None:
     """Copy a block of values to shared memory, and from there the MMA tiles of 16 keys to fragments of operand b. The
-    last tile, of ones, is set by the threads that hold it."""
+    last tile, of ones, is set by the threads that hold it. `kind`: the dtype's name in intrinsics."""
     values, columns = s.get_block(NAMES.values), s.get_block(NAMES.columns)
     s.compute_at(columns, loops.depth)
     s.compute_at(values, loops.keys)

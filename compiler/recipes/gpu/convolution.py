@@ -183,7 +183,8 @@ def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, til
 
 
 def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
-    """Unroll the loops over taps, innermost first, up to UNROLLED multiply-adds; a panel's outermost loop stays."""
+    """Unroll the loops over taps, innermost first, up to UNROLLED multiply-adds for the `results` of a thread; a
+    panel's outermost loop stays."""
     size = results
     for loop in reversed(inner[1:]):
         size *= s.extent(loop)
@@ -193,8 +194,8 @@ def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
 
 
 def _fetch_image(s: Schedule, block: Handle, name: str, at: Handle, channel_dims: Sequence[int], threads: int) -> None:
-    """Copy the elements of an image that an iteration of `at` reads to shared memory: each thread copies an element of
-    a plane in all channels."""
+    """Copy the elements of the image `name` that an iteration of `at` reads to shared memory: each thread copies an
+    element of a plane in all channels, the dimensions `channel_dims`."""
     fetch = s.cache_read(block, name, "shared")
     s.compute_at(fetch, at)
     dims = by_axis(s, fetch, at)
@@ -215,8 +216,9 @@ def _fetch_image(s: Schedule, block: Handle, name: str, at: Handle, channel_dims
 
 
 def _fetch_weights(s: Schedule, block: Handle, name: str, at: Handle, filter_dim: int, threads: int) -> None:
-    """Copy the weights that an iteration of `at` reads to shared memory, transposed so that filters are contiguous.
-    SEGMENT neighbouring threads fetch a segment of one filter, the next ones of the next filter."""
+    """Copy the weights `name` that an iteration of `at` reads to shared memory, transposed so that filters, the
+    dimension `filter_dim`, are contiguous. SEGMENT neighbouring threads fetch a segment of one filter, the next ones of
+    the next filter."""
     fetch = s.cache_read(block, name, "shared")
     s.compute_at(fetch, at)
     target = target_of(s, fetch)
@@ -315,8 +317,9 @@ def _cycles(
     reduce: Sequence[int],
     parts: int,
 ) -> float:
-    """Estimate the clock cycles of a convolution: the greater of the busiest multiprocessor's instructions with its
-    exposed fetch latency, and the traffic of L2; plus the addition of parts."""
+    """Estimate the clock cycles of a convolution by the tiles `spatial` and `reduce` of a ConvolutionPlan: the greater
+    of the busiest multiprocessor's instructions with its exposed fetch latency, and the traffic of L2; plus the
+    addition of parts."""
     gpu, sizes = draft.gpu, [axis.size for axis in block.axes]
     cut = [t * e for _, t, e in spatial]
     blocks = parts * prod(-(-size // tile) for size, tile in zip(sizes, cut, strict=False))

@@ -145,7 +145,8 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
-    """Schedule a reduction by `reduce_columns` or `reduce_rows`, with the numbers of threads as choices."""
+    """Schedule a reduction and its epilogue by `reduce_columns` or, unless `by_columns`, `reduce_rows`, with the
+    numbers of threads as choices."""
     s = draft.schedule
     results, reduced = split_loops(s, handle)
     if by_columns:
@@ -161,17 +162,16 @@ DIMENSIONS = ("thread_z", "thread_y", "thread_x")
 
 
 def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8, vector: int = 1) -> Handle:
-    """Reduce each result by a block of threads: a part in each thread, combined as in `rows_on_threads`.
+    """Reduce each result by a block of `warps` warps: a part in each thread, combined as in `rows_on_threads`.
 
         i { k { C[i] += A[i, k] } }  i { D }
       ->
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
     Neighbouring threads take neighbouring iterations of the innermost reduction loop, `vector` at once, with partial
-    results in registers; or of several loops if it is short.
-    A result without loops gets a loop of one iteration. Returns the loop over results. Without an epilogue a copy
-    stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
-    that reads only its result, elementwise.
+    results in registers; or of several loops if it is short. A result without loops gets a loop of one iteration.
+    Returns the loop over results. Without an epilogue a copy stores the result. Requires a reduction with an implicit
+    init whose loops over results come first, and an epilogue that reads only its result, elementwise.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]

@@ -73,8 +73,8 @@ def _needed(draft: Draft, label: str) -> list[str]:
 
 
 def _is_plain(draft: Draft, name: str, label: str, needed: Sequence[str]) -> bool:
-    """Return whether an elementwise block and its readers access each element of its result in the iteration of their
-    last axes that has its number: threads then compute what they read."""
+    """Return whether an elementwise block and its readers among `needed` and `label` access each element of its result
+    in the iteration of their last axes that has its number: threads then compute what they read."""
     block = draft.block(name)
     length = block.axes[-1].size
 
@@ -92,8 +92,9 @@ def _is_plain(draft: Draft, name: str, label: str, needed: Sequence[str]) -> boo
 
 
 def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str] | None) -> Sequence[str]:
-    """Schedule rows with their values in registers; those of the blocks `inline` are computed where they are read. With
-    None values are in shared memory. Return the labels of the blocks."""
+    """Schedule the rows of the block `label` and of its producers `needed` with their values in registers; those of the
+    blocks `inline` are computed where they are read. With None values are in shared memory. Return the labels of the
+    blocks."""
     s = draft.schedule
     for name in inline or ():
         s.inline(s.get_block(name))
@@ -168,7 +169,8 @@ def rows_on_threads(
 
 
 def _on_row(s: Schedule, block: Handle, warps: Size, vector: int, stores: bool) -> None:
-    """Spread an elementwise block along a row over a block of threads; `stores`: its result is in memory."""
+    """Spread an elementwise block along a row over `warps` warps, `vector` elements at once; `stores`: its result is in
+    memory."""
     copy = s.cache_write(block, "local") if stores and vector > 1 and len(node_of(s, block).writes) == 1 else None
     inner = s.get_loops(block)[-1]
     across = _at_most(warps, s.extent(inner), vector)
@@ -184,8 +186,8 @@ def _on_row(s: Schedule, block: Handle, warps: Size, vector: int, stores: bool) 
 
 
 def _most_warps(extent: int, vector: int) -> int:
-    """Return the most warps that have vectors of a row; of single elements each thread has one, so that the init of its
-    partial result has no guard."""
+    """Return the most warps that have vectors of a row of `extent` elements; of single elements each thread has one, so
+    that the init of its partial result has no guard."""
     return max(1, extent // WARP if vector == 1 else -(-extent // (WARP * vector)))
 
 
@@ -203,9 +205,9 @@ def _unroll(s: Schedule, rounds: Handle, elements: Sequence[Handle]) -> None:
 
 
 def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size, vector: int = 1, in_registers: bool = False) -> None:
-    """Reduce a row by the threads of a block: several elements by each thread, then by each warp, then over the warps,
-    by each thread. Partial results are in registers; those of the warps, and those that no warp combines by shuffles,
-    in shared memory. A row of at most WARP elements stays as it is."""
+    """Reduce a row by the threads of a block: several elements by each thread, `vector` at once, then by each warp,
+    then over the warps, by each thread. Partial results are in registers; those of the warps, and those that no warp
+    combines by shuffles, in shared memory. A row of at most WARP elements stays as it is."""
     node = node_of(s, block)
     *others, inner = inside(s, block, row)
     if s.extent(inner) <= WARP:
@@ -235,7 +237,8 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size, vector: int = 
 
 
 def _combine_warps(s: Schedule, block: Handle, row: Handle, sum_up: str, lane: Handle) -> None:
-    """Combine a value of each thread: by shuffles in the warps, whose loop over threads is `lane`, then over warps."""
+    """Combine a value of each thread: by the intrinsic `sum_up` in the warps, whose loop over threads is `lane`, then
+    over warps."""
     warp = s.get_loops(block)[-2]
     if s.extent(warp) == 1:
         s.tensorize(lane, sum_up)

@@ -92,8 +92,9 @@ def thin_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, vector:
         n.0 block_x { n.1 thread_x { alloc C.local
           k.0 { k.1 unrolled { B.local = B, vectorized; m, n.2 unrolled { C.local += A * B.local } } }  C = C.local } }
 
-    Returns the loop over blocks. Parts of k, outside of m, are more blocks. Requires a reduction with an implicit init
-    whose loops over results come first, the last two of them m and n, and extents that `vector` and `steps` divide.
+    Returns the loop over blocks. The epilogue, or without one a copy, stores the results. Parts of k, outside of m, are
+    more blocks. Requires a reduction with an implicit init whose loops over results come first, the last two of them m
+    and n, and extents that `vector` and `steps` divide.
     """
     results, along = results_and_reduction(s, block, "thin_on_threads")
     if len(results) < 2 or len(along) != 1:

@@ -120,7 +120,8 @@ def _long_tile(draft: Draft, spatial: Sequence[int], longest: int) -> tuple[int,
 
 
 def _tiles(spatial: Sequence[int], each: int) -> int:
-    """Return the number of tiles of PADDED x PADDED threads with `each` x `each` results."""
+    """Return the number of tiles of PADDED x PADDED threads with `each` x `each` results, of all results of extents
+    `spatial`."""
     return prod(-(-size // (PADDED * each)) for size in spatial[-2:]) * prod(spatial[:-2])
 
 
@@ -145,9 +146,9 @@ def _fitting_tiles(
     draft: Draft, block: Block, extents: Sequence[int], copies: int, ragged: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Return the default threads and elements of a thread of each spatial axis, and the default panel of each reduce
-    axis; `ragged` are the elements along an axis that tiles exceed. `copies` tiles of all operands fit in half the
-    shared memory of a multiprocessor: panels are shortened for that, then the elements of a thread are halved, then the
-    threads down to a warp."""
+    axis, for axes of `extents`; `ragged` are the elements along an axis that tiles exceed. `copies` tiles of all
+    operands fit in half the shared memory of a multiprocessor: panels are shortened for that, then the elements of a
+    thread are halved, then the threads down to a warp."""
     spatial, reduce = extents[: block.spatial], extents[block.spatial :]
     most_bytes = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes) // copies
     most_elements = TILE if _result_bytes(draft, block) <= WIDEST else TILE // 2
@@ -206,8 +207,8 @@ def tile_bytes(program: Program, block: Block, sizes: Sequence[int]) -> int:
 
 
 def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> list[tuple[int, int]]:
-    """Return for each axis the default numbers of threads and of elements of a thread: at most `threads` threads in
-    all, neighbours along the last axes, and about `elements` elements of a thread in all."""
+    """Return for each axis, of `extents`, the default numbers of threads and of elements of a thread: at most `threads`
+    threads in all, neighbours along the last axes, and about `elements` elements of a thread in all."""
     preferred: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))

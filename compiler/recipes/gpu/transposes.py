@@ -66,8 +66,8 @@ def _turned_axis(access: Access, last: int) -> int | None:
 
 
 def _edge(block: Block, access: Access, taken: Collection[int], bytes_: int) -> dict[int, int]:
-    """Return the elements of a tile by axis of an access, the innermost dimension first: about EDGE in all, in whole
-    sectors if possible, short axes as a whole; none of the axes `taken`."""
+    """Return the elements of a tile by axis of an access, the innermost dimension first: about EDGE in all, each of
+    `bytes_` bytes, in whole sectors if possible, short axes as a whole; none of the axes `taken`."""
     edge: dict[int, int] = {}
     for form in reversed(access.index):
         axes = form.variables()
@@ -132,7 +132,8 @@ def _bytes(s: Schedule, block: Block) -> int:
 
 
 def _pad(s: Schedule, fetch: Handle, node: Block, name: str) -> None:
-    """Pad a tile so that its elements along the last axis of the result are an odd number of words apart."""
+    """Pad the tile of operand `name` so that its elements along the last axis of the result are an odd number of words
+    apart."""
     access = next(access for access in node.reads if access.buffer == name)
     last = len(node.axes) - 1
     dimension = next(d for d, form in enumerate(access.index) if last in form.variables())

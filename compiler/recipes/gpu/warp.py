@@ -114,9 +114,9 @@ def _is_even(extents: Sequence[int]) -> bool:
 
 
 def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: bool) -> tuple[int, int]:
-    """Return the default MMA tiles of a warp along m and n: 4 and 8, or fewer until two buffers of the operands, and
-    sums that are stored, fit in the shared memory of a block and, of a product that is padded, until there are blocks
-    of 2 x 2 warps for half of the multiprocessors."""
+    """Return the default MMA tiles of a warp along m and n, for `extents` [.., m, n, k]: 4 and 8, or fewer until two
+    buffers of the operands, and sums that are stored, fit in the shared memory of a block and, of a product that is
+    padded (not `is_even`), until there are blocks of 2 x 2 warps for half of the multiprocessors."""
     *many, m, n, _ = extents
     tiles = [_at_most(4, m, 2 * ROWS), _at_most(8, n, 2 * COLUMNS)]
     while max(tiles) > 2:
@@ -131,14 +131,16 @@ def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: b
 
 
 def _at_most(tiles: int, extent: int, edge: int) -> int:
-    """Return the fewest tiles, a power of two from 2 to `tiles`, with which a block has all of an extent."""
+    """Return the fewest tiles, a power of two from 2 to `tiles`, with which a block, of `edge` elements a tile, has all
+    of an extent."""
     while tiles > 2 and tiles // 2 * edge >= extent:
         tiles //= 2
     return tiles
 
 
 def padded_tiles(draft: Draft, extents: Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the warps of a block and the MMA tiles of a warp, along m and n, of a product that is padded."""
+    """Return the warps of a block and the MMA tiles of a warp, each along m and n, of a product of `extents` [.., m, n,
+    k] that is padded."""
     matrices_m, matrices_n = _preferred(draft, extents, is_even=False, is_stored=True)
     warps, matrices = [], []
     for extent, edge, most in ((extents[-3], ROWS, matrices_m), (extents[-2], COLUMNS, matrices_n)):
@@ -149,7 +151,7 @@ def padded_tiles(draft: Draft, extents: Sequence[int]) -> tuple[tuple[int, int],
 
 
 def _buffer_bytes(m: int, n: int, k: int) -> int:
-    """Return the most bytes of a panel of both operands, with padded rows."""
+    """Return the most bytes of a panel of both operands, of m rows, n columns and k elements deep, with padded rows."""
     return 2 * max(m * (k + PADDING) + k * (n + PADDING), (m + n) * (k + PADDING))
 
 
@@ -168,8 +170,9 @@ def stages_that_fit(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) 
 
 def _cut(draft: Draft, loop: Handle, edge: int, preferred: int, is_even: bool) -> tuple[Size, Size]:
     """Return, as choices, the warps of a block and the MMA tiles of a warp along a loop, for MMA tiles of `edge`
-    elements: powers of two that divide the number of MMA tiles, above 1 if possible, since the nest that clears the
-    sums would lack a loop of one iteration; in a product that is padded, up to the next power of two."""
+    elements, by default `preferred` a warp: powers of two that divide the number of MMA tiles, above 1 if possible,
+    since the nest that clears the sums would lack a loop of one iteration; in a product that is padded (not `is_even`),
+    up to the next power of two."""
     matrices = -(-draft.schedule.extent(loop) // edge)
     matrices = matrices if is_even else 1 << (matrices - 1).bit_length()
     warps = _powers(matrices, MOST_WARPS)
@@ -322,7 +325,8 @@ def _at_once(s: Schedule, block: Handle) -> int:
 
 
 def _rounded(s: Schedule, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> list[int]:
-    """Return the extents of the loops m, n and k, rounded up to multiples of the tiles."""
+    """Return the extents of the loops m, n and k, rounded up to multiples of the tiles; `depth` is that of an MMA
+    tile."""
     sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
     steps = [prod(map(s.value, tile)) for tile in (*sizes, (tiles.panel, depth))]
     return [-(-s.extent(loop) // step) * step for loop, step in zip(loops, steps, strict=True)]
@@ -331,8 +335,8 @@ def _rounded(s: Schedule, loops: Sequence[Handle], tiles: WarpTiles, depth: int)
 def _with_zeros(
     s: Schedule, block: Handle, loops: Sequence[Handle], extents: Sequence[int]
 ) -> tuple[list[Handle], list[Handle]]:
-    """Lengthen the loops m, n and k of a product whose sums are temporary; its operands are read through copies with
-    zeros beyond their edges. Return the copies and the loops."""
+    """Lengthen the loops m, n and k to `extents`, in a product whose sums are temporary; its operands are read through
+    copies with zeros beyond their edges. Return the copies and the loops."""
     node, copies = node_of(s, block), []
     axes = ({node.spatial - 2}, {node.spatial - 1}, {*range(node.spatial, len(node.axes))})
     for access in node.reads:
@@ -366,7 +370,7 @@ def _unroll_fetch(s: Schedule, fetch: Handle, at: Handle) -> None:
 
 def _load_operands(s: Schedule, block: Handle, at: Handle, kind: str, is_transposed: bool, two_tiles: bool) -> None:
     """Load the MMA tiles of both operands in each iteration of the loop `at`; of B two at once if `two_tiles`, but for
-    tf32."""
+    tf32. `kind`: the dtype's name in intrinsics; `is_transposed`: B is contiguous along k."""
     order = product_order(node_of(s, block))
     assert order is not None
     _load(s, block, order[0], at, ROWS, f"mma.load.a.{kind}", _LAYOUTS[0, False], along_k=False)
@@ -414,7 +418,8 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Bind `warps`, fused, to thread_y, unroll the loops `matrices` over MMA tiles, and tensorize the nest `matrix`."""
+    """Bind `warps`, fused, to thread_y, unroll the loops `matrices` over MMA tiles, and tensorize the nest `matrix` by
+    `intrinsic`."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:

@@ -146,7 +146,8 @@ def is_plain(block: Block, read: WindowRead) -> bool:
 def _flattened(
     axes: Sequence[int], order: Sequence[int], pixels: Sequence[int], sizes: Sequence[int]
 ) -> Callable[..., tuple[AffineExpr, ...]]:
-    """Return an index map from dimensions of `axes`: those of `order`, then the pixels, row-major, as one dimension."""
+    """Return an index map from dimensions of `axes`: those of `order`, then the pixels, row-major, as one dimension;
+    `sizes` are the extents of all axes."""
 
     def layout(*dims: AffineExpr) -> tuple[AffineExpr, ...]:
         by_axis = dict(zip(axes, dims, strict=True))

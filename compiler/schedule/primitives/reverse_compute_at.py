@@ -105,7 +105,8 @@ def _consumed_axes(
 def _last_rounds(
     program: Program, block: str, node: Loop, spans: dict[int, Interval], producers: Sequence[Block]
 ) -> list[Condition]:
-    """The conditions under which the consumer runs: the last iteration of the reduce loops of its producers.
+    """The conditions under which the consumer runs: the last iteration of the reduce loops of its producers. `spans`:
+    of its axes.
 
     Refused unless iterations of all other new loops have disjoint regions: 4 elements from `4*i` are, 4 from `3*i` not.
     """
@@ -137,8 +138,9 @@ def _last_rounds(
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
-    """Return a program in which a temporary shrinks to the region `spans` and is allocated in the loop, if all uses are
-    inside, none is a gather, and each iteration writes the elements that it reads; else return `after`."""
+    """Return a program in which a temporary shrinks to the region `spans` and is allocated in `loop`, the last of the
+    loops `outer`, if all uses are inside, none is a gather, and each iteration writes the elements that it reads; else
+    return `after`."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}
     users = after.readers.get(buffer, []) + after.writers[buffer]

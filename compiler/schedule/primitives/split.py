@@ -187,8 +187,8 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 
 
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> list[Condition]:
-    """The missing conditions that an access stays in its buffer on longer axes: A[i] of 10, i in [0, 16): 9 - i >= 0.
-    The value read if they fail does not matter: nothing uses the additional elements."""
+    """The missing conditions that an access stays in its buffer on the longer axes `extended`: A[i] of 10, i in [0,
+    16): 9 - i >= 0. The value read if they fail does not matter: nothing uses the additional elements."""
     left_bounds: list[Condition] = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:

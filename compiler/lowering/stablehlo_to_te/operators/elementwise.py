@@ -119,7 +119,7 @@ def _batch_norm(call: HloCall) -> Tensor:
 
 
 def convert_to(x: Tensor, dtype: str, name: str) -> Tensor:
-    """Return a tensor cast to a dtype; `x` itself if it has the dtype."""
+    """Return a tensor cast to a dtype, as a compute `name`; `x` itself if it has the dtype."""
     return x if x.dtype == dtype else compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
 
 

@@ -54,8 +54,8 @@ def identity_of(name: str, dtype: str) -> float:
 
 
 def sum_dtype(name: str, dtype: str) -> str:
-    """Return the dtype in which elements are combined: i32 for i1, f32 for sums and products of floats narrower than
-    f32, else `dtype`."""
+    """Return the dtype in which the op `name` combines elements of `dtype`: i32 for i1, f32 for sums and products of
+    floats narrower than f32, else `dtype`."""
     if dtype == "i1":
         return "i32"
     return accumulator(dtype) if is_float(dtype) and name in ("add", "multiply") else dtype
