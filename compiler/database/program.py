@@ -41,5 +41,5 @@ def text_of(function: FuncOp) -> str:
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:
     """The key of a program (`module` and `name` as for `program_of`) on a machine, by its name, with threads, policy
-    and timing."""
+    and timing. Raises InputError for the low level and for several functions without `name`."""
     return Key(hash_of(program_of(module, name)), machine, threads, policy, timing)

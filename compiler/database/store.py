@@ -296,7 +296,8 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(id: int, row: Row, text: Json) -> Record:
-    """Return the record of an id, the values of COLUMNS and its program's text. Raises InputError for a damaged row."""
+    """Return the record with an id, from the values of COLUMNS in `row` and the text of its program. Raises InputError
+    for a damaged row."""
     uuid, program, conditions, script, fields = row
     try:
         columns = {"uuid": uuid, "key": _object(conditions) | {"program": program}, "program": text, "script": script}

@@ -139,7 +139,8 @@ def per_dim(operator: str, what: str, value: object, minimum: int, count: int) -
 
 
 def result_dtype(operator: str, operand_dtype: str, dtype: str | None) -> str:
-    """Return the dtype of a sum's result: `dtype`, by default a float operand's own, or an integer's accumulator."""
+    """Return the dtype of a sum's result: `dtype`, by default a float operand's own, or an integer's accumulator.
+    Raises TeError for an unknown dtype."""
     if dtype is not None:
         return check_dtype(dtype)
     return operand_dtype if is_float(operand_dtype) else accumulator(operand_dtype)

@@ -45,7 +45,7 @@ def _product(
     name: str,
 ) -> Tensor:
     """Multiply the matrices in the last two dimensions of a and b, stored transposed if so flagged, for each index of
-    the first, equal dimensions."""
+    the first, equal dimensions. Raises TeError for extents or dtypes that do not match."""
     layout = "rows, columns" if len(axes) == 2 else "batch, rows, columns"
     for tensor in (a, b):
         check_rank(operator, tensor, len(axes), layout)

@@ -156,7 +156,7 @@ def clamp(
     x: Tensor, low: Tensor | float | None = None, high: Tensor | float | None = None, name: str = "clamp"
 ) -> Tensor:
     """Y[i...] = min(max(X[i...], low), high) with broadcasting; a bound is a tensor, a number or None (no bound).
-    Raises TeError for two dtypes."""
+    Raises TeError for two dtypes, and for shapes that do not broadcast."""
     bounds = [bound for bound in (low, high) if isinstance(bound, Tensor)]
     shape = check_tensor("clamp", x).shape
     for bound in bounds:
@@ -181,8 +181,8 @@ def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> T
 
 
 def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tensor:
-    """C[i...] = A[i...] if condition[i...] else B[i...], with broadcasting; the condition is an i1. Raises TeError if
-    the dtypes of A and B differ."""
+    """C[i...] = A[i...] if condition[i...] else B[i...], with broadcasting; the condition is an i1. Raises TeError for
+    a condition of another dtype, if the dtypes of A and B differ, and for shapes that do not broadcast."""
     for tensor in (condition, a, b):
         check_tensor("where", tensor)
     if condition.dtype != "i1":
