@@ -69,7 +69,8 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _result(path: Path, substitutions: dict[str, str], update: bool) -> tuple[str, str]:
-    """Run or update a file; return its result, as lit names it, and the message of a failure."""
+    """Run or update a file; return PASS, FAIL, UNSUPPORTED, UPDATED or UNCHANGED, and the message of a failure, else
+    ""."""
     from compiler.filecheck.generate import updated
     from compiler.filecheck.payload import FileCheckError
     from compiler.filecheck.runner import Unsupported, check

@@ -99,8 +99,8 @@ def run_line(line: str, place: Path) -> None:
 
 
 def run_pipe(commands: Sequence[_Command], place: Path) -> str:
-    """Run the commands of a pipe; return the output of the last one. A command after `not` has to fail. Raises
-    FileCheckError as `run_line` does."""
+    """Run the commands of a pipe; return the output of the last one. Raises FileCheckError for the first command that
+    fails, or after `not` succeeds, with all that was printed before; the message begins with the file `place`."""
     piped, errors = "", ""
     for command in commands:
         inverted = command.words[0] == "not"
@@ -195,7 +195,8 @@ def program(name: str) -> str | None:
 
 
 def _filecheck(words: list[str], piped: str) -> int:
-    """Run filecheck; return its exit status. Raises FileCheckError for wrong options, and without the package."""
+    """Run filecheck on command-line arguments, with `piped` as its standard input; return its exit status. Raises
+    FileCheckError for wrong options, and without the package."""
     try:
         from filecheck.finput import FInput
         from filecheck.matcher import Matcher

@@ -37,7 +37,7 @@ from compiler.support.plugins import Part, PluginError
 BEFORE = 4
 """The most random steps before the primitive of a plugin."""
 TRIES = 8
-"""How often random arguments of a primitive are drawn for one program."""
+"""The most sets of random arguments of a primitive that are drawn for one program."""
 
 
 @dataclass(frozen=True)

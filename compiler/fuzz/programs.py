@@ -16,9 +16,9 @@ from compiler.types.dtypes import is_float, limits
 
 P = te.placeholder
 LARGEST = 100
-"""How many elements a tensor has at most, if nobody says otherwise."""
+"""The default of the most elements of a tensor."""
 EXTENTS = (2, 3, 4, 5, 6, 7, 8, 9)
-"""The extents of the first input, likewise."""
+"""The default of the extents from which those of the first input are drawn."""
 
 
 DTYPES = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8")
@@ -104,7 +104,8 @@ def conditions(rng: random.Random) -> te.Function:
 
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
-    """Random arrays for the inputs of a function, as of `random_arrays`."""
+    """Random arrays of the shapes and dtypes of a function's inputs, in order, with elements in the ranges of
+    `random_arrays`."""
     return random_arrays([(tensor.shape, tensor.dtype) for tensor in function.inputs], seed)
 
 
@@ -237,18 +238,18 @@ Kind = Callable[[_Maker, te.Tensor], Any]
 
 
 def elementwise(m: _Maker, x: te.Tensor) -> Any:
-    """f(x)"""
+    """f(x) for a random elementwise f."""
     return m.compute(x.shape, lambda *i: m.scalar(x[i]))
 
 
 def joined(m: _Maker, x: te.Tensor) -> Any:
-    """f(x, y) of equal shapes"""
+    """f(x, y) for a tensor y of x's shape; f is a sum, a product or a minimum."""
     y = m.like(x)
     return m.compute(x.shape, lambda *i: m.rng.choice((lambda a, b: a + b, lambda a, b: a * b, te.minimum))(x[i], y[i]))
 
 
 def broadcast(m: _Maker, x: te.Tensor) -> Any:
-    """x[i, j] + b[j]"""
+    """x[..., j] + b[j] for a new input b; None for x of rank below 2."""
     if x.rank < 2:
         return None
     b = m.input(x.shape[-1:])
@@ -256,7 +257,7 @@ def broadcast(m: _Maker, x: te.Tensor) -> Any:
 
 
 def outer(m: _Maker, x: te.Tensor) -> Any:
-    """x[i] * y[j]"""
+    """x[i] * y[j] for an earlier tensor or a new input y; None unless x is a vector."""
     if x.rank != 1:
         return None
     y = m.like(x) if m.rng.random() < 0.5 else m.input((m.rng.randint(2, 6),))
@@ -264,7 +265,7 @@ def outer(m: _Maker, x: te.Tensor) -> Any:
 
 
 def transpose(m: _Maker, x: te.Tensor) -> Any:
-    """x[j, i]"""
+    """x with its dimensions in a random order; None for x of rank below 2."""
     if x.rank < 2:
         return None
     order = m.rng.sample(range(x.rank), x.rank)
@@ -273,7 +274,7 @@ def transpose(m: _Maker, x: te.Tensor) -> Any:
 
 
 def reduction(m: _Maker, x: te.Tensor) -> Any:
-    """A reduction over one or two dimensions"""
+    """A reduction of x or 2 * x over one or two dimensions; None without dimensions."""
     if x.rank == 0:
         return None
     dims = sorted(m.rng.sample(range(x.rank), min(x.rank, m.rng.choice((1, 1, 2)))))
@@ -292,7 +293,8 @@ def reduction(m: _Maker, x: te.Tensor) -> Any:
 
 
 def two_reductions(m: _Maker, x: te.Tensor) -> Any:
-    """The sum and the maximum of each row"""
+    """The sum of each row of x plus the maximum of each row of 2 * x, reductions of one compute; None for x of rank
+    below 2."""
     if x.rank < 2:
         return None
     r = te.reduce_axis(x.shape[-1], "r")
@@ -302,7 +304,7 @@ def two_reductions(m: _Maker, x: te.Tensor) -> Any:
 
 def selection(m: _Maker, x: te.Tensor) -> Any:
     """argmax or argmin along a dimension, cast to the dtype; or the least of x and the greatest of 2 * x in one
-    reduction, or their difference"""
+    reduction, as a list, or their difference. None without dimensions."""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -328,12 +330,13 @@ def selection(m: _Maker, x: te.Tensor) -> Any:
 
 
 def two_results(m: _Maker, x: te.Tensor) -> Any:
-    """Two tensors of one compute"""
+    """x + 1 and 2 * x, two tensors of one compute, as a list."""
     return list(m.compute(x.shape, lambda *i: (x[i] + 1, x[i] * 2)))
 
 
 def product(m: _Maker, x: te.Tensor) -> Any:
-    """x times a matrix"""
+    """x times a matrix, an earlier tensor or a new input; None unless x is a vector or a matrix, and if a new input is
+    cut to other extents."""
     if x.rank not in (1, 2):
         return None
     size = x.shape[-1]
@@ -348,7 +351,7 @@ def product(m: _Maker, x: te.Tensor) -> Any:
 
 
 def padded(m: _Maker, x: te.Tensor) -> Any:
-    """x surrounded by a value"""
+    """x with 0 to 2 elements of value 0 or 1 on each side; None without dimensions, and for a result above `largest`."""
     widths = [(m.rng.randint(0, 2), m.rng.randint(0, 2)) for _ in x.shape]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
     if not x.rank or prod(shape) > m.largest:
@@ -357,7 +360,8 @@ def padded(m: _Maker, x: te.Tensor) -> Any:
 
 
 def halo(m: _Maker, x: te.Tensor) -> Any:
-    """The sum of two or three elements of x at offsets along a dimension, such as -1, 0 and 1; zero outside"""
+    """The sum of two or three elements of x at offsets along a dimension, such as -1, 0 and 1; zero outside. None
+    without dimensions."""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -372,7 +376,8 @@ def halo(m: _Maker, x: te.Tensor) -> Any:
 
 
 def stencil(m: _Maker, x: te.Tensor) -> Any:
-    """2 * x[i] + x[i + 1] + x[i + 2], where all three are inside"""
+    """2 * x[i] + x[i + 1] + x[i + 2] along a dimension, where all three are inside; None without a dimension of extent
+    4 or more."""
     if not x.rank or max(x.shape) < 4:
         return None
     d = m.rng.choice([d for d in range(x.rank) if x.shape[d] >= 4])
@@ -385,7 +390,8 @@ def stencil(m: _Maker, x: te.Tensor) -> Any:
 
 
 def window(m: _Maker, x: te.Tensor) -> Any:
-    """A convolution or pooling along the last dimension, with stride, dilation and padding"""
+    """A convolution or pooling along the last dimension, with stride, dilation and padding; None without dimensions,
+    and for a result without elements."""
     if not x.rank:
         return None
     taps, stride, dilation, border = m.rng.randint(2, 3), m.rng.randint(1, 2), m.rng.randint(1, 2), m.rng.randint(0, 2)
@@ -407,7 +413,8 @@ def window(m: _Maker, x: te.Tensor) -> Any:
 
 
 def selected(m: _Maker, x: te.Tensor) -> Any:
-    """A read under a condition: a shift, or a triangle"""
+    """A read of x under a condition, else a number: a shift along the first dimension, or a triangle. None without
+    dimensions."""
     if not x.rank:
         return None
     if x.rank >= 2 and m.rng.random() < 0.5:
@@ -417,7 +424,8 @@ def selected(m: _Maker, x: te.Tensor) -> Any:
 
 
 def reindexed(m: _Maker, x: te.Tensor) -> Any:
-    """A flattened, repeated, reversed or strided tensor"""
+    """x with its first dimension repeated, continued periodically, reversed or strided, or a matrix flattened; None
+    without dimensions."""
     if not x.rank:
         return None
     n = x.shape[0]
@@ -433,7 +441,8 @@ def reindexed(m: _Maker, x: te.Tensor) -> Any:
 
 
 def gathered(m: _Maker, x: te.Tensor) -> Any:
-    """x at a data-dependent index in one or two dimensions; the index varies with one axis or all of them"""
+    """x at a data-dependent index in one or two dimensions; the index varies with one axis or all of them. None without
+    dimensions."""
     if not x.rank:
         return None
     index = m.index((m.rng.randint(2, 5),))
@@ -449,7 +458,7 @@ def gathered(m: _Maker, x: te.Tensor) -> Any:
 
 
 def indexed(m: _Maker, x: te.Tensor) -> Any:
-    """x plus an axis value"""
+    """x plus the value 2 * i + 1 of its first axis i; None without dimensions."""
     return m.compute(x.shape, lambda *i: x[i] + te.cast(i[0] * 2 + 1, m.dtype)) if x.rank else None
 
 
@@ -482,7 +491,8 @@ KINDS: tuple[Kind, ...] = (
 
 
 def reshaped(m: _Maker, x: te.Tensor) -> Any:
-    """x under another shape: dimensions split, joined, of extent 1"""
+    """x under another shape: dimensions split, joined, of extent 1; None for a shape of more than four dimensions, or
+    of none."""
     extents = [n for size in x.shape for n in _factors(m.rng, size)]
     joined = [extents[0]] if extents else []
     for n in extents[1:]:
@@ -502,7 +512,7 @@ def _factors(rng: random.Random, size: int) -> tuple[int, ...]:
 
 
 def sliced(m: _Maker, x: te.Tensor) -> Any:
-    """A slice of x along a dimension, sometimes strided or reversed"""
+    """A slice of x along a dimension, sometimes strided or reversed; None without dimensions."""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -519,14 +529,15 @@ def sliced(m: _Maker, x: te.Tensor) -> Any:
 
 
 def repeated(m: _Maker, x: te.Tensor) -> Any:
-    """x along a new dimension"""
+    """x once or twice along a new first dimension; None for x above half of `largest`, or of rank above 3."""
     if prod(x.shape) * 2 > m.largest or x.rank > 3:
         return None
     return te.nn.broadcast_to(x, (m.rng.randint(1, 2), *x.shape), m.name())
 
 
 def concatenated(m: _Maker, x: te.Tensor) -> Any:
-    """x concatenated with a tensor of its shape or itself; or a slice of that, which may be of one of them"""
+    """x concatenated with a tensor of its shape or itself; or a slice of that, which may be of one of them. None
+    without dimensions, and for x above half of `largest`."""
     if not x.rank or prod(x.shape) * 2 > m.largest:
         return None
     d = m.rng.randrange(x.rank)
@@ -543,7 +554,8 @@ def concatenated(m: _Maker, x: te.Tensor) -> Any:
 
 
 def surrounded(m: _Maker, x: te.Tensor) -> Any:
-    """x padded, then shifted, with the same value or another one outside"""
+    """x padded, then shifted along the first dimension, with the same value or another one outside; None if `padded`
+    is."""
     value = m.rng.choice((0, 0, 1))
     inner = padded(m, x)
     if inner is None:
@@ -556,12 +568,13 @@ def surrounded(m: _Maker, x: te.Tensor) -> Any:
 
 
 def copied(m: _Maker, x: te.Tensor) -> Any:
-    """A copy of x"""
+    """A copy of x."""
     return m.compute(x.shape, lambda *i: x[i])
 
 
 def again(m: _Maker, x: te.Tensor) -> Any:
-    """f(x) - f(x), computed twice, in another order of operands"""
+    """f(x, y) - g(x, y), where g is f with operands in another order, sometimes with another constant; sometimes a list
+    of both values and the difference."""
     y, seed = m.like(x), m.rng.random()
     left = m.compute(
         x.shape, lambda *i: x[i] * y[i] + m.rng.choice((1, 1, 2)) if seed < 0.5 else te.maximum(x[i], y[i])
@@ -575,7 +588,8 @@ def again(m: _Maker, x: te.Tensor) -> Any:
 
 
 def kept(m: _Maker, x: te.Tensor) -> Any:
-    """A reduction over a dimension that stays, of extent 1, or over one of extent 1"""
+    """A reduction over a dimension that stays, of extent 1, or over one of extent 1; or x minus it. None without
+    dimensions."""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)
@@ -600,14 +614,14 @@ def kept(m: _Maker, x: te.Tensor) -> Any:
 
 
 def shared(m: _Maker, x: te.Tensor) -> Any:
-    """A view and arithmetic, two results of one compute"""
+    """x reversed along its first dimension, and x + 1: two results of one compute, as a list; None without dimensions."""
     if not x.rank:
         return None
     return list(m.compute(x.shape, lambda *i: (x[(x.shape[0] - 1 - i[0], *i[1:])], x[i] + 1)))
 
 
 def turned_table(m: _Maker, x: te.Tensor) -> Any:
-    """A gather from a permuted or sliced table"""
+    """A gather from x, permuted or sliced as a table; None for x of rank below 2."""
     if x.rank < 2:
         return None
     order = m.rng.sample(range(x.rank), x.rank)
@@ -623,7 +637,8 @@ def turned_table(m: _Maker, x: te.Tensor) -> Any:
 
 
 def alike(m: _Maker, x: te.Tensor) -> Any:
-    """The difference of two values computed in nearly the same way: maximum and minimum, or reads with other borders"""
+    """The difference of two values computed in nearly the same way: maximum and minimum, or reads with other borders.
+    None without dimensions."""
     if not x.rank:
         return None
     r, d = te.reduce_axis(x.shape[-1], "r"), x.rank - 1
@@ -665,4 +680,4 @@ VIEWS: tuple[Kind, ...] = (
     turned_table,
     turned_table,
 )
-"""What moves elements, computes twice, or has axes of extent 1."""
+"""The kinds that move elements, compute twice, or have axes of extent 1."""

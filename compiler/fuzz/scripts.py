@@ -19,7 +19,7 @@ from compiler.support.errors import ScheduleError
 SCOPES = ("local", "shared", "global")
 INTRINSICS = ("dot.i32.u8i8x4", "mma.f32.f16", "no such")
 LOOKING = ("sched.get_", "sched.sample_", "sched.multiple", "sched.product")
-"""How the names of ops begin that change no program."""
+"""The prefixes of the names of ops that change no program."""
 THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
 
 
@@ -77,7 +77,8 @@ class Walker:
         return self.rng.choice(own if self.rng.random() < 0.8 else list(self.s.program.buffers))
 
     def temporary(self, block: Handle, inner: bool = False) -> tuple[Handle, str]:
-        """A block and a buffer: mostly a temporary that it writes; with `inner`, one that lives in a loop."""
+        """A block and a buffer: mostly a temporary that the block writes; with `inner`, one that lives in a loop.
+        Without such a one, and sometimes otherwise, `block` and a buffer by `buffer`."""
         p = self.s.program
         collected = [
             (label, a.buffer)

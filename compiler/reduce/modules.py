@@ -34,8 +34,9 @@ _NUMBER = re.compile(r'(?<![\w.%@#"!^-])\d+(?=x|\b(?!\.))|(?<=\dx)\d+(?=[x>])')
 def reduce_module(text: str, holds: Holds, file: str = "<reduced>") -> str:
     """Return a shorter module for which `holds` is true.
 
-    text: a module of any level, or with a script. holds: the test, called with texts that parse and verify. Raises the
-    errors of the parser and the verifier for `text`, and InputError if `holds` is false for it.
+    text: a module of any level, or with a script; `file` is its name in messages. holds: the test, called with texts
+    that parse and verify. Raises ParseError or VerifyException for an invalid `text`, and InputError if `holds` is
+    false for it.
 
     >>> from compiler.reduce import reduce_module
     >>> A = te.placeholder((64, 32), name="A")
@@ -147,7 +148,7 @@ def _keep_ops(module: ModuleOp, kept: Sequence[int]) -> bool:
 
 def _erase(op: Operation) -> bool:
     """Erase an op; uses of its results become uses of an operand of their type, or of a new argument of the function.
-    Return False, without a change, if there is neither."""
+    Return False, and leave the op, if a result has neither."""
     for result in op.results:
         if not result.uses:
             continue
