@@ -67,7 +67,7 @@ def _without_checks(text: str, prefix: str) -> str:
 
 
 def _with_checks(text: str, groups: list[tuple[str | None, list[str]]]) -> str:
-    """Insert groups of checks before the functions of their names in a text, those without such a function at its end."""
+    """Insert groups of checks before the functions of their names in a text, those without a function at its end."""
     lines, trailing = text.rstrip("\n").split("\n"), list[str]()
     for name, checks in groups:
         position = next((n for n, line in enumerate(lines) if (m := _FUNCTION.match(line)) and m[1] == name), None)

@@ -351,7 +351,7 @@ def product(m: _Maker, x: te.Tensor) -> Any:
 
 
 def padded(m: _Maker, x: te.Tensor) -> Any:
-    """x with 0 to 2 elements of value 0 or 1 on each side; None without dimensions, and for a result above `largest`."""
+    """x with 0 to 2 elements of value 0 or 1 on each side; None without dimensions, and for a result over `largest`."""
     widths = [(m.rng.randint(0, 2), m.rng.randint(0, 2)) for _ in x.shape]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
     if not x.rank or prod(shape) > m.largest:
@@ -614,7 +614,8 @@ def kept(m: _Maker, x: te.Tensor) -> Any:
 
 
 def shared(m: _Maker, x: te.Tensor) -> Any:
-    """x reversed along its first dimension, and x + 1: two results of one compute, as a list; None without dimensions."""
+    """x reversed along its first dimension, and x + 1: a list of two results of one compute, or None without
+    dimensions."""
     if not x.rank:
         return None
     return list(m.compute(x.shape, lambda *i: (x[(x.shape[0] - 1 - i[0], *i[1:])], x[i] + 1)))
