@@ -229,7 +229,7 @@ def to_isl(form: Linear, names: Mapping[int, str]) -> str:
 
 
 def evaluate(form: Linear, values: Mapping[int, int]) -> int:
-    """Return the number that a form has for the values of its variables, by number."""
+    """The number that a form has where each variable v is values[v]."""
     total = form.constant
     for atom, factor in form.terms:
         if isinstance(atom, int):
@@ -299,9 +299,11 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 
 
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
-    """Split a form into `step * high + low`, low in [0, step), as (step, high, low); None if there is no such split.
+    """Split a form into `step * high + low`, low in [0, step) with a term or more, as (step, high, low); None if no
+    step serves.
 
-    The step divides `divisor` unless that is None. `4*i + lane + 2`, lane in [0, 2), is split into (4, i, lane + 2).
+    The step is the magnitude of a factor, not 1, that divides `divisor` unless that is None. `4*i + lane + 2`, lane in
+    [0, 2), is split into (4, i, lane + 2).
     """
     for _, factor in form.terms:
         step = abs(factor)

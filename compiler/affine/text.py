@@ -60,7 +60,7 @@ def _added(expr: AffineExpr, names: Sequence[str]) -> str:
 
 
 def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
-    """Print a constraint, such as `h + kh - 1 >= 0`."""
+    """Print a constraint in MLIR's affine syntax, such as `h + kh - 1 >= 0`, dimension i spelled names[i]."""
     return f"{to_text(constraint.lhs, names)} {constraint.kind.value} {to_text(constraint.rhs, names)}"
 
 

@@ -143,7 +143,7 @@ def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
 
 
 def _callees_first(graphs: Mapping[str, Graph]) -> list[str]:
-    """The names of functions, each after the functions that it calls."""
+    """The names in `graphs`, each after the functions of `graphs` that it calls."""
     ordered_names: dict[str, None] = {}
     stack = [(name, False) for name in reversed(list(graphs))]
     while stack:

@@ -68,7 +68,8 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
 def group_program(
     x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None
 ) -> GroupedModule:
-    """Group a program by `rules` as `grouped_module`, and return it with the user's names and the hashes of the groups.
+    """Build the module of `grouped_module`, with the same errors, and return it with the user's names and the hashes of
+    the groups.
 
     With `single`, a function that fits one group becomes a call of that group. `rewrite` may replace canonical
     functions before they are cut into groups; if it replaces any, `single` is implied.

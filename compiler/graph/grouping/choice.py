@@ -16,8 +16,8 @@ Option: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The groups that a compute may join, the preferred option first. The first option that makes no cycle of groups is
-    taken. A choice without options closes the compute's group.
+    """The groups that a compute may join, the preferred option first. The first option that joins no closed group and
+    makes no cycle of groups is taken. A choice without options closes the compute's group.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))
@@ -47,7 +47,7 @@ Rule: TypeAlias = Callable[[View], Iterator[Choice]]
 def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
     """Group the computes of a view by rules, in their order, and return the decisions.
 
-    The first decision about a compute is final; a choice whose options would all make cycles decides nothing. Raises
+    The first decision about a compute is final; a choice of which no option can be taken decides nothing. Raises
     InputError for a rule that names a missing compute.
     """
     decisions: list[Decision] = []

@@ -81,7 +81,8 @@ def products(view: View) -> Iterator[Choice]:
 
 
 def partial_sums(view: View) -> Iterator[Choice]:
-    """Group a contraction and a sum that is its only reader: a contraction in two steps."""
+    """Group a sum of rows and the contraction that is its only producer, of which it is the only reader: a contraction
+    in two steps."""
     for name in view.names:
         producers = view.producers(name)
         if view.kind(name) is not Kind.ROWS or view.block(name).combiners != ("add",) or len(producers) != 1:
@@ -103,7 +104,8 @@ def rows(view: View) -> Iterator[Choice]:
 
 
 def consumers(view: View) -> Iterator[Choice]:
-    """Add an elementwise compute to the group of the latest reduction among its producers: biases, activations."""
+    """Add an elementwise compute outside groups of reductions to the group of its producer with the latest reduction,
+    and to groups alike; if these make a cycle, to the group of another producer: biases, activations."""
     for name in view.names:
         if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
             continue
