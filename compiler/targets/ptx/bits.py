@@ -50,7 +50,8 @@ def shift(instruction: PtxInstruction) -> Computation:
 @pure("shf")
 def funnel_shift(instruction: PtxInstruction) -> Computation:
     """Return the computation of `shf d, a, b, count` on 64 bits, b high and a low: `.l` shifts left and keeps the high
-    word, `.r` right and the low word. `.wrap` takes the count modulo 32, `.clamp` at most 32."""
+    word, `.r` right and the low word. `.wrap` takes the count modulo 32, `.clamp` at most 32. Raises PtxError for
+    another modifier."""
     modifiers = modifiers_of(instruction, "l", "r", "wrap", "clamp")
 
     def compute(a: Array, b: Array, count: Array) -> Array:
@@ -65,7 +66,7 @@ def funnel_shift(instruction: PtxInstruction) -> Computation:
 def extracted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfe d, a, position, length`: the field of `length` bits of a from bit `position` on,
     extended with its highest bit for a signed type, else with zeros; a field that reaches beyond the type's bits ends
-    there."""
+    there. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)
@@ -90,7 +91,7 @@ def _field(value: int, position: int, length: int, bits: int, is_signed: bool) -
 @pure("bfi")
 def inserted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfi d, a, b, position, length`: b with the low `length` bits of a at bit `position`;
-    bits beyond the type's are dropped."""
+    bits beyond the type's are dropped. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)
@@ -149,7 +150,7 @@ def count_of_bits(instruction: PtxInstruction) -> Computation:
 @pure("lop3")
 def any_logic(instruction: PtxInstruction) -> Computation:
     """Return the computation of `lop3.b32 d, a, b, c, table`: each bit of d is the bit of `table` at the index 4a + 2b
-    + c of its three operand bits."""
+    + c of its three operand bits. Raises PtxError for any modifier."""
     modifiers_of(instruction)
 
     def compute(a: Array, b: Array, c: Array, table: Array) -> Array:

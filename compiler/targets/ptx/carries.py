@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def carried(instruction: PtxInstruction) -> Prepared:
     """Prepare an instruction with a carry, such as `addc.cc.u32 d, a, b`: `addc` and `madc` add the lane's carry flag,
     `subc` subtracts it, and `.cc` sets it to the carry, or to the borrow for `sub`. `mad` adds c to the low (the
-    default) or high half of a * b."""
+    default) or high half of a * b. Raises PtxError for another modifier."""
     bits, name = bits_of(one_type(instruction)), instruction.parts[0]
     modifiers = modifiers_of(instruction, "cc", "lo", "hi")
     type_, takes, leaves = f"u{bits}", name.endswith("c"), "cc" in modifiers

@@ -31,7 +31,7 @@ _BOOLEAN: Mapping[str, Callable[..., Any]] = {
 def comparison(instruction: PtxInstruction) -> Computation:
     """Return the computation of a `setp` such as `setp.lt.f32 p, a, b`. With a NaN operand `lt` is false and `ltu`
     true. For `p|q` it returns the predicate and its negation. A boolean modifier, such as `.and`, combines each with a
-    third, predicate operand. Raises PtxError for packed types."""
+    third, predicate operand. Raises PtxError for packed types, unknown modifiers, and other than one relation."""
     type_ = [*types_of(instruction), "none"][0]
     modifiers = modifiers_of(
         instruction, *_ORDERED, *_UNSIGNED, *(f"{name}u" for name in _ORDERED), "num", "nan", *_BOOLEAN
@@ -69,7 +69,8 @@ def _comparison(name: str, is_float: bool) -> Callable[..., Array]:
 
 @pure("selp")
 def selection(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `selp d, a, b, p`: a where the predicate p is true, else b."""
+    """Return the computation of `selp d, a, b, p`: a where the predicate p is true, else b. Raises PtxError for any
+    modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     return Computation((type_, type_, "pred"), type_, lambda a, b, p: np.where(p, a, b))
@@ -77,7 +78,8 @@ def selection(instruction: PtxInstruction) -> Computation:
 
 @pure("slct")
 def selection_by_sign(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `slct d, a, b, c`: a where c >= 0, else b, also for NaN."""
+    """Return the computation of `slct d, a, b, c`: a where c >= 0, else b, also for NaN. Raises PtxError for a modifier
+    other than `.ftz`, which has no effect."""
     modifiers_of(instruction, "ftz")
     type_, by = types_of(instruction)
     return Computation((type_, type_, by), type_, lambda a, b, c: np.where(c >= 0, a, b))

@@ -76,7 +76,7 @@ def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Arr
 def vote(instruction: PtxInstruction) -> Prepared:
     """Prepare a vote such as `vote.sync.any.pred d, p, members`, by the active threads of the warp that `members`
     names: `any`, `all` or `uni` (all or none) of p, or for `vote.sync.ballot.b32` a bit for each thread whose p is
-    true."""
+    true. Raises PtxError for another modifier."""
     (mode,) = modifiers_of(instruction, "sync", "any", "all", "uni", "ballot") - {"sync"}
     to, of, members = instruction.operands
 
