@@ -157,7 +157,8 @@ def compile_program(
     schedule: object = None,
     error: float | None = None,
 ) -> CompiledProgram:
-    """Compile a program for the CPU, with the arguments and the errors of `build`, to code that is not loaded."""
+    """Compile a program for the CPU to code that is not loaded; the arguments are those of `build`. Raises TargetError,
+    InputError, ParseError or VerifyException for a program or constants that `build` refuses."""
     check_words("cpu", policy, name, "sm_80")
     error = checked_error(error)
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)
@@ -421,7 +422,7 @@ def _by_rules(
 ) -> AnyKernel:
     """Compile the verified module of `x` under the schedules that a target's rules prefer, a program of groups group by
     group; see `usable_kernel`. Raises InputError for loops that the target cannot have, TargetError for threads or
-    constants that it does not take, and the errors of its `make_kernel`."""
+    constants that it does not take, LoweringError and TargetError for a program that it cannot run."""
     target.check(threads, None if target.program_kind else constants)
     here = target.local_device()
     arch = here.arch if here else arch

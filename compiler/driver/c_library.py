@@ -45,7 +45,8 @@ def export_c(
     """Write a program as one C file, and its headers; return the paths.
 
     The file has the functions of a library under `prefix`; its loops are those of the target c, for one thread, and the
-    constants are arrays of the text. Raises InputError for constants of a program below te, and what `build` does.
+    constants are arrays of the text. Raises InputError for constants of a program below te, and TargetError,
+    InputError, ParseError or VerifyException for a program that `build` refuses.
     """
     x, constants = program_and_constants(x, constants)
     module = verified_module(x, policy, name).clone()

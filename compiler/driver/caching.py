@@ -91,7 +91,8 @@ class CompiledProgram:
 
 def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> CompiledProgram:
     """The program of a request, from the cache, or by its recipe and then cached. The texts of a cached one are made by
-    the recipe when first requested. Raises what the recipe does, and InputError for constants that do not fit."""
+    the recipe when first requested. Raises InputError for constants that do not fit, and the ScheduleError,
+    LoweringError or TargetError of a program that the recipe cannot compile."""
     start = request.settings.start
     with paused():
         words = request_words(request) if entries.is_enabled() else ()

@@ -53,8 +53,8 @@ def export(
     (docs/export.md); `CPU=NAME` states the machine of these. library: the prefix of the functions, by default the
     file's name. The other arguments are those of `build`. Nothing is run here, so that programs for other processors
     can be exported.
-    Returns the paths of the files. Raises what `build` does, InputError for a wrong path or word, and TargetError for
-    an unknown processor and without a C compiler.
+    Returns the paths of the files. Raises InputError for a wrong path or word, TargetError for an unknown processor and
+    without a C compiler, and these, ParseError or VerifyException for a program or constants that `build` refuses.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("double", [A], te.nn.add(A, A, name="B"))

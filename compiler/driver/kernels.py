@@ -65,8 +65,9 @@ def build_as_written(
     constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
 ) -> Any:
-    """Compile a program at any level to a kernel, te programs with all loops as written. The arguments and the errors
-    are those of `compiler.build`, without a choice of schedules."""
+    """Compile a program at any level to a kernel, te programs with all loops as written. The arguments are those of
+    `compiler.build`, without a choice of schedules. Raises TargetError, InputError, ParseError or VerifyException for a
+    program or constants that `compiler.build` refuses."""
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
@@ -81,7 +82,8 @@ def compile_as_written(
     x: object, threads: int | None, policy: str, name: str | None, constants: Mapping[str, object] | None
 ) -> CompiledProgram:
     """Compile a program for the CPU, te programs with all loops as written, to code that is not loaded. The arguments
-    and the errors are those of `build`, without a choice of schedules."""
+    are those of `build`. Raises TargetError, InputError, ParseError or VerifyException for a program or constants that
+    `build` refuses."""
     return compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
 
 
@@ -96,8 +98,9 @@ def build_groups(
     """Compile a te module whose public function calls groups, each under its schedule.
 
     sources: the schedules by the names of the groups; missing ones are as written. hashes: the known canonical hashes
-    of the groups, by name. Other arguments and errors are those of `build`; also raises InputError for an unknown name
-    of a group, ScheduleError for a script that does not apply to its group.
+    of the groups, by name. The other arguments are those of `build`. Raises InputError for an unknown name of a group
+    and for constants that do not fit, ScheduleError for a script that does not apply to its group, TargetError for
+    code that cannot be compiled.
     """
 
     def plan(grouped_module: ModuleOp) -> BuildPlan:

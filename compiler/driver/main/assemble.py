@@ -84,7 +84,9 @@ def build_program(
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
     """Compile a te module whose function calls groups, and load its kernel. `constants` are contiguous arrays of the
-    constant inputs, of the inputs' types, by name; the other arguments and the errors are those of `assembled`."""
+    constant inputs, of the inputs' types, by name; the other arguments are those of `assembled`. Raises InputError if a
+    called function calls others itself, ScheduleError for a script that does not apply, LoweringError or TargetError
+    for code that cannot be compiled or loaded."""
     elements = read_tensors(find_function(module, name)).elements
     with Team() as team:
         assembled_program = assembled(module, sources, settings, team, tuple(constants), name, hashes)

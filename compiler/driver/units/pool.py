@@ -137,8 +137,8 @@ class Team:
         done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> list[Result]:
         """Run calls, which must pickle, the largest `sizes` first, and return their results in the order of `calls`.
-        `done` receives the position and the result of each call as it finishes, perhaps in another thread. Raises what
-        the calls do.
+        `done` receives the position and the result of each call as it finishes, perhaps in another thread. A call that
+        fails in another process is repeated in this one, which raises its exception.
         """
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
