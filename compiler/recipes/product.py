@@ -397,7 +397,7 @@ def _packed(
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
-    """Return the length of k, of `extent` iterations, in a cache tile of about `tile`: evened out, and a multiple of
-    `lanes` if k is split."""
+    """Return the length of k, of `extent` iterations, in a cache tile of about `tile`: evened out and, if k is split
+    and the result is not below `lanes`, a multiple of `lanes`."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

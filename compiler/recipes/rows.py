@@ -117,7 +117,8 @@ def _is_even(draft: Draft, rows: Rows) -> bool:
 
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether rows have at most 8 vectors, or columns at most 4 elements, and all data fit L3: separate blocks
-    then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers in longer rows."""
+    then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers in longer rows, and
+    for one block in columns."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
@@ -256,7 +257,8 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
     """Vectorize a block along its rows, by `vectors` vectors of `lanes`: an elementwise block, or a reduction if
-    `factored` or of several results. Rows of one vector, gathers, and moves under conditions stay as they are."""
+    `factored`, of several results or by a region. Rows of one vector, gathers, and moves under conditions stay as they
+    are."""
     loops = inside(s, block, row)
     if not loops:
         return

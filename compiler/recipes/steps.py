@@ -42,7 +42,8 @@ def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Ha
 
 
 def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
-    """Return the loops m, n, k around a matmul. Raises ScheduleError unless there are three loops and two operands."""
+    """Return the loops m, n, k around a matmul. Raises ScheduleError, in the name of `composite`, unless there are
+    three loops and two operands."""
     loops, read = nest(s, block, composite), operands(s, block)
     if len(loops) != 3 or len(read) != 2:
         reason = f"a matmul has 3 loops and 2 operands, this has {len(loops)} and {len(read)}"

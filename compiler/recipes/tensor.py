@@ -85,7 +85,8 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
 
 
 def _interleaved(s: Schedule, pack: Handle, element: Attribute) -> None:
-    """Replace the packing of groups of k by an interleave intrinsic; with padding, vectorize it group by group."""
+    """Replace the packing of groups of k by the interleave intrinsic of the dtype `element`; with padding, or columns
+    that are no multiple of 16, vectorize it group by group."""
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
     name = next(i.name for i in INTRINSICS.values() if i.form == "interleave" and i.target.element == element)

@@ -226,7 +226,8 @@ def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
 
 
 def _on_threads(s: Schedule, loops: Sequence[Handle], tiles: ThreadStreamTiles) -> None:
-    """Bind queries and columns to threads."""
+    """Bind the loops over queries and columns to EDGE threads along y and x: a thread has `tiles.rows` neighbouring
+    queries, and every EDGE-th column, in unrolled loops."""
     m, n = loops
     y, r = s.split(m, [EDGE, tiles.rows])
     c, x = s.split(n, [None, EDGE])
@@ -238,7 +239,8 @@ def _on_threads(s: Schedule, loops: Sequence[Handle], tiles: ThreadStreamTiles) 
 
 
 def _scores_on_threads(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: ThreadStreamTiles) -> None:
-    """Compute the scores of a block of keys in registers, from rows of queries and keys in shared memory."""
+    """Compute the scores of a block of keys inside the loop `at`, in registers, from rows of queries and keys in shared
+    memory."""
     s.compute_at(scores, at)
     s.compute_at(keys, at)
     _fetch_words(s, keys, at)
@@ -254,7 +256,7 @@ def _scores_on_threads(s: Schedule, scores: Handle, keys: Handle, at: Handle, ti
 
 
 def _fetch_words(s: Schedule, block: Handle, at: Handle) -> None:
-    """Copy rows of f32 to shared memory by all threads of a block."""
+    """Copy rows of f32 to shared memory by all threads of a block, inside the loop `at`."""
     s.set_scope(block, "shared")
     spread_on_threads(s, fused(s, inside(s, block, at)), (EDGE, EDGE), WORD)
     pad_rows(s, block, WORD)
@@ -332,8 +334,8 @@ def _tile_wide(s: Schedule, wide: Handle, at: Handle, tiles: StreamTiles) -> _Wi
 
 
 def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: StreamTiles, kind: str) -> None:
-    """Compute the scores of a block of keys in fragments, from rows of queries and keys in shared memory. `kind`: the
-    dtype's name in intrinsics."""
+    """Compute the scores of a block of keys inside the loop `at`, in fragments, from rows of queries and keys in shared
+    memory. `kind`: the dtype's name in intrinsics."""
     s.compute_at(scores, at)
     s.compute_at(keys, at)
     m, n, d = inside(s, scores, at)
@@ -354,7 +356,8 @@ def _scores(s: Schedule, scores: Handle, keys: Handle, at: Handle, tiles: Stream
 
 
 def _fetch(s: Schedule, block: Handle, at: Handle, tiles: StreamTiles) -> None:
-    """Copy rows to shared memory by all threads of a block of threads; the rows begin in different banks."""
+    """Copy rows to shared memory by all threads of a block of threads, inside the loop `at`; the rows begin in
+    different banks."""
     s.set_scope(block, "shared")
     spread_on_threads(s, fused(s, inside(s, block, at)), (tiles.warps, LANES), VECTOR)
     pad_rows(s, block, VECTOR)
@@ -448,7 +451,8 @@ def _top(s: Schedule, top: Handle, at: tuple[Handle, Handle], loops: tuple[Handl
 
 
 def _powers(s: Schedule, powers: Handle, at: Handle, tiles: StreamTiles) -> None:
-    """Compute the powers of a block of keys as fragments of operand a, each by the thread that has the score."""
+    """Compute the powers of a block of keys inside the loop `at`, as fragments of operand a, each by the thread that
+    has the score."""
     s.set_scope(powers, "fragment")
     s.transform_layout(powers, target_of(s, powers), _in_tiles(DEPTH))
     _on_lanes(s, inside(s, powers, at), tiles)

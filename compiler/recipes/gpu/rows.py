@@ -192,12 +192,14 @@ def _most_warps(extent: int, vector: int) -> int:
 
 
 def _at_most(warps: Size, extent: int, vector: int) -> Size:
-    """Return a constant number of warps, reduced to those that have vectors of a row of `extent` elements."""
+    """Return a constant number of warps, reduced to those that have vectors of a row of `extent` elements; a parameter
+    as it is."""
     return min(warps, _most_warps(extent, vector)) if isinstance(warps, int) else warps
 
 
 def _unroll(s: Schedule, rounds: Handle, elements: Sequence[Handle]) -> None:
-    """Unroll the loops over a thread's elements of a row, if these fit in its registers."""
+    """Unroll the loop `rounds` over a thread's vectors of a row, if all their elements fit in its registers, and always
+    the loops `elements` in a vector."""
     if s.extent(rounds) * prod(map(s.extent, elements)) <= MOST_EACH:
         s.unroll(rounds)
     for loop in elements:

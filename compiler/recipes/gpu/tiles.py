@@ -84,7 +84,7 @@ def _ragged_tile(draft: Draft, block: Block) -> tuple[int, int]:
     """Return the default elements of a thread along an axis, and the number of parts of the longest reduce axis, of a
     reduction with an extent that tiles do not divide: as many elements, in as few parts, as occupy half of the
     multiprocessors; smaller tiles without parts if they are estimated as faster. Of other reductions 4 and several
-    parts if they are long and have few results, else (1, 1)."""
+    parts if they are long and have few results, else (1, 1), as for fewer than two spatial axes longer than one."""
     sizes = [axis.size for axis in block.axes]
     spatial = [size for size in sizes[: block.spatial] if size > 1]
     if len(spatial) < 2:
