@@ -153,7 +153,7 @@ class Nests(Builder):
         return value in self._accumulators and value.has_one_use()
 
     def _loads(self, value: SSAValue, element: Access) -> bool:
-        """Whether a value is a load of an element, of those that are not copied to a buffer of their own."""
+        """Whether a value is a load of `element` that blocks repeat, not one that is copied to a separate buffer."""
         op = value.owner
         if not isinstance(op, affine.LoadOp | memref.LoadOp) or op in self._copied or op.memref not in self.buffers:
             return False

@@ -77,7 +77,7 @@ class OutputUpdate:
 
     @property
     def neutral(self) -> Literal:
-        """The identity of the combining op."""
+        """The identity of the combining op; NaN with `is_from_nan`."""
         if self.named is not None:
             return identity(self.named, self.type)
         value = math.nan if self.is_from_nan else _IDENTITIES[self.kind.name]

@@ -46,8 +46,8 @@ def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element
 
 
 def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function: Operation | None) -> SSAValue:
-    """Move the ops of a te function of one result into the function under construction, with `inputs` for its
-    arguments; return the value of the result."""
+    """Move the ops of a te function of one result into the function under construction, with `inputs` for its arguments
+    and labels that begin with the name of `op`; return the value of the result."""
     assert function is not None
     block = function.regions[0].block
     for argument, value in zip(block.args, inputs, strict=True):

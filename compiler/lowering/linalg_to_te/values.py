@@ -43,8 +43,8 @@ class TeValues:
     empty: dict[SSAValue, tuple[int, ...]] = field(default_factory=dict)
 
     def tensor(self, value: SSAValue, user: Operation) -> SSAValue:
-        """Return the te value of a tensor that `user` reads, of rank 0 for a scalar. Raises LoweringError for undefined
-        elements, and a value that is no tensor or number."""
+        """Return the te value of a tensor that `user` reads; of rank 0 for a scalar, a new te.constant for a known
+        number. Raises LoweringError for undefined elements, and a value that is no tensor or number."""
         if value in self.empty:
             raise refusal(user, "reads the elements of a tensor.empty, which are undefined")
         if value in self.literals and row_of(value.type) is not None:

@@ -91,7 +91,8 @@ def deferred_conditions(context: Context, block: Block, guard: Sequence[Conditio
 
 
 def _conditions_of_loop(context: Context, block: Block, inner: int) -> list[Condition]:
-    """Return a block's conditions that depend on the unrolled loop `inner`, at its value; empty for another loop."""
+    """Return a block's conditions that depend on the unrolled loop `inner`, at its current value; empty for a loop that
+    is not unrolled."""
     if inner not in context.values:
         return []
     values = context.values

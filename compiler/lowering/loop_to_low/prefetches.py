@@ -223,8 +223,8 @@ def _delinearized(number: int, counts: Sequence[int]) -> list[int]:
 
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
-    """Return the windows of a buffer that the iteration of `outer` further on by `ahead` accesses, without duplicates;
-    none for a buffer that is allocated inside the loop."""
+    """Return the windows of a buffer that the iteration of `outer` further on by `ahead` accesses, without duplicates.
+    Gathers and accesses without a window are skipped; none for a buffer that is allocated inside the loop."""
     windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []

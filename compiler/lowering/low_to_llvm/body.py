@@ -116,7 +116,8 @@ def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[
 
 
 def _is_shared(op: Operation) -> bool:
-    """Return whether an op may be computed before all others: it reads no memory."""
+    """Return whether an op is computed before all parts if its operands are: a constant, an alloc or alloca, or an op
+    that `is_recomputed`."""
     return isinstance(op, arith.ConstantOp | memref.AllocOp | memref.AllocaOp) or is_recomputed(op)
 
 

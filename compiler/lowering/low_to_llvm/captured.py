@@ -61,7 +61,8 @@ class Captured:
 
 
 def is_recomputed(op: Operation) -> bool:
-    """Return whether an op is recomputed where it is used: index arithmetic, a view, or a constant's buffer."""
+    """Return whether an op is recomputed where it is used: a sum, difference or product of index, a view, or a
+    constant's buffer."""
     if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp):
         return isinstance(op.results[0].type, IndexType)
     return is_view(op) or isinstance(op, memref.GetGlobalOp)

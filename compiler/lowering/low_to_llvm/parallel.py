@@ -113,7 +113,9 @@ class _Region:
             self._iteration([*outer, index])
 
     def units(self, f: FunctionEmitter, counts: Sequence[str]) -> str:
-        """Emit the number of units, from the number of iterations along each index of the loop."""
+        """Emit the number of units for `counts`, the iterations along each index: their product, for an elementwise
+        body without that of the innermost index, or of a single index whole grains, at least one. Return the
+        operand."""
         if not self.is_elementwise:
             return _product(f, counts)
         if len(counts) > 1:

@@ -40,7 +40,8 @@ assert operators.FAMILIES
 class HloConversion:
     """The state of the conversion of one function. functions: the module's functions by name. elements: arrays by name,
     for constants whose text has a name instead of elements. weights: the arrays of large constants that become inputs,
-    by name of the input; None if constants stay constants."""
+    by name of the input; None if constants stay constants. weight_tensors: those inputs, by dtype, shape and digest of
+    the array. swapped: as in `HloWalk`."""
 
     functions: Mapping[str, FuncOp]
     elements: Mapping[str, Array] = field(default_factory=dict)

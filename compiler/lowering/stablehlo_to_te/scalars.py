@@ -49,7 +49,8 @@ def _signed(dtype: str) -> str:
 
 
 def _quotient(a: Expr, b: Expr) -> Expr:
-    """Return a / b; a * (1 / b) if b is a constant power of two, where both are equal."""
+    """Return a / b; a * (1 / b) if b is a constant power of two between 1e-30 and 1e30 in magnitude, where both are
+    equal."""
     if isinstance(b, Const) and math.frexp(b.value)[0] in (0.5, -0.5) and 1e-30 < abs(b.value) < 1e30:
         return a * (1.0 / b.value)
     return a / b
