@@ -273,7 +273,7 @@ def _chain(name: str, computes: Mapping[str, Compute]) -> list[Compute]:
 
 
 def _is_at(access: Access, axes: Sequence[int]) -> bool:
-    """Whether an unconditional read is at an index of axes, apart from zeros."""
+    """Whether a read has no conditions and its index, apart from zeros, is `axes` in their order."""
     forms = [form for form in access.index if form.terms or form.constant]
     return not access.where and forms == [lin.variable(axis) for axis in axes]
 

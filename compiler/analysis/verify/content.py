@@ -68,7 +68,8 @@ class Content:
         self.unknown = self.unknown.union(added.unknown)
 
     def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
-        """Instances of one kind that do not find the finished element to which `expected` maps them; None if all do."""
+        """The instances of one kind, the first of partial, another, nothing and unknown with any, that do not find the
+        finished element to which `expected` maps them; None if all do."""
         # expected { R[e] -> V[e] : 0 <= e < 4 }, final { R[e] -> V[e] : e < 3 }: R[3] lacks its element
         elements = self.final.get(buffer)
         wrong = (expected if elements is None else expected.subtract(elements)).domain()

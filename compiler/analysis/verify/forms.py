@@ -51,7 +51,8 @@ def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
-    """Whether two expressions may be equal: the same operations from the top down, to a read or axis value."""
+    """Whether two expressions may be equal: the same operations from the top down, to a read or axis value. A select
+    resembles what one of its two cases resembles."""
     if isinstance(wanted, body.Read) or isinstance(actual, body.Read):
         return True
     if isinstance(actual, body.Apply) and actual.kind is SelectOp:  # an affine condition, which decides for one case
