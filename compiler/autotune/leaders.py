@@ -79,8 +79,9 @@ class Leaders:
                 return
 
     def compare_as_written(self, share: float) -> None:
-        """Measure the best in turns with the program as written: only turns give an exact gain. Does nothing if the
-        gain is exact already, if one of the two was not measured, or without time."""
+        """Measure the best in turns with the program as written, for a share of the remaining seconds: only turns give
+        an exact gain. Does nothing if the gain is exact already, if one of the two was not measured, or without time.
+        """
         best, best_times = self.run.search.best, self.run.progress.best_times
         if best is None or best_times is None or best_times.is_exact or self.costs(self.run.written) == float("inf"):
             return
@@ -124,8 +125,8 @@ class Leaders:
         return max(0, min(limit, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns and record the outcomes. If the best and the program as written took part, they
-        become `compared` of the progress."""
+        """Measure candidates in turns, each once a round, and record the outcomes. If the best and the program as
+        written took part, they become `compared` of the progress."""
         measurer = self.run.measurer()
         scripts = [self.run.space.script(candidate) for candidate in contenders]
         outcomes = checked(lambda: measurer.compare(scripts, rounds))

@@ -46,7 +46,8 @@ class LocationParser(upstream.Parser):
             return upstream.Parser.Argument(self.name, type, self.location)
 
     def parse_optional_argument(self, expect_type: bool = True) -> Any:
-        """Parse a block argument if there is one; without a type, also the location of the variable of a loop."""
+        """Parse a block argument if there is one, with its type; without `expect_type`, the variable of a loop and its
+        location if there is one. Return None without an argument."""
         argument = super().parse_optional_argument(expect_type)
         if argument is None or expect_type:
             return argument

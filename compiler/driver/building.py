@@ -283,8 +283,9 @@ def compile_by_records(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> CompiledProgram:
-    """Compile a program by the records of its parts in a database; `words` are further parts of the cache's key. A part
-    without a record, or whose record is refused, is built as without a database, and a warning counts such parts."""
+    """Compile a program by the records of its parts in a database, which is added to `selection`; that is called only
+    if the cache lacks the program. `words` are further parts of the cache's key. A part without a record, or whose
+    record is refused, is built as without a database, and a warning counts such parts."""
     words = ("records", _digest(database), *words)
     program = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
     if (sentence := untuned_groups(program.linked.groups)) is not None:
@@ -300,7 +301,8 @@ def _planned(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> CompiledProgram:
-    """Compile a program under selected schedules; if that fails to compile, as written, with the reason as verdict."""
+    """Compile a program under selected schedules; if that fails to compile, as written, with the reason as verdict.
+    `selection` is called only if the cache lacks the program, and again after a failure."""
 
     def plan(module: ModuleOp, team: Team) -> BuildPlan:
         selected = selection()

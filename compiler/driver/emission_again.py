@@ -25,8 +25,8 @@ from compiler.types.selection import compiling_for
 
 def emitted_again(library: Path, certificate: Path | None = None) -> Iterator[Finding]:
     """Compile the groups and the main function of each version of a library anew, by this release of Strata and LLVM.
-    Yields a finding for each; other releases give other code. Raises InputError for files that cannot be read, and for
-    a certificate that is none."""
+    Yields a finding for each; other releases give other code. certificate: its file; None for the file beside the
+    library. Raises InputError for files that cannot be read, and for a certificate that is none."""
     path = certificate or beside(library)
     for version in parse(files.read(path), str(path)).versions:
         with compiling_for(version.target):

@@ -46,7 +46,7 @@ def nest_certificate(
     te: str, loops: str, unit: Unit, source: Scheduled, facts: GroupFacts | None, constants: Sequence[int] = ()
 ) -> GroupCertificate:
     """Return the certificate of a program of one function. te: its te text, empty for a program that was built from
-    loops. constants: the positions of its constant inputs."""
+    loops. facts: None without a verdict. constants: the positions of its constant inputs."""
     return GroupCertificate(
         unit.call.name,
         te,

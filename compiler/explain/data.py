@@ -48,7 +48,8 @@ def loop_data(code: LoopCode) -> Json:
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:
-    """Convert a source loop with its inner loops to JSON data; a measured loop has `seconds` and `runs` per call."""
+    """Convert a source loop with its inner loops to JSON data; a measured loop, none without a profile, has `seconds`
+    and `runs` per call."""
     loop_time = None if profile is None else profile.loops.get(nest.number)
     times = {} if loop_time is None else {"seconds": loop_time.seconds, "runs": loop_time.runs}
     return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

@@ -20,7 +20,8 @@ def pipeline_text(passes: Sequence[ModulePass]) -> str:
 
 
 def write_reproducer(file: str, module: str, passes: Sequence[ModulePass], verify_each: bool) -> None:
-    """Write the text of a module and the passes to a file. Raises InputError if that fails."""
+    """Write the text of a module to a file, with the passes and `verify_each` as settings for a later run. Raises
+    InputError if that fails."""
     settings = f"      pipeline: {json.dumps(pipeline_text(passes))},\n      verify_each: {str(verify_each).lower()}"
     resources = f"  external_resources: {{\n    mlir_reproducer: {{\n{settings}\n    }}\n  }}"
     body, begin, trailer = module.rstrip("\n").partition("\n{-#\n")

@@ -71,7 +71,8 @@ class Session:
         return int(failed)
 
     def _stated_steps(self) -> list[PipelineStep]:
-        """The passes of the options, or of the file with --run-reproducer. Raises InputError for both."""
+        """The passes of the options, or of the file with --run-reproducer. Raises InputError for -p together with
+        --pass-pipeline, and for an invalid pipeline."""
         options = self.options
         if options.passes and options.pass_pipeline is not None:
             raise InputError("give -p or --pass-pipeline, not both")

@@ -55,7 +55,8 @@ def _rate(program: ProgramFacts, ceiling: str) -> float | None:
 
 
 def _roof(intensity: float, arithmetic: float | None, bandwidth: float | None) -> float | None:
-    """Return the ceiling in operations per second at an intensity in operations per byte; None without a ceiling."""
+    """Return the ceiling in operations per second at an intensity in operations per byte, under ceilings of arithmetic
+    (operations per second) and bandwidth (bytes per second), each None if unknown; None without a ceiling."""
     tops = [arithmetic, None if bandwidth is None else bandwidth * intensity]
     return min((top for top in tops if top is not None), default=None)
 

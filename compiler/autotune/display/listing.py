@@ -89,7 +89,7 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
     """List `count` random candidates of the sketches `numbers`, each sketch equally likely: their decisions, and
-    whether they are feasible.
+    whether they are feasible. The same seed gives the same ones.
 
         0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 

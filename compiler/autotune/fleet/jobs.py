@@ -58,8 +58,8 @@ def time(built: Answer, subject: Subject) -> Answer:
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
-    """Time candidates in turns. The Answer's value is the list of their outcomes, those of failed builds passed on; a
-    refusal is returned as is."""
+    """Time candidates in turns, each once a round. The Answer's value is the list of their outcomes, those of failed
+    builds passed on; a refusal is returned as is."""
     refused = next((built for built in candidates if built.refusal is not None), None)
     if refused is not None:
         return refused

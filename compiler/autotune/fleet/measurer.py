@@ -77,8 +77,8 @@ class Fleet:
         self._judge.record_cost(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """Time a few scripts in turns on one worker, and return their outcomes in order. A lost job is repeated, up to
-        LOSSES tries; then TargetError is raised."""
+        """Time a few scripts in turns on one worker, each once a round, and return their outcomes in order. A lost job
+        is repeated, up to LOSSES tries; then TargetError is raised."""
         assert self._subject is not None
         return self.cluster.begin(self._compared(self._subject, scripts, rounds)).result()
 

@@ -50,7 +50,7 @@ class Probe(Protocol):
 
 
 class YardstickProbe:
-    """A candidate of a known cost as a probe: the rate is its cost over its current time.
+    """A candidate of a known cost as a probe: the rate is its cost over its current time. threads: of its call.
 
     Contention for cores, caches or memory slows two candidates of one program more alike than a candidate and a loop in
     registers. A probe takes several calls. If one call `is_long`, the probe of the machine's ceiling is steadier.

@@ -52,7 +52,7 @@ class WarmStart:
 
 class CostForest:
     """A random forest from `values` (n, features) to `targets` (n,), usually log costs; fitted to the rows that
-    `representative` selects. The same rows and seed give the same forest."""
+    `representative` selects. trees: their number. The same rows and seed give the same forest."""
 
     def __init__(self, values: Values, targets: Costs, seed: int, trees: int = TREES) -> None:
         from sklearn.ensemble import RandomForestRegressor  # takes seconds to load: runs of few trials need none

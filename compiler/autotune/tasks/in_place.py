@@ -152,7 +152,8 @@ class InPlaceComparison:
         self.database.choose([record for records in by_group for record in records])
 
     def _records(self, name: str, finalist: _Finalist, is_tuned: bool) -> Iterator[Record]:
-        """The records of both schedules of a group, the chosen one last."""
+        """The records of both schedules of a group, the chosen one last: the finalist's if `is_tuned`, else the
+        unchanged one."""
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)
         unchanged = _with_recipes(group, finalist.default) if finalist.differs else finalist.text

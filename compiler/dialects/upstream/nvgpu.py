@@ -57,7 +57,8 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class CopyOp(IRDLOperation):
-    """Begin an asynchronous copy of `dstElements` contiguous elements, aligned to their total size.
+    """Begin an asynchronous copy of `dstElements` contiguous elements, aligned to their total size. Only the
+    first `src_elements` are read, if given; the others become zero.
 
     ```mlir
     func.func @f(%A: memref<64xf32>, %S: memref<64xf32, 3>, %i: index) {

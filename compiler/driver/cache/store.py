@@ -55,6 +55,7 @@ class _File:
 
 class Store:
     """Entries in a folder, created with the first entry. Each is a magic, the digests of key and payload, the payload.
+    Beyond `most_bytes` in all, the least recently used are removed.
 
     An entry is read only from a regular file with the right digests that only this user may write, without further hard
     links, in a folder that only this user may enter. Any other file is a miss, and the next entry of its name replaces
@@ -147,8 +148,8 @@ class Store:
 
 
 def _checked(folder: int, name: str, key: bytes) -> bytes | None:
-    """The payload of the file `name`, which is marked as most recently used; None if the file is no valid entry of the
-    digest `key`. Raises OSError if there is no such file."""
+    """The payload of the file `name` in an open folder, which is marked as most recently used; None if the file is no
+    valid entry of the digest `key`. Raises OSError if there is no such file."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         content = _read(file) if _is_ours(os.fstat(file)) else b""

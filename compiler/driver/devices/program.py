@@ -180,8 +180,8 @@ class _Calls:
 
 
 def streamed_loops(function: FuncOp, target: str, policy: str) -> Program | None:
-    """The loops of a group that is an attention by blocks of keys; None for another group, and for a target without
-    rules for that form."""
+    """The loops of a group that is an attention by blocks of keys; None for a target without rules for that form, and
+    for a group that `streamed_attention` does not rewrite under the policy."""
     if target_named(target).family not in FORM_RULES_OF:
         return None
     form = streamed_attention(read(public(function)), policy)

@@ -109,7 +109,8 @@ class CKernel:
 
 def make_kernel(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], policy: str) -> CKernel:
     """Write a low-level function as C. Its constants are arrays of the text, not arguments of the kernel, whose
-    arguments need no alignment. Raises LoweringError for an op that C lacks."""
+    arguments need no alignment. policy: the numeric one of the build, which the kernel states. Raises LoweringError for
+    an op that C lacks."""
     constants, count = constant_values(function), outputs(function)
     source = emit(module, function, arguments, count)
     given_arguments = tuple(replace(a, alignment=1) for number, a in enumerate(arguments) if number not in constants)

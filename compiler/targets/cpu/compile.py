@@ -246,7 +246,8 @@ def _external_functions(module: llvm.ModuleRef) -> set[str]:
 
 
 def _target_machine(machine: Machine, opt_level: int) -> llvm.TargetMachine:
-    """Return LLVM's target machine for position-independent code of the small code model, as shared libraries have."""
+    """Return LLVM's target machine for position-independent code of the small code model, as shared libraries have.
+    opt_level: 0 to 3."""
     return _target(machine).create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="pic", codemodel="default"
     )

@@ -121,7 +121,8 @@ class Kernel:
     """A compiled function of numpy arrays. It releases the GIL, and concurrent calls are safe.
 
     threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
-    arrays that it passes itself; `arguments` are the others.
+    arrays that it passes itself; `arguments` are the others. policy: the numeric one of its build. program: what pickle
+    and `export` write; None if it was not kept.
 
     >>> A = te.placeholder((4,), name="A")
     >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)

@@ -186,7 +186,7 @@ def _buffer(
     offset: int = 0,
 ) -> DeviceBuffer:
     """Return a `DeviceBuffer` with a fresh name like `name` and strides in row-major order: (12, 4) for the shape (2,
-    3) and an `itemsize` of 4 bytes."""
+    3) and an `itemsize` of 4 bytes. The other parameters are its fields."""
     strides = tuple(prod(shape[d + 1 :]) * itemsize for d in range(len(shape)))
     size = prod(shape) * itemsize
     return DeviceBuffer(names.fresh(_identifier(name)), dtype, shape, strides, size, role, within, offset)

@@ -211,8 +211,9 @@ class CudaKernel:
 def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """Write the kernels that a host function launches, with its constants bound to arrays. Raises LoweringError for an
-    op that CUDA C++ lacks, TargetError for an architecture that lacks a feature or whose limits a launch exceeds."""
+    """Write the kernels that a host function launches, with its constants bound to arrays. policy: the numeric one of
+    the build, which the kernel states. Raises LoweringError for an op that CUDA C++ lacks, TargetError for an
+    architecture that lacks a feature or whose limits a launch exceeds."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}

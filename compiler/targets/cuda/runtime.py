@@ -224,8 +224,8 @@ class _Workspace:
 
 
 class OnDevice(Unpicklable):
-    """Kernels with a device array for each argument and memory for temporaries, to fill, run, time and read
-    repeatedly."""
+    """Kernels with a device array for each argument, the last `outputs` of them results, and memory for temporaries, to
+    fill, run, time and read repeatedly."""
 
     _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"
 

@@ -45,7 +45,8 @@ class FaultLog:
     def add(
         self, kind: str, kernel: str, instruction: PtxInstruction, place: str, block: int, threads: tuple[int, ...]
     ) -> None:
-        """Append a fault, unless its line has one of this kind already, or the log has MAX_PTX_FAULTS."""
+        """Append a fault, unless its line in the kernel has one of this kind already, or the log has MAX_PTX_FAULTS.
+        The parameters are the fields of `PtxFault`; line and text are the instruction's."""
         key = (kind, kernel, instruction.line)
         if key not in self._reported and len(self.faults) < MAX_PTX_FAULTS:
             self._reported.add(key)

@@ -157,7 +157,8 @@ class _BodyReader:
         self._scopes: list[dict[str, str]] = [{}]
 
     def read(self, line: int, statement: str) -> bool:
-        """Parse a statement into the function; return whether it was the brace that ends the body."""
+        """Parse a statement into the function; return whether it was the brace that ends the body. Raises PtxError,
+        with the line, for a variable or an operand that NVRTC does not write for kernels."""
         text = statement.rstrip(";").strip()
         if text == "{":
             self._scopes.append({})

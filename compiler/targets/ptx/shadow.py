@@ -104,7 +104,8 @@ class Shadow:
 
 
 class OwnShadow:
-    """A record, for memory of which each thread has a part, of whether each byte is set; races are impossible."""
+    """A record, for memory of which each thread has a part, of whether each of `size` bytes is set, at first none;
+    races are impossible."""
 
     def __init__(self, size: int) -> None:
         self.state = np.full(size, UNSET, np.uint8)

@@ -15,9 +15,10 @@ RaceReporter = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | No
 
 
 class Races:
-    """The accesses to a shared or global buffer. Two threads of a block race for an element if one of them writes it
-    and no barrier is between the accesses; threads of two blocks race even with barriers. Reads are recorded lazily, at
-    the first write of the same moment. `flat` and `active` are the offsets and the mask of an access, by thread."""
+    """The accesses to a shared or global buffer of `size` elements. Two threads of a block race for an element if one
+    of them writes it and no barrier is between the accesses; threads of two blocks race even with barriers. Reads are
+    recorded lazily, at the first write of the same moment. `flat` and `active` are the offsets and the mask of an
+    access, by thread."""
 
     def __init__(self, size: int, is_global: bool, report: RaceReporter) -> None:
         self._size, self._is_global, self._report = size, is_global, report

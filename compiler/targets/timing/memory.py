@@ -146,8 +146,9 @@ class MemoryReader(CodeEmitter):
         item: int,
         type_: MemRefType,
     ) -> tuple[float, float]:
-        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks. Unknown
-        addresses count as scattered ones."""
+        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks. A spill
+        takes one round and no bytes. lanes: the element of each thread; None, for unknown addresses, counts as
+        scattered ones. bytes: of a thread's access. item: bytes of an element."""
         executing = self.warps(active)
         count = max(1, int(executing.sum()))
         if kind == SPILL:

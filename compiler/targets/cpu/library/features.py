@@ -19,7 +19,8 @@ class Bit(NamedTuple):
 
 
 def _bits(leaf: int, subleaf: int, register: int, names: str) -> dict[str, Bit]:
-    """Return the bits of a register of CPUID by feature, from a text of `number=feature` words."""
+    """Return the bits of a register of CPUID's answer for a leaf and subleaf by feature, from a text of
+    `number=feature` words. register: 0 to 3 for EAX, EBX, ECX and EDX."""
     pairs = (pair.split("=") for pair in names.split())
     return {name: Bit(leaf, subleaf, register, int(number)) for number, name in pairs}
 
