@@ -92,7 +92,7 @@ class BlockView:
 
     @cached_property
     def serial(self) -> tuple[Loop, ...]:
-        """The loops outside the register tile."""
+        """The loops around the block outside the register tile, outermost first."""
         return self.loops[: len(self.loops) - len(self.tile)]
 
     @cached_property

@@ -82,7 +82,7 @@ def exp_times(factor: Real, x: Real, correction: Real) -> Real:
 
 
 def exp2(x: Real) -> Real:
-    """2^x."""
+    """2^x; 0 or infinity for x beyond the range of exponents, NaN for NaN."""
     low, high = _EXP2_LIMITS[x.site.format.name]
     x = at_least(at_most(x, high), low)
     shift = x.site.format.shift

@@ -33,9 +33,9 @@ class Finding:
 def check_certificate(library: Path, certificate: Path | None = None) -> Iterator[Finding]:
     """Check a library against its certificate, by default the file NAME.certificate.json beside it.
 
-    Yields a finding for each of the library's hashes; for each version one for each different group, one for the
-    division into groups, one for the calls and one for the interface. Nothing of the library is run. Raises InputError
-    for files that cannot be read, and for a certificate that is none.
+    Yields a finding for each of the library's hashes; for each version one for each group and those of `whole_findings`
+    on the division into groups, the calls and the interface. Nothing of the library is run. Raises InputError for files
+    that cannot be read, and for a certificate that is none.
     """
     path = certificate or beside(library)
     stated = parse(files.read(path), str(path))
@@ -88,7 +88,8 @@ def _origin(group: GroupCertificate, version: VersionCertificate) -> str:
 
 def whole_findings(version: VersionCertificate, interface: LibraryInterface, error: float | None) -> Iterator[Finding]:
     """Yield whether the groups, the calls and the interface of a version are those of its te program; nothing for a
-    program without te. `error`: the accepted rounding error of laws."""
+    program without te, and nothing on calls and interface if outputs are changed in place. `error`: the accepted
+    rounding error of laws."""
     if not version.source:
         return
     if version.program:
