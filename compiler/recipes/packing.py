@@ -54,7 +54,8 @@ def pack(
 
 def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
     """Vectorize a copy along the loop that is contiguous in the target, or the innermost if none is; along another that
-    is contiguous in the source, if there are at most MOST_ROWS rows, with a transpose in registers.
+    is contiguous in the source, with a transpose in registers of all rows, or of `lanes` rows at a time if there are
+    more than MOST_ROWS (of half MOST_ROWS if that is less).
 
         r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
       ->
@@ -69,13 +70,14 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
     source, target = (side_by_side(s, block, access) for access in (node.reads[0], node.writes[0]))
     inner = next((h for h in copy_loops if s.label(h) in target), copy_loops[-1])
     along = next((h for h in copy_loops if s.label(h) in source), None)
-    if along is None or along is inner or s.extent(inner) > MOST_ROWS:
+    if along is None or along is inner:
         loops = cut(s, inner, lanes)
         in_vectors(s, loops if s.extent(loops[0]) <= FEW else loops[-1:])
         return
+    rows = s.split(inner, [None, min(lanes, MOST_ROWS // 2)]) if s.extent(inner) > MOST_ROWS else [inner]
     outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
-    s.reorder(*(outer if h is along else h for h in copy_loops if h is not inner), inner, vector)
-    in_vectors(s, [inner, vector])
+    s.reorder(*(outer if h is along else h for h in copy_loops if h is not inner), *rows, vector)
+    in_vectors(s, [rows[-1], vector])
 
 
 def _read_rows_together(s: Schedule, block: Handle) -> None:

@@ -115,8 +115,9 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
     with_constants = [Packing(first, first), Packing("ab", first)] if first else []
     with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
     packings_of_both = [] if first else [Packing("ab", "ab")]
+    unpacked = [Packing("")] if step(draft.schedule.program, block.reads[1], len(block.axes) - 2) in (0, 1) else []
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
-        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *packings_of_both]
+        return [*with_constants, *unpacked, Packing("ab"), Packing("b"), *packings_of_both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
     return [*with_constants, Packing("b"), Packing("ab"), *many, *packings_of_both]
 

@@ -87,15 +87,16 @@ def test_copy_in_vectors(order: list[int]) -> None:
     assert done.verify().answer == "proved"
 
 
-def test_copy_in_vectors_of_long_rows_does_not_transpose() -> None:
-    """40 rows are more than registers hold: the copy runs along the target and gathers from the source."""
+def test_copy_in_vectors_transposes_long_rows_in_pieces() -> None:
+    """40 rows are more than registers hold: 8 at a time are transposed."""
 
     def apply(s: Schedule) -> None:
         recipes.copy_in_vectors(s, s.pack(s.get_block("C"), "A", [40, 1], [0, 1, 2]), 8)
 
-    done = check(matmul(80, 6, 3), apply)
-    assert [n.kind for n in done.program.enclosing("A.pack")][-2:] == ["serial", "vectorized"]
-    assert "vector.gather %A" in compiler.build(done).text("low")
+    done = check(matmul(80, 20, 3), apply)
+    around = [(loop.extent, loop.kind) for loop in done.program.enclosing("A.pack")]
+    assert around[-4:] == [(3, "serial"), (5, "serial"), (8, "unrolled"), (8, "vectorized")]
+    assert "vector.gather %A" not in compiler.build(done).text("low")
 
 
 def test_copy_in_vectors_of_a_scalar() -> None:

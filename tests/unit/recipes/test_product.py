@@ -13,7 +13,7 @@ from compiler.recipes.product import is_product, panels_in_round
 from compiler.recipes.rules import RULES
 from compiler.schedule import Schedule
 from compiler.space.derivation import Derivation, derive, preferred
-from compiler.types.machines import host
+from compiler.types.machines import MACHINES, Machine, host
 
 nn = te.nn
 
@@ -151,3 +151,14 @@ def test_a_matrix_beyond_l2_is_read_once_for_all_rows_of_an_image(times: int, fi
     block, outermost = draft.program.blocks["Y"], draft.program.enclosing("Y")[0]
     assert [axis for axis, form in enumerate(block.bindings) if outermost.number in form.variables()] == [first_axis]
     assert str(verify_schedule(draft.program, schedule.program)) == "proved"
+
+
+@pytest.mark.parametrize("machine", [row for row in MACHINES.values() if row.vector_bits >= 256])
+def test_an_operand_that_is_not_contiguous_along_n_is_packed_without_gathers(machine: Machine) -> None:
+    """Also where both operands fit L2: by the first alternative, and in all others of the rule."""
+    schedule = matmul(128, 64, 64, turned=True)
+    sketches = derive(schedule, RULES, machine).sketches
+    assert "gebp unpacked" not in " ".join(sketch.name for sketch in sketches)
+    scheduled = preferred(schedule, RULES, machine).draft.schedule
+    assert "vector.gather" not in compiler.build(scheduled, threads=1).text("low")
+    assert any("gebp unpacked" in sketch.name for sketch in derive(matmul(128, 64, 64), RULES, machine).sketches)
