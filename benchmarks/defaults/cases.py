@@ -83,9 +83,9 @@ def _matmul(m: int, n: int, k: int, after: str = "", dtype: str = "f32", weights
     return te.function("f", inputs, made)
 
 
-def _batched(batch: int, m: int, n: int, k: int) -> te.Function:
-    x, y = _in(batch, m, k), _in(batch, k, n, name="Y")
-    return te.function("f", [x, y], nn.batch_matmul(x, y))
+def _batched(batch: int, m: int, n: int, k: int, transposed: bool = False) -> te.Function:
+    x, y = _in(batch, m, k), _in(batch, *((n, k) if transposed else (k, n)), name="Y")
+    return te.function("f", [x, y], nn.batch_matmul(x, y, transpose_b=transposed))
 
 
 def _dense(m: int, n: int, k: int) -> te.Function:
@@ -215,6 +215,9 @@ FAMILIES: dict[str, dict[str, Made]] = {
         "dense 8x1024x4096": partial(_dense, 8, 4096, 1024),
         "1 of 12x64x128": partial(_batched, 12, 1, 128, 64),
         "batch 16, 32x32x32": partial(_batched, 16, 32, 32, 32),
+        "scores, 12 of 128x64x128": partial(_batched, 12, 128, 128, 64, transposed=True),
+        "scores, 16 of 8x64x128": partial(_batched, 16, 8, 128, 64, transposed=True),
+        "transposed 256x512x512": partial(_batched, 1, 256, 512, 512, transposed=True),
         "128x3072x768 residual": partial(_matmul, 128, 768, 3072, "bias residual"),
         "128x768x3072 gelu": partial(_matmul, 128, 3072, 768, "bias gelu"),
         "128x768x768 tanh": partial(_matmul, 128, 768, 768, "tanh"),
