@@ -29,7 +29,8 @@ LIMIT = float(np.finfo(np.float32).max)
 
 
 def to_legacy_domain(model: ModelProto, version: int) -> ModelProto:
-    """Copy a model of opset `version`, with its legacy nodes in the domain `LEGACY`."""
+    """Copy a model of opset `version`, with its legacy nodes in the domain `LEGACY`; a Clip of opset 6 or later gets
+    omitted bounds as attributes, -LIMIT and LIMIT."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for graph in _graphs(copy.graph):
@@ -115,7 +116,8 @@ def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -
 
 
 def _clip(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Return Clip's inputs: the tensor and both bounds, None for an infinite bound or one beyond f32 for integers."""
+    """Return Clip's inputs: the tensor and both bounds; None for a bound that is omitted, infinite in the tensor's
+    dtype or, for integers, not within f32's range."""
     dtype = _dtype(values[0])
     bounds = [np.array(attributes.get(name, np.inf), np.float64) for name in ("min", "max")]
     within = [abs(float(bound)) < (DTYPES[dtype].infinite if is_float(dtype) else LIMIT) for bound in bounds]

@@ -158,7 +158,8 @@ class Node:
         return [int(n) for n in self.constant(position, what).reshape(-1)]
 
     def number(self, position: int) -> float | int | None:
-        """Return a constant input of one element as a Python bool, int or float; None for other inputs."""
+        """Return a constant input of one element as a Python bool, int or float; None for an omitted input, for one
+        that the model computes, and for a dtype that te lacks. The position must be below the number of `values`."""
         from compiler.frontends.onnx.types import dtype_of
 
         value = self.values[position]

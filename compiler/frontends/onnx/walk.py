@@ -113,7 +113,8 @@ class Walk:
         self.walk(graph.node, scope)
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Convert nodes, and bind their outputs' values in the scope. Raises TeError for more than MAX_NODES nodes."""
+        """Convert nodes in order, and bind their outputs' values in the scope; a node without a te form is recorded in
+        `problems`. Raises TeError for more than MAX_NODES nodes."""
         for node in nodes:
             self._walked += 1
             if self._walked > MAX_NODES:
@@ -124,9 +125,9 @@ class Walk:
                     scope.values[name] = value
 
     def tensor(self, value: Value, hint: str) -> Tensor:
-        """Return a value as a tensor, the same for the same array: an array of at most SMALL_FLOATS or SMALL_INTEGERS
-        elements becomes a constant, a larger one weights, which are an input. `hint` names an array without a name in
-        the model. Raises Refused for an array without elements or of a dtype that te lacks."""
+        """Return a value as a tensor, the same for the same array: an array of at most SMALL_FLOATS floats or
+        SMALL_INTEGERS integers or bools becomes a constant, a larger one weights, which are an input. `hint` names an
+        array without a name in the model. Raises Refused for an array without elements or of a dtype that te lacks."""
         if isinstance(value, Tensor):
             return value
         array = np.asarray(value)
@@ -150,7 +151,8 @@ class Walk:
 
     def _results(self, node: NodeProto, scope: Scope) -> Sequence[GraphValue]:
         """Convert a node and return its outputs' values. For a refused node record a problem, and return placeholders
-        or UNKNOWN."""
+        of its outputs or UNKNOWN; a node with an UNKNOWN input has UNKNOWN outputs, and a problem only if its operator
+        has no te form."""
         values = [scope.find(name) if name else None for name in node.input]
         if any(value is UNKNOWN for value in values):
             self._note_unsupported(node, scope)
@@ -250,8 +252,9 @@ class Walk:
         return [inner.find(output.name) for output in graph.output]
 
     def branch(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert If: the taken branch of a constant condition, else a selection between the results of both branches.
-        Raises Refused if results to select from differ in shape, or are sequences or omitted."""
+        """Convert If: the taken branch of a constant condition, else a selection between the results of both branches,
+        UNKNOWN if one of them is. Raises Refused if results to select from differ in shape, or are sequences or
+        omitted."""
         graphs, label = _subgraphs(node), self._label(node, scope)
         condition = values[0]
         if not isinstance(condition, Tensor):
@@ -271,8 +274,9 @@ class Walk:
         return where(condition, first, second, name=label)
 
     def loop(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert Loop by unrolling it; return its final state, then the stacked scan outputs. Raises Refused unless
-        trip count and conditions are constant, and for more than MAX_TRIPS iterations."""
+        """Convert Loop by unrolling it; return its final state, then the scan outputs, stacked along axis 0. Raises
+        Refused unless trip count and conditions are constant, for more than MAX_TRIPS iterations, and for scan outputs
+        without an iteration."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         bounds = [value for value in values[:2] if value is not None]
         if any(isinstance(value, Tensor) for value in bounds):
@@ -292,8 +296,9 @@ class Walk:
         return [*state, *(self._stack([row[n] for row in rows], label) for n in range(scans))]
 
     def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert Scan by unrolling it over the scanned axis; return its final state, then the stacked outputs. Raises
-        Refused for more than MAX_TRIPS iterations, and for an input that is omitted or a sequence."""
+        """Convert Scan by unrolling it over the scanned axis; return its final state, then the outputs of the
+        iterations, stacked. Raises Refused for more than MAX_TRIPS iterations or none, and for an input that is omitted
+        or a sequence."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         attributes: dict[str, Any] = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
         count = int(attributes["num_scan_inputs"])
@@ -337,7 +342,8 @@ CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope],
 
 
 def own_operators() -> list[str]:
-    """Return the qualified names of all operators with a handler of the compiler, such as `ai.onnx.ml.Scaler`."""
+    """Return the qualified names of the operators that the compiler converts without a plugin, such as
+    `ai.onnx.ml.Scaler`."""
     return [onnx_name(name, domain) for domain, name in (*operators.HANDLERS, *CONTROL)]
 
 

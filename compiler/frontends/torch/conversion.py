@@ -145,7 +145,8 @@ def _shape(value: torch.Tensor) -> tuple[int, ...]:
 
 
 def _common(node: fx.Node) -> str:
-    """Return the dtype to which torch promotes the first two arguments; f32 if the first is no tensor."""
+    """Return the dtype to which torch promotes the first two arguments; f32 if the first tensor or number of them is no
+    tensor, or there is none. Raises Unsupported for a dtype that te lacks."""
     values = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
     operands = [a for a in values if isinstance(a, torch.Tensor | int | float)]
     if not operands or not isinstance(operands[0], torch.Tensor):

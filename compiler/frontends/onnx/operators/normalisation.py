@@ -72,7 +72,8 @@ def group_norm(node: Node) -> Tensor:
 
 @handles("LayerNormalization")
 def layer_norm(node: Node) -> list[Tensor]:
-    """Layer normalisation over the dimensions from an axis on; if used also mean and 1 / sqrt(variance + eps)."""
+    """Layer normalisation over the dimensions from an axis on; also mean and 1 / sqrt(variance + eps), in f32 or with
+    `stash_type` 0 in x's dtype, if one of them is used."""
     x = node.tensor(0)
     axis, eps = node.attribute("axis", -1) % x.rank, node.attribute("epsilon", 1e-5)
     axes = tuple(range(axis, x.rank))

@@ -39,8 +39,8 @@ def max_pool(node: Node) -> list[Tensor]:
 
 
 def _flat_indices(x: Tensor, image_indices: Tensor, by_columns: bool, name: str) -> Tensor:
-    """Convert row-major indices in an image to indices in the flat tensor; with `by_columns`, to column-major ones
-    within each image."""
+    """Convert row-major indices in an image of x, [N, C, ...], to indices in flat x; with `by_columns`, to column-major
+    ones within each image."""
     image = x.shape[2:]
     size = prod(image)
 

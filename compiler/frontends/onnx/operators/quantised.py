@@ -100,7 +100,8 @@ def dequantize(node: Node) -> Tensor:
 
 
 def less_zero(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
-    """Subtract a zero point, one per tensor or per index of an axis, from x, as i32; None for zero point 0."""
+    """Subtract a zero point, one per tensor or per index of `axis`, from x, as i32; without a zero point (None) only
+    cast x."""
     if zero is None:
         return nn.cast(x, "i32", name=name)
     parameter = Quant(zero, axis)
@@ -156,7 +157,8 @@ def qlinear_matmul(node: Node) -> Tensor:
 
 @handles("QLinearConv")
 def qlinear_conv(node: Node) -> Tensor:
-    """The quantised convolution of quantised tensors; the weight's scale and zero point may be per output channel."""
+    """The quantised convolution of quantised tensors, plus a bias of i32 if there is one; the weight's scale and zero
+    point may be per output channel."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.tensor(position) for position in range(8))
     sums = _convolve(node, x, x_zero, w, w_zero, f"{node.name}.sums")
     bias = node.optional(8)

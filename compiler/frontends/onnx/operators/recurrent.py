@@ -99,7 +99,8 @@ def _initial_state(direction: Direction, position: int) -> Tensor | None:
 
 @handles("RNN", "GRU", "LSTM")
 def recurrent(node: Node) -> list[Tensor]:
-    """A recurrent layer of one direction or both: the states of all steps, then the final states (two for LSTM)."""
+    """A recurrent layer of one direction or both: the states of all steps, then the final states (two for LSTM). Raises
+    Refused for activations that te's layers lack, clipped sums and coupled gates."""
     x, batch_first = node.tensor(0), bool(node.attribute("layout", 0))
     x = nn.transpose(x, (1, 0, 2)) if batch_first else x
     direction = node.attribute("direction", "forward")
@@ -119,7 +120,7 @@ def recurrent(node: Node) -> list[Tensor]:
 
 
 def _check(node: Node, directions: int) -> None:
-    """Raise Refused for activations and options that te's layers lack."""
+    """Raise Refused for activations that te's layers lack, and for the attributes `clip` and `input_forget`."""
     defaults: Sequence[str] = DEFAULT_ACTIVATIONS[node.operator] * directions
     activations = node.attribute("activations") or defaults
     if node.operator == "RNN":

@@ -40,7 +40,8 @@ def size(node: Node) -> Array:
 
 @handles("Reshape")
 def reshape(node: Node) -> Tensor:
-    """Reshape in row-major order; extent 0 copies the input's extent of that dimension, -1 is inferred."""
+    """Reshape in row-major order to a constant shape: -1 is inferred, and 0 copies the input's extent of that dimension
+    unless `allowzero` is set."""
     x, extents = node.tensor(0), node.integers(1, "the shape")
     if not node.attribute("allowzero", 0):
         extents = [x.shape[d] if n == 0 and d < x.rank else n for d, n in enumerate(extents)]
@@ -157,7 +158,8 @@ def blocks(node: Node) -> Tensor | None:
 
 @handles("Trilu")
 def trilu(node: Node) -> Tensor:
-    """The elements of each matrix with column - row >= k (`upper`) or <= k, input 1, 0 by default; zero elsewhere."""
+    """Keep the elements of each matrix with column - row >= k if `upper`, the default, else <= k; the others become
+    zero. k is input 1, 0 by default, a constant or computed by the model."""
     x, upper = node.tensor(0), bool(node.attribute("upper", 1))
     diagonal = node.value(1) if node.has(1) else np.zeros((), np.int64)
     if isinstance(diagonal, Tensor):
@@ -168,7 +170,8 @@ def trilu(node: Node) -> Tensor:
 
 
 def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
-    """The elements with column - row >= `offset` (`upper`) or <= it, zero elsewhere; the model computes the offset."""
+    """Keep the elements of each matrix with column - row >= `offset` if `upper`, else <= `offset`; the others become
+    zero. The model computes the offset, a tensor without dimensions."""
 
     def element(*i: Index) -> Expr:
         distance, limit = e.cast(i[-1] - i[-2], "i64"), e.cast(offset[()], "i64")

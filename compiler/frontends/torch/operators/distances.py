@@ -100,8 +100,9 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The number of bounds below each element of x, or not above it for the right side. Bounds are a vector, or rows
-    for the rows of x; they are sorted, or `sorter` has the indices that sort them."""
+    """The number of bounds below each element of x, or not above it with `right` or side="right". Bounds are a vector,
+    or rows for the rows of x; they are sorted, or `sorter` has the indices that sort them. Raises Unsupported for more
+    than MAX_BOUNDS bounds."""
     values = x if isinstance(x, Tensor) else fill((), x, bounds.dtype, f"{call.name}.value")
     ordered = bounds if sorter is None else nn.take_along_axis(bounds, sorter, -1, name=f"{call.name}.sorted")
     ordered = to_dtype(ordered, values.dtype, f"{call.name}.bounds")
@@ -114,7 +115,8 @@ def histogram(
     call: Call, x: Tensor, edges: Tensor, *, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The count of elements, or sum of weights, in each bin, and the edges; the last bin includes its upper edge. With
-    `density` counts are divided by their sum and by the bin's width."""
+    `density` counts are divided by their sum and by the bin's width. Raises Unsupported for more than MAX_BOUNDS bins.
+    """
     counts = _binned(call, x, lambda b: edges[b], edges.shape[0] - 1, weight)
     if not density:
         return to_dtype(counts, call.dtype, call.name), edges

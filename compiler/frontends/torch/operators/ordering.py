@@ -90,7 +90,8 @@ def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tupl
 
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
-    """The lower median of all elements; NaN if an element is NaN. Raises Unsupported for more than MAX_SORTED."""
+    """The lower median of all elements; NaN if an element is NaN. Raises Unsupported for more than MAX_SORTED
+    elements."""
     value_and_index = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
     return median_along(value_and_index, flatten(x, f"{call.name}.flat"), 0)[0]
 
@@ -99,6 +100,6 @@ def median(call: Call, x: Tensor) -> Tensor:
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension, sorted stably in the order of `descending`, and their indices. Raises Unsupported
-    for more than MAX_SORTED."""
+    """The elements along a dimension, sorted stably, ascending or with `descending` descending, and their indices.
+    Raises Unsupported for more than MAX_SORTED elements along it."""
     return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

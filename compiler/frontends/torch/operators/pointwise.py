@@ -202,7 +202,8 @@ def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def pow(call: Call, x: Operand, y: Operand) -> Tensor:
-    """x to the power y, by products for a number y of 0, 1 ... 8. Raises Unsupported for integers to a number y < 0."""
+    """x to the power y: products for a number y of 0, 1 ... 8, a root or reciprocal for floats to 0.5, -0.5 or -1.
+    Raises Unsupported for integers to a number y < 0."""
     if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8 and call.dtype != "i1":
         return pointwise(call, lambda a: _power(a, int(y)), x)
     if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:

@@ -167,14 +167,16 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 @operator("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
 def scatter(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str | None = None) -> Tensor:
-    """x with source[i] written (the last write counts), or with `reduce` "add" or "multiply" combined with x's element,
-    at i with i[dim] replaced by index[i]."""
+    """x with source[i], or the number `source`, written (the last write counts), or with `reduce` "add" or "multiply"
+    combined with x's element, at i with i[dim] replaced by index[i]. Raises Unsupported if `index` is longer than
+    MAX_WRITES along `dim`."""
     return _scatter(call, x, dim, index, source, None if reduce is None else _REDUCTIONS[reduce])
 
 
 @operator("scatter_add")
 def scatter_add(call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """x with source[i] added at i with i[dim] replaced by index[i]."""
+    """x with source[i] added at i with i[dim] replaced by index[i]. Raises Unsupported if `index` is longer than
+    MAX_WRITES along `dim`."""
     return _scatter(call, x, dim, index, source, "sum")
 
 
@@ -183,7 +185,8 @@ def scatter_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
     """x with source[i] combined by `reduce` ("sum", "mean", "prod", "amax", "amin") at i with i[dim] replaced by
-    index[i], with `include_self` also with x's element there."""
+    index[i], with `include_self` also with x's element there. Raises Unsupported if `index` is longer than MAX_WRITES
+    along `dim`."""
     return _scatter(call, x, dim, index, source, reduce, include_self)
 
 
@@ -192,7 +195,7 @@ def index_reduce(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
     """x with the source's slice k along a dimension combined by `reduce` ("prod", "mean", "amax", "amin") at slice
-    index[k], with `include_self` also with x's elements there."""
+    index[k], with `include_self` also with x's elements there. Raises Unsupported for more than MAX_WRITES indices."""
     if not x.rank:
         return _scatter(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
@@ -204,8 +207,9 @@ def index_reduce(
 def index_put(
     call: Call, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """x with values written (the last one counts), or with `accumulate` added, at index tensors, which broadcast; None
-    keeps a dimension. One mask takes a single value; raises Unsupported for other masks."""
+    """x with values written (the last one counts), or with `accumulate` added, at the positions that index tensors,
+    broadcast together, select; the dimensions with None are kept whole. One mask takes a single value; raises
+    Unsupported for other masks, and for more than MAX_WRITES positions."""
     index_tensors = {d: t for d, t in enumerate(indices) if t is not None}
     if any(t.dtype not in INDICES for t in index_tensors.values()):
         return _masked_fill(call, x, index_tensors, values, accumulate)
@@ -253,7 +257,8 @@ def _masked_fill(call: Call, x: Tensor, masks: dict[int, Tensor], values: Tensor
 
 @operator("put")
 def put(call: Call, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """x with values written, or with `accumulate` added, at row-major indices into the flat tensor."""
+    """x with values written (the last one counts), or with `accumulate` added, at row-major indices into the flat
+    tensor. Raises Unsupported for more than MAX_WRITES indices."""
     flat = nn.reshape(x, (-1,), f"{call.name}.flat")
     inner = Call(f"{call.name}.written", (flat.shape,), call.dtypes, call.common)
     indices, values = (nn.reshape(t, (-1,), f"{call.name}.{label}") for t, label in ((index, "at"), (source, "values")))

@@ -20,7 +20,7 @@ End: TypeAlias = int | None
 
 @operator("view", "reshape", "_unsafe_view", "squeeze.dims", "squeeze.dim", "squeeze", "unsqueeze", trivial=True)
 def view(call: Call, x: Tensor, *given: object) -> Tensor:
-    """Reshape to the call's shape, in row-major order."""
+    """Reshape to the call's shape, in row-major order; `given`, the operator's further arguments, is not read."""
     return reshape(x, call.shape, call.name)
 
 
