@@ -161,8 +161,9 @@ class Reduce(Expr):
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """Return an expression unchanged, a condition as an i1, a Python number as a constant of `dtype`. Raises TeError
-    for reductions, index expressions, other objects, and numbers without a dtype."""
+    """Return an expression unchanged, a condition as an i1, a Python number as a constant of `dtype`, a bool also
+    without a dtype, as an i1. Raises TeError for reductions, index expressions, other objects, and other numbers
+    without a dtype."""
     if isinstance(value, Reduce):
         raise TeError(f"a {value.combiner} reduction stands inside an expression: give it a compute of its own")
     if isinstance(value, Expr):

@@ -57,7 +57,9 @@ def _comparison(relation: str) -> Callable[[Index, IndexLike], Condition]:
 
 
 class Index:
-    """A quasi-affine expression of axes: +, -, and *, // and % by an integer."""
+    """A quasi-affine expression of axes: +, -, and *, // and % by an integer, which is positive for // and %. <, <=, >
+    and >= build conditions; == compares objects: `te.equal` builds a condition. Its truth value and iteration raise
+    TeError."""
 
     def axes(self) -> list[Axis]:
         """Return the axes in the expression, each once, from left to right."""
@@ -160,7 +162,8 @@ class Binary(Index):
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A conjunction of constraints: each form >= 0 or, if `equal`, == 0. Example: i < 8 is 8 - i - 1 >= 0."""
+    """A conjunction of constraints: each form >= 0 or, if `equal`, == 0. Example: i < 8 is 8 - i - 1 >= 0. `&` joins
+    two conditions; a truth value raises TeError."""
 
     constraints: tuple[tuple[Index, bool], ...]
 

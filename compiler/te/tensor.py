@@ -159,7 +159,8 @@ def _bounds(index: Index) -> lin.Range:
 
 @dataclass(frozen=True, eq=False)
 class Read(Expr):
-    """A read of a tensor's element, or of `otherwise` if the condition is false; without one both are None."""
+    """A read of a tensor's element, or of `otherwise` if the condition is false; both are None for an unconditional
+    read."""
 
     tensor: Tensor
     indices: tuple[Index, ...]
@@ -244,7 +245,8 @@ class Compute:
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """An op te.gather: its axes, the read of the table, and the value (`otherwise`) of reads out of bounds."""
+    """An op te.gather: its axes, all spatial, the read of the table, and the value (`otherwise`) of reads out of
+    bounds."""
 
     name: str
     axes: tuple[Axis, ...]

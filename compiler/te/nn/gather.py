@@ -45,8 +45,8 @@ def gather(
 ) -> Tensor:
     """Y[i..., j..., k...] = X[i..., I[j...], k...]: the axes of I replace one axis of X.
 
-    Elsewhere: numpy.take and ONNX Gather, except that an index out of bounds yields `otherwise`. Raises TeError for
-    other arguments.
+    An index out of bounds yields `otherwise`; negative ones are out of bounds, or with `wrap` count from the end.
+    Raises TeError for other arguments. Elsewhere: numpy.take and ONNX Gather, for indices in bounds.
     """
     dim = check_axis("gather", check_tensor("gather", x), axis)
     rank = _check_indices("gather", indices).rank
@@ -70,8 +70,9 @@ def take_along_axis(
 ) -> Tensor:
     """Y[i..., j, k...] = X[i..., I[i..., j, k...], k...]: each element has its own index along one axis.
 
-    X and I have equal ranks and, except along the axis, shapes that broadcast. Elsewhere: numpy.take_along_axis and
-    ONNX GatherElements, except that an index out of bounds yields `otherwise`. Raises TeError for other arguments.
+    X and I have equal ranks and, except along the axis, shapes that broadcast. An index out of bounds yields
+    `otherwise`; negative ones are out of bounds, or with `wrap` count from the end. Raises TeError for other arguments.
+    Elsewhere: numpy.take_along_axis and ONNX GatherElements, for indices in bounds.
     """
     dim = check_axis("take_along_axis", check_tensor("take_along_axis", x), axis)
     check_rank("take_along_axis", _check_indices("take_along_axis", indices), x.rank, "as many as the table")
@@ -95,8 +96,9 @@ def gather_nd(
 ) -> Tensor:
     """Y[b..., j..., k...] = X[b..., I[b..., j..., :], k...]: the last axis of I holds an index for each dimension.
 
-    The first `batch` dimensions of X and I are equal. Elsewhere: ONNX GatherND, except that an index out of bounds
-    yields `otherwise`. Raises TeError for other arguments.
+    The first `batch` dimensions of X and I are equal. An index out of bounds yields `otherwise`; negative ones are out
+    of bounds, or with `wrap` count from the end. Raises TeError for other arguments. Elsewhere: ONNX GatherND, for
+    indices in bounds.
     """
     rank = _check_indices("gather_nd", indices).rank
     count = indices.shape[-1] if rank else 0

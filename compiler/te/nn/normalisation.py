@@ -261,9 +261,10 @@ def group_norm(
 def rms_norm(
     x: Tensor, gamma: Tensor | None = None, eps: float = 1e-6, axis: Axes = -1, name: str = "rms_norm"
 ) -> Tensor:
-    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several, gamma as layer_norm.
+    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several.
 
-    Raises TeError for other arguments. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+    x is of a float dtype; gamma (default 1) has the extents of these axes, in x's order. Raises TeError for other
+    arguments. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
     """
     dims = check_axes("rms_norm", check_float("rms_norm", x), axis)
     scales = _scales("rms_norm", x, dims, gamma, None)
@@ -311,7 +312,8 @@ def batch_norm_as(
     eps: float,
     name: str,
 ) -> Tensor:
-    """batch_norm along dimension `dim`, cast to `dtype`; statistics and scales may have other dtypes than x."""
+    """Compute batch_norm along dimension `dim`, cast to `dtype`; statistics and scales may have other dtypes than x,
+    and None is gamma 1 or beta 0."""
     channels = (x.shape[dim],)
 
     def factor(c: Index) -> Expr:
@@ -338,8 +340,8 @@ def batch_norm_training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Y, M, V = batch_norm of X with its own mean M[c] and variance V[c], where c is the index along one axis.
 
-    V is the biased variance (divided by the number of elements); gamma and beta as batch_norm. Raises TeError for other
-    arguments.
+    V is the biased variance (divided by the number of elements); gamma (default 1) and beta (0) have an element for
+    each c; all are of x's float dtype. Raises TeError for other arguments.
     """
     operator = "batch_norm_training"
     dim = check_axis(operator, check_float(operator, x), axis)
