@@ -70,7 +70,8 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
 
 
 def windows(x: Array, height: int, width: int) -> Array:
-    """The 3x3 windows of X[n, c, h, w] as an array [n, c * 9, height * width] (im2col), as a view if numpy can."""
+    """The 3x3 windows of X[n, c, h, w] at the first `height` rows and `width` columns, as an array [n, c * 9, height *
+    width] (im2col), as a view if numpy can."""
     batch, channels = x.shape[:2]
     view = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, :height, :width]
     return view.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * 9, height * width)
@@ -159,7 +160,8 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
 
 
 def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -> Workload:
-    """The same as `conv_grad_weight` in steps: P[n, c, o, r, s] over h and w, S[c, o, r, s] over n; E transposes S."""
+    """The same as `conv_grad_weight` in steps: P[n, c, o, r, s] sums over h and w, S[c, o, r, s] over n; E transposes
+    S."""
     in_one_step = conv_grad_weight(batch, channels, height, width)
     pixels = height * width
 

@@ -50,17 +50,17 @@ def _rounded(value: Array, inherited: Array, units: float = 1.0) -> Bounded:
 
 
 def add(a: Bounded, b: Bounded) -> Bounded:
-    """a + b, broadcast."""
+    """a + b, broadcast, rounded once."""
     return _rounded(a.value + b.value, a.error + b.error)
 
 
 def sub(a: Bounded, b: Bounded) -> Bounded:
-    """a - b, broadcast."""
+    """a - b, broadcast, rounded once."""
     return _rounded(a.value - b.value, a.error + b.error)
 
 
 def mul(a: Bounded, b: Bounded) -> Bounded:
-    """a * b, broadcast."""
+    """a * b, broadcast, rounded once."""
     return _rounded(a.value * b.value, np.abs(a.value) * b.error + np.abs(b.value) * a.error)
 
 
@@ -71,7 +71,7 @@ def div(a: Bounded, b: Bounded) -> Bounded:
 
 
 def exp(a: Bounded) -> Bounded:
-    """e to the power a."""
+    """e to the power a, with an error of ELEMENTARY units in the last place."""
     value = np.exp(a.value)
     return _rounded(value, value * np.expm1(a.error), ELEMENTARY)
 
@@ -94,7 +94,7 @@ def rsqrt(a: Bounded) -> Bounded:
 
 
 def relu(a: Bounded) -> Bounded:
-    """max(a, 0)."""
+    """max(a, 0), which adds no error."""
     return Bounded(np.maximum(a.value, 0.0), a.error)
 
 

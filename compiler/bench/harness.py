@@ -66,7 +66,8 @@ class Plan:
 
 @dataclass
 class Run:
-    """A contender with its output array, seconds of each counted call, disturbance, and its result's fault or None."""
+    """A contender with its step, a function that runs it and returns the result, its output array, seconds of each
+    counted call, disturbance, and its result's fault or None."""
 
     contender: Contender
     step: Step
@@ -110,7 +111,8 @@ class Measurement:
     @property
     def ceiling(self) -> float | None:
         """The ceiling in units of work per second: the median of the probes, or the fastest one if a contender exceeds
-        the median; None before the first probe, and if a contender exceeds all probes."""
+        the median. Disturbed probes count only if all are. None before the first probe, and if a contender exceeds all
+        probes."""
         rates = [probe.rate for probe in self.probes if not probe.disturbance.used] or [
             probe.rate for probe in self.probes
         ]
@@ -135,10 +137,11 @@ def measure(
     seed: int | None = None,
     watch: Watch = lambda measurement: None,
 ) -> Measurement:
-    """Measure a workload; `watch` is called with the measurement after each contender's samples of a round.
+    """Measure a workload; `watch` is called with the measurement once before the rounds, then after each contender's
+    samples of a round.
 
-    Contenders that raise an error are listed in `left_out`. An interruption ends the measurement, with its samples.
-    Without a seed the inputs are new each time.
+    Contenders that raise a StrataError are listed in `left_out`. An interruption ends the measurement, with its
+    samples. Without a seed the inputs are new each time.
     """
     from threadpoolctl import threadpool_limits
 

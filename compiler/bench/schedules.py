@@ -93,8 +93,8 @@ def _blocks(s: Schedule) -> list[Handle]:
 def _gebp(
     s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str | None = None
 ) -> recipes.Gebp:
-    """Pack and tile a matmul; with several threads the loops over panels of columns (packing) and over rows are
-    parallel.
+    """Pack and tile a matmul, by default in the register tile of `register_tile`, and return the handles; with several
+    threads the loops over panels of columns (packing) and over rows are parallel.
 
     `pack` names the operands to pack: "", "a", "b" or "ab"; None packs both unless they fit half of L2 together.
     """

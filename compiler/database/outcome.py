@@ -82,8 +82,9 @@ class Outcome:
 
 
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
-    """Merge one or more outcomes of one candidate: the result has all samples, and their median as its cost. A final
-    failure takes precedence: one wrong result makes a candidate wrong. If none has samples, return the first."""
+    """Merge one or more outcomes of one candidate: the result has all samples of the successes, and their median as its
+    cost; its other fields are the first success's. A final failure takes precedence: one wrong result makes a candidate
+    wrong. If none has samples, return the first."""
     fatal = next((o for o in outcomes if o.is_final), None)
     good = [o for o in outcomes if o.ok and o.seconds]
     if fatal is not None or not good:

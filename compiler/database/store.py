@@ -88,15 +88,16 @@ class Database:
         self._connection.close()
 
     def add(self, record: Record) -> int:
-        """Add a record durably and return its id. Raises InputError for a duplicate."""
+        """Add a record durably and return its id. Raises InputError if the file has a record of its uuid."""
         with self._writing() as connection:
             self._add(connection, record)
             (number,) = connection.execute("SELECT last_insert_rowid()").fetchone()
         return int(number)
 
     def choose(self, records: Sequence[Record]) -> None:
-        """Add the records of groups timed inside a whole program, in one transaction: the last record of each key is
-        that of the chosen schedule or form. Raises InputError for a duplicate."""
+        """Add the records of groups timed inside a whole program, in one transaction: the last record of each key
+        is that of the chosen schedule or form. Raises InputError, and adds none, if the file has a record of one's
+        uuid."""
         with self._writing() as connection:
             for record in records:
                 self._add(connection, record)
@@ -113,7 +114,8 @@ class Database:
         return records[0]
 
     def records(self, key: Key | None = None, after: int = 0) -> list[Record]:
-        """Return the records of a key (None: of all keys) whose ids are above `after`, in the order of ids."""
+        """Return the records of a key (None: of all keys) whose ids are above `after`, in the order of ids; damaged
+        ones are left out with a warning."""
         if key is None:
             return self._records("id > ?", (after,))
         return self._records(f"{KEY} AND id > ?", (*key_values(key), after))
@@ -146,8 +148,8 @@ class Database:
         return {name: record for name, record in last.items() if self._is_valid(key, record)}
 
     def forms(self, key: Key | None = None) -> list[Record]:
-        """Return the records of forms that were timed inside a whole program, of a key (None: of all keys), oldest
-        first: in each comparison the chosen form is last."""
+        """Return the records of forms that were timed inside a whole program, of a key (None: of all keys), by creation
+        time: in each comparison the chosen form is last."""
         return by_time(record for record in self.records(key) if record.form)
 
     def _is_valid(self, key: Key, chosen: Record) -> bool:

@@ -102,7 +102,8 @@ def _substitution(text: str) -> tuple[str, str]:
 
 
 def _files(paths: Sequence[str]) -> Iterator[Path]:
-    """Yield the files, and the .mlir files of the folders except payloads. Raises InputError for a missing path."""
+    """Yield the files, and the .mlir files of the folders that have RUN lines and are no payloads. Raises InputError
+    for a missing path."""
     from compiler.filecheck.payload import FOLDER
 
     for path in map(Path, paths):

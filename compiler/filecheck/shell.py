@@ -43,8 +43,8 @@ def is_filecheck(command: str) -> bool:
 
 
 def tokens(line: str) -> list[tuple[str, bool]]:
-    """Split a line into words, without their quotes, and operators; True for an operator. Raises FileCheckError for an
-    unknown operator, and for an open quote."""
+    """Split a line into words, without their quotes, and operators, each with True for an operator. Raises
+    FileCheckError for an unknown operator, and for an open quote."""
     found: list[tuple[str, bool]] = []
     position = 0
     while position < len(line):
@@ -62,7 +62,7 @@ def tokens(line: str) -> list[tuple[str, bool]]:
 
 @dataclass
 class _Command:
-    """A command of a pipe, with its redirections, which map an operator to a file."""
+    """A command of a pipe, with its redirections, which map an operator to a file; `2>&1` to ""."""
 
     words: list[str]
     redirections: dict[str, str]
@@ -92,8 +92,8 @@ def pipes(line: str) -> list[list[_Command]]:
 
 
 def run_line(line: str, place: Path) -> None:
-    """Run a line. Raises FileCheckError for the first command that fails, with all that was printed before; the message
-    begins with the file `place`."""
+    """Run the pipes of a line in order. Raises FileCheckError for a malformed line, and for the first command that
+    fails, with all that its pipe printed before; the message begins with the file `place`."""
     for commands in pipes(line):
         run_pipe(commands, place)
 

@@ -49,8 +49,8 @@ def program(
 
 
 def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Function:
-    """A random te function of `computes` products of rows with square matrices, and concatenations of their results,
-    which several computes read or which are outputs."""
+    """A random te function of `computes` computes: products of rows with square matrices, and concatenations of their
+    results, which several computes read or which are outputs."""
     size = rng.choice((3, 4, 16))
     weights = [P((size, size), dtype, name=f"W{n}") for n in range(2)]
     start = P((rng.randint(1, 3), size), dtype, name="X")
@@ -125,7 +125,9 @@ def random_arrays(rows: Iterable[tuple[Sequence[int], str]], seed: int) -> list[
 
 
 class _Maker:
-    """A random program under construction: its inputs, those of indices, and the tensors computed so far (`made`)."""
+    """A random program under construction: its inputs, those of indices, and the tensors computed so far (`made`).
+    kinds: the functions that add a compute, of which a repeated one is more likely. The other parameters are those of
+    `program`."""
 
     def __init__(
         self,

@@ -25,8 +25,8 @@ THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
 
 @dataclass
 class Walker:
-    """A random walk over the primitives of one schedule. accepted, refused: the numbers of steps by primitive. last:
-    the primitive that was tried last."""
+    """A random walk over the primitives of the schedule `s`. accepted, refused: the numbers of steps by primitive.
+    last: the primitive that was tried last."""
 
     s: Schedule
     rng: random.Random

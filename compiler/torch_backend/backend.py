@@ -138,14 +138,15 @@ def _fix_shapes(graph: fx.GraphModule) -> None:
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """A compiled graph of core ATen operators: its callable, its compiled parts, and its report."""
+    """A compiled graph of core ATen operators: its callable, its compiled parts, each with torch as a fallback, and its
+    report."""
 
     run: Compiled
     parts: Sequence[_OrTorch]
     report: GraphReport
 
     def costs(self) -> Iterator[Cost]:
-        """Measure the cost of each group of the parts that have a kernel."""
+        """Measure and yield the cost of each group of the parts that have a kernel."""
         return chain.from_iterable(part.costs() for part in self.parts)
 
 
@@ -206,7 +207,8 @@ class _OrTorch:
         self.refused: str | None = None
 
     def costs(self) -> Iterator[Cost]:
-        """Measure the cost of each group of the part's kernel; empty before the first call, and if torch runs it."""
+        """Measure and yield the cost of each group of the part's kernel; nothing before the first call, and if torch
+        runs the part."""
         return iter(()) if self.refused is not None else self._run.costs()
 
     def __call__(self, *arguments: Any) -> Any:

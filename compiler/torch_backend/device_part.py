@@ -19,7 +19,7 @@ from compiler.torch_backend.programs import TORCH_DTYPES, program_of
 
 
 class Capturing(StrataError):
-    """The refusal of a first call in which a CUDA graph is captured: kernels are compiled and loaded in it."""
+    """Raised for the first call of a part while a CUDA graph is captured: the first call compiles and loads kernels."""
 
 
 class DevicePart:

@@ -24,7 +24,7 @@ H = TypeVar("H", bound=Handler)
 
 
 class Refused(StrataError):
-    """The refusal of a node without a te form, or without one for its attributes and inputs; the message is the
+    """Raised by a handler for a node that has no te form, or none for its attributes and inputs; the message is the
     reason."""
 
 

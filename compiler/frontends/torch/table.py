@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Operator)
 
 
 class Unsupported(StrataError):
-    """The refusal of an operator, or of its arguments, without a te form; the message is the reason."""
+    """Raised for an operator, or arguments of one, without a te form; the message is the reason."""
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def group_norm(
 def rms_norm(
     x: Tensor, gamma: Tensor | None = None, eps: float = 1e-6, axis: Axes = -1, name: str = "rms_norm"
 ) -> Tensor:
-    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several.
+    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several, gamma as layer_norm.
 
     x is of a float dtype; gamma (default 1) has the extents of these axes, in x's order. Raises TeError for other
     arguments. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
