@@ -14,10 +14,12 @@ from math import prod
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     DenseArrayBase,
     FloatAttr,
     IndexType,
     IntegerAttr,
+    LocationAttr,
     MemRefType,
     UnrealizedConversionCastOp,
     f32,
@@ -53,7 +55,7 @@ class BufferCall:
 
     guarded: the positions of the callee's guard and of the input that it returns if the guard is not zero; None without
     a guard. skip_guard: the name of a buffer of one element: the call is skipped if it is not zero; "" for an
-    unconditional call.
+    unconditional call. location: of what this call computes; equality ignores it.
     """
 
     callee: str
@@ -61,6 +63,7 @@ class BufferCall:
     outputs: tuple[str, ...]
     guarded: Guarded | None = None
     skip_guard: str = ""
+    location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -228,7 +231,8 @@ def read_tensors(function: FuncOp) -> Main:
             callee = op.callee.string_value()
             outputs = tuple(table.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
             inputs = tuple(table.names[v] for v in op.arguments)
-            steps.append(BufferCall(callee, inputs, outputs, guards.setdefault(callee, guarded(read(called(op))))))
+            guard = guards.setdefault(callee, guarded(read(called(op))))
+            steps.append(BufferCall(callee, inputs, outputs, guard, location=op.location))
     steps += [BufferCopy(table.names[value], target) for value, target in copied]
     buffers = tuple(table.buffers.values())
     temporaries = tuple(buffer for buffer in buffers[count:] if buffer.name not in elements)
@@ -282,7 +286,7 @@ def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless:
     callee = op.callee.string_value()
     arguments = tuple(table.names[value] for value in op.arguments)
     first = len(arguments) - output_counts[callee]
-    return BufferCall(callee, arguments[:first], arguments[first:], skip_guard=unless)
+    return BufferCall(callee, arguments[:first], arguments[first:], skip_guard=unless, location=op.location)
 
 
 def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> BufferCall:
@@ -390,6 +394,13 @@ def _unless(call: CallOp, guard: SSAValue) -> list[Operation]:
     return [origin, load, zero, test, IfOp(test, [], Region(IrBlock([call, YieldOp()])))]
 
 
+def _locate(op: Operation | None, location: LocationAttr) -> None:
+    """Set the location of an op and of those behind it in its block; nothing for None."""
+    while op is not None:
+        op.location = location
+        op = op.next_op
+
+
 def _fill(
     body: IrBlock,
     main: Main,
@@ -424,9 +435,12 @@ def _fill(
         return values[name]
 
     for step in main.steps:
+        before = body.last_op
         if isinstance(step, BufferCall):
             call = CallOp(step.callee, [value(name) for name in (*step.inputs, *step.outputs)], [])
+            call.location = step.location
             body.add_ops(_unless(call, value(step.skip_guard)) if step.skip_guard else [call])
+            _locate(before.next_op if before is not None else body.first_op, step.location)
         else:
             body.add_op(memref.CopyOp(value(step.source), value(step.target)))
     body.add_op(ReturnOp())

@@ -70,7 +70,8 @@ class _Reader:
                 return Constant(op.value, (self._value(op.output, op.output.name_hint or op.value.data.name),))
             case CallOp():
                 operands = tuple(self.names[value] for value in op.arguments)
-                return Call(op.callee.string_value(), operands, self._results(op, op.callee.string_value()))
+                results = self._results(op, op.callee.string_value())
+                return Call(op.callee.string_value(), operands, results, op.location)
         raise InputError(f"@{self.function.sym_name.data}: '{op.name}' is not an op of te functions")
 
     def _results(self, op: Operation, stem: str) -> tuple[Buffer, ...]:

@@ -23,6 +23,7 @@ from compiler.graph.laws.permutations import straighten
 from compiler.graph.laws.reductions import merge_reduce_axes, turn_reduce_axes
 from compiler.graph.laws.splits import split_axes
 from compiler.graph.laws.views import absorb_views
+from compiler.graph.locations import with_merged_locations
 from compiler.graph.normal_form import normal_form
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.support.actions import perform
@@ -58,6 +59,8 @@ def simplified(graph: Graph) -> Graph:
         graph = law(graph)
         if graph is not before and law in LAWS and not perform("law", _name(law), graph.name, optional=True):
             graph = before
+        elif graph is not before and law in LAWS and law is not merge_equal:
+            graph = with_merged_locations(before, graph)
         idle = idle + 1 if graph is before else 0
     return graph
 

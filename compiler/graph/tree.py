@@ -64,11 +64,13 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A func.call of the function `callee` of the same module; `operands` are the names of values."""
+    """A func.call of the function `callee` of the same module; `operands` are the names of values. `location` is that
+    of what this call computes; equality ignores it."""
 
     callee: str
     operands: tuple[str, ...]
     results: tuple[Buffer, ...]
+    location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
 
 Node: TypeAlias = Compute | Constant | Call

@@ -31,7 +31,8 @@ def write(graph: Graph) -> FuncOp:
         for value, output in zip(node.results, op.results, strict=True):
             _name(value, output, values)
     returned = [values[name] for name in graph.results]
-    block.add_op(ReturnOp(*returned))
+    block.add_op(end := ReturnOp(*returned))
+    end.location = graph.location
     type = FunctionType.from_lists(types, [value.type for value in returned])
     function = FuncOp(graph.name, type, Region(block), StringAttr("private") if graph.private else None)
     function.attributes |= dict(graph.attributes)
@@ -56,7 +57,9 @@ def _operation(node: Node, values: dict[str, SSAValue]) -> Operation:
         case Constant():
             return te.ConstantOp(node.value)
         case Call():
-            return CallOp(node.callee, [values[name] for name in node.operands], types)
+            call = CallOp(node.callee, [values[name] for name in node.operands], types)
+            call.location = node.location
+            return call
 
 
 def _compute(block: Block, values: dict[str, SSAValue], types: list[Attribute]) -> Operation:
@@ -77,5 +80,6 @@ def _compute(block: Block, values: dict[str, SSAValue], types: list[Attribute]) 
         gathered = Gathered(map, block.table.otherwise, values[block.table.buffer], inputs, reads)
         op = te.GatherOp(block.label, block.axes, gathered, types[0])
     op.attributes |= dict(block.attributes)
-    op.location = block.location
+    for inner_op in op.walk():
+        inner_op.location = block.location
     return op

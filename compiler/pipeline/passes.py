@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dominance import Refusal, verify_module
 from compiler.support.errors import InputError
+from compiler.support.origins import inherit_locations
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -44,7 +45,8 @@ def verifies_each() -> bool:
 def run(
     ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, verify: bool = False
 ) -> None:
-    """Apply passes to a module in order; `after` is called with the pass and the module after each.
+    """Apply passes to a module in order; `after` is called with the pass and the module after each. New ops without a
+    location get those of their users, or of the op around them.
 
     The module is verified after each pass with `verify`, or if the environment variable STRATA_VERIFY_EACH is 1, as in
     the tests. Raises the passes' errors, InputError for a program nested too deeply, and Refusal, at the op, if a pass
@@ -62,6 +64,7 @@ def run(
     try:
         for module_pass in passes:
             module_pass.apply(ctx, module)
+            inherit_locations(module)
             if verify:
                 _verify_after(module_pass.name, module)
             if after is not None:

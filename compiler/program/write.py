@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IrBlock
@@ -22,6 +22,7 @@ from compiler.dialects.gather import Gathered
 from compiler.program import body
 from compiler.program.combiner import to_combination
 from compiler.program.tree import Alloc, Block, Loop, Node, Program
+from compiler.support.origins import fused
 
 
 def write(program: Program) -> FuncOp:
@@ -37,11 +38,22 @@ def write(program: Program) -> FuncOp:
         values[literal.buffer.name] = constant.buffer
         block.add_op(constant)
     _fill(block, program.body, values, {})
-    block.add_op(ReturnOp())
+    _locate_allocs(block, program)
+    location = fused(op.location for op in block.ops)
+    block.add_op(end := ReturnOp())
     function = FuncOp(program.name, FunctionType.from_lists(types, []), Region(block))
+    function.location = end.location = location
     function.attributes["outputs"] = IntegerAttr(program.outputs, i64)
     state_constants(function, constant_arguments(program))
     return function
+
+
+def _locate_allocs(block: IrBlock, program: Program) -> None:
+    """Set the location of each allocation and literal to those of the blocks that write or read the buffer."""
+    users = {**program.readers, **program.writers}
+    for op in block.walk():
+        if isinstance(op, loop.AllocOp | loop.ConstantOp):
+            op.location = fused(b.location for b in users.get(op.label.data, ()))
 
 
 def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
@@ -93,7 +105,7 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
                 _fill(inner, node.body, buffers, loops)
                 op: Operation = loop.ForOp(node.label, node.extent, Region(inner), node.kind)
                 op.attributes |= dict(node.attributes)
-                op.location = UNKNOWN_LOC if inner.first_op is None else inner.first_op.location
+                op.location = fused(inner_op.location for inner_op in inner.ops)
                 block.add_op(op)
             case Block():
                 block.add_op(_placed(node, buffers, loops))
@@ -129,7 +141,8 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
         map = AffineMap(len(axes), len(reads), tuple(index))
         op = loop.GatherOp(header, Gathered(map, node.table.otherwise, buffers[node.table.buffer], inputs, reads))
     op.attributes |= dict(node.attributes)
-    op.location = node.location
+    for inner_op in op.walk():
+        inner_op.location = node.location
     return op
 
 

@@ -2,6 +2,7 @@
 
 errors.py       the exceptions a user can cause
 spans.py        source locations, and error messages with the source line and a caret
+origins.py      the module, node or line of a model that an op comes from; fused locations
 cli_errors.py   error messages with the wrong argument of a command line underlined
 actions.py      passes, laws and steps that are logged, counted and omitted; remarks of passes
 text.py         escapes of untrusted text; counts, durations, similar names

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from compiler.support.origins import components, location_of
 from compiler.support.text import printable
 
 if TYPE_CHECKING:
@@ -127,49 +128,51 @@ def of_location(location: LocationAttr) -> Span | None:
     return None
 
 
-def components(location: object) -> Iterator[object]:
-    """Yield a location and its components, recursively: of a call the callee before the caller."""
-    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
-
-    yield location
-    match location:
-        case CallSiteLoc():
-            inner: list[object] = [location.callee, location.caller]
-        case NameLoc():
-            inner = [location.location]
-        case FusedLoc(locations=ArrayAttr() as locations):
-            inner = [*locations]
-        case _:
-            return
-    for part in inner:
-        yield from components(part)
-
-
 def of_parse_error(error: ParseError) -> Span:
     """The location of an xDSL parse error, cut at the end of its first line."""
     return inside(error.span.input.name, error.span.input.content, error.span.start, error.span.end)
 
 
-_caller: ContextVar[Span | None] = ContextVar("stated", default=None)
+_caller: ContextVar[LocationAttr | None] = ContextVar("stated", default=None)
 
 
 @contextmanager
-def called_at(span: Span | None) -> Iterator[None]:
-    """Set the location that `of_caller` returns in the context, such as a line of a model; None changes nothing."""
-    token = _caller.set(span or _caller.get())
+def called_at(span: Span | None, name: str = "", operator: str = "") -> Iterator[None]:
+    """Set the location that `of_caller` returns in the context: a line of a model, under the name of a module or node
+    and an ONNX operator (see `compiler.support.origins`). None without names changes nothing."""
+    from xdsl.dialects.builtin import UNKNOWN_LOC, UnknownLoc
+
+    location = location_of(name, operator, UNKNOWN_LOC if span is None else _position(span))
+    token = _caller.set(_caller.get() if isinstance(location, UnknownLoc) else location)
     try:
         yield
     finally:
         _caller.reset(token)
 
 
+@contextmanager
+def located(location: LocationAttr) -> Iterator[None]:
+    """Set the location that `of_caller` returns in the context, such as that of the ops which new ones replace."""
+    token = _caller.set(location)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
+def _position(span: Span) -> LocationAttr:
+    from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+
+    return FileLineColLoc(StringAttr(span.source), IntAttr(span.line), IntAttr(span.column))
+
+
 def of_caller() -> LocationAttr:
     """The location set by `called_at`, else the line of Python that called Strata; unknown if there is none."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 
-    span = _caller.get()
-    if span is not None:
-        return FileLineColLoc(StringAttr(span.source), IntAttr(span.line), IntAttr(span.column))
+    stated = _caller.get()
+    if stated is not None:
+        return stated
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         if frame.f_back is None:

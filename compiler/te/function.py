@@ -84,10 +84,10 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
             value.name_hint = label if len(emitted.results) == 1 else f"{label}.{position}"
             values[(op, position)] = value
     returned = [_find(name, tensor, values) for tensor in outs]
-    block.add_op(ReturnOp(*returned))
+    block.add_op(end := ReturnOp(*returned))
     type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])
     function = FuncOp(title, type, Region(block))
-    function.location = of_caller()
+    function.location = end.location = of_caller()
     module = ModuleOp([function])
     verify_module(module)
     return Function(title, module, tuple(inputs), outs)
@@ -99,7 +99,8 @@ def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> 
     emitted: Operation = (
         emit_gather(op, label, value_of) if isinstance(op, Gather) else emit_compute(op, label, value_of)
     )
-    emitted.location = op.location
+    for inner in emitted.walk():
+        inner.location = op.location
     return emitted
 
 

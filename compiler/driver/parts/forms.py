@@ -196,7 +196,7 @@ def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:
     guard = replace(new.guard.values[new.guard.results[0]], name=names.fresh("guard"))
     form = replace(node.results[0], name=names.fresh("form"))
     return [
-        Call(new.guard.name, tuple(operands[value.name] for value in new.guard.inputs), (guard,)),
-        Call(new.form.name, node.operands, (form,)),
+        Call(new.guard.name, tuple(operands[value.name] for value in new.guard.inputs), (guard,), node.location),
+        Call(new.form.name, node.operands, (form,), node.location),
         replace(node, operands=(*node.operands, guard.name, form.name)),
     ]

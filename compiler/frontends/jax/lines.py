@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
 
-from compiler.support.spans import components
+from compiler.support.origins import components
 
 OURS = str(Path(__file__).parents[2])
 """The folder whose files are not the user's."""

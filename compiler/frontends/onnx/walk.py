@@ -19,6 +19,7 @@ from compiler.frontends.onnx.types import dtype_of
 from compiler.program.names import Names, spelled
 from compiler.support.errors import TeError
 from compiler.support.plugins import onnx_name
+from compiler.support.spans import called_at
 from compiler.te.compute import compute
 from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
@@ -65,12 +66,14 @@ class Problem:
 @dataclass
 class Scope:
     """The values of a graph or function by name, the opset of each domain, and a prefix of tensor names, "" in the main
-    graph; a subgraph also reads its parent's values."""
+    graph; a subgraph also reads its parent's values. expanded: the name and operator of the node whose definition the
+    graph is, from ONNX's schema; None for a graph of the model."""
 
     opsets: Mapping[str, int]
     values: dict[str, GraphValue] = field(default_factory=dict)
     parent: Scope | None = None
     prefix: str = ""
+    expanded: tuple[str, str] | None = None
 
     def find(self, name: str) -> GraphValue:
         """Return the value of a name, here or in an enclosing graph; None for an unknown name."""
@@ -119,10 +122,17 @@ class Walk:
             self._walked += 1
             if self._walked > MAX_NODES:
                 raise TeError(f"the model has more than {MAX_NODES} nodes, with its loops unrolled")
-            outputs = self._results(node, scope)
+            with called_at(None, *self._origin(node, scope)):
+                outputs = self._results(node, scope)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     scope.values[name] = value
+
+    def _origin(self, node: NodeProto, scope: Scope) -> tuple[str, str]:
+        """Return the name and the operator of the model's node that a node belongs to; an unnamed one has the name of
+        its first output."""
+        label = node.name or next((name for name in node.output if name), node.op_type)
+        return scope.expanded or (f"{scope.prefix}{label}", node.op_type)
 
     def tensor(self, value: Value, hint: str) -> Tensor:
         """Return a value as a tensor, the same for the same array: an array of at most SMALL_FLOATS floats or
@@ -204,7 +214,9 @@ class Walk:
         if body is None:
             raise Refused(reason_of(*key))
         inner = Scope(
-            {domain_of(o.domain): o.version for o in body.opset_import}, prefix=f"{self._label(node, scope)}."
+            {domain_of(o.domain): o.version for o in body.opset_import},
+            prefix=f"{self._label(node, scope)}.",
+            expanded=None if is_function else self._origin(node, scope),
         )
         inner.values.update(zip(body.input, values, strict=False))
         self.walk(instantiate(body, node, scope.opsets), inner)

@@ -87,7 +87,7 @@ def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
     positional, named = _python_value(arguments[0]), _python_value(arguments[1])
     _check_arguments(node, row, positional, named)
     try:
-        with called_at(_source_line(node)):
+        with called_at(_source_line(node), module_path(node)):
             return row.convert(call, *positional, **named)
     except Unsupported as reason:
         raise Unsupported(f"{operator_name(node)}: {reason}") from reason
@@ -106,6 +106,21 @@ def _source_line(node: fx.Node) -> Span | None:
     file, line = frames[-1][0], int(frames[-1][1])
     text = linecache.getline(file, line)
     return Span(file, line, len(text) - len(text.lstrip()) + 1)
+
+
+def module_path(node: fx.Node) -> str:
+    """Return the path of the innermost module that calls a node, such as `encoder.layers.0.q_proj`; "" for the model
+    itself, and for a graph of functions."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path = str(stack[-1][0]) if stack else ""
+    return path_of(path)
+
+
+def path_of(expression: str) -> str:
+    """Convert the access of a module in torch's graphs to its path: `L['self'].layers._modules['0'].proj` or
+    `L['self'].layers[0].proj` to `layers.0.proj`."""
+    root = re.sub(r"^L\['\w+'\]|^L__\w+?__", "", expression)
+    return re.sub(r"(?:\._modules)?\[['\"]?([\w.]+)['\"]?\]", r".\1", root).strip(".")
 
 
 def _check_arguments(node: fx.Node, row: Row, positional: Sequence[Any], named: Mapping[str, Any]) -> None:

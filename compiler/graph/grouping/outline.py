@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import LocationAttr, UnitAttr
 
+from compiler.graph.grouping.facts import scalar_operations
 from compiler.graph.tree import Call, Compute, Constant, Graph
 from compiler.program.names import Names
+from compiler.support.origins import fused
 
 GROUP = "te.group"
 """The attribute of functions that are groups."""
@@ -43,7 +46,12 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
         _part(graph, members, outside, names.fresh(f"group_{n}")) for n, members in enumerate(group_nodes)
     )
     calls = [
-        Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results))
+        Call(
+            g.name,
+            tuple(v.name for v in g.inputs),
+            tuple(g.values[name] for name in g.results),
+            g.location,
+        )
         for g in group_functions
     ]
     constants = [node for node in graph.nodes if isinstance(node, Constant)]
@@ -57,4 +65,16 @@ def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: st
     reads = dict.fromkeys(name for node in computes for name in node.operands if name not in computed)
     outputs = tuple(v.name for node in computes for v in node.results if v.name in outside)
     inputs = tuple(graph.values[name] for name in reads)
-    return Graph(name, inputs, tuple(computes), outputs, True, {GROUP: UnitAttr()})
+    location = _location_of_call(computes)
+    return Graph(name, inputs, tuple(computes), outputs, True, {GROUP: UnitAttr()}, location)
+
+
+def _location_of_call(computes: Iterable[Compute]) -> LocationAttr:
+    """The location of a call of a group: those of its computes, that with the most scalar operations first."""
+    return fused(node.block.location for node in sorted(computes, key=lambda node: -_work(node)))
+
+
+def _work(node: Compute) -> int:
+    """The scalar operations of a compute, reductions included; at least one for each point of its axes."""
+    block = node.block
+    return prod(axis.size for axis in block.axes) * max(1, scalar_operations(block) + len(block.combiners))

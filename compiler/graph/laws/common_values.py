@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
+from compiler.graph.locations import at_location
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body
 from compiler.program.body import Apply, Index, Read
 from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
+from compiler.support.origins import fused
 
 _SHORT = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma"))
 """Operations of the math dialect that take one or two instructions, too cheap to share."""
@@ -91,7 +93,7 @@ def _shared(graph: Graph, uses: list[_Use]) -> Graph:
     first = uses[0]
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     name = Names([*graph.values, *labels]).fresh(f"{first.node.block.label}.shared")
-    shared = _compute(first, name)
+    shared = at_location(_compute(first, name), fused(use.node.block.location for use in uses))
     by_node = {id(use.node): use for use in uses}
     nodes: list[Node] = []
     for node in graph.nodes:

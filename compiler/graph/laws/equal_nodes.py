@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.graph.hashing import NameColours, sample_digest
 from compiler.graph.laws.identities import copied
+from compiler.graph.locations import at_location, node_location
 from compiler.graph.normal_form import normal_form
 from compiler.graph.rename import with_operands
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program import body
 from compiler.program.tree import Access, Block, Buffer
+from compiler.support.origins import fused
 
 
 def merge_equal(graph: Graph) -> Graph:
@@ -26,16 +28,20 @@ def merge_equal(graph: Graph) -> Graph:
         %C = te.compute "C" (%a = %A[...] ..., %b = %A[...] ...)
 
     Of equal results of the function, the later becomes a copy of the first, or is unchanged if it is a constant, a call
-    or only copies elements. Other nodes read the first. The order of results changes only among equal ones.
+    or only copies elements. Other nodes read the first, which gets the locations of all. The order of results changes
+    only among equal ones.
     """
     names: dict[str, str] = {}
     representatives = _Seen()
     twins: dict[str, list[str]] = {}
     returned = set(graph.results)
     nodes: list[Node] = []
+    merged: dict[str, list[Node]] = {}
     for node in graph.nodes:
         node = with_operands(node, names)
-        equal = representatives.first(node).results
+        first = representatives.first(node)
+        equal = first.results
+        merged.setdefault(first.results[0].name, []).append(node)
         pairs = [] if equal == node.results else list(zip(node.results, equal, strict=True))
         result_pairs = [(value, same) for value, same in pairs if value.name in returned and same.name in returned]
         if not pairs or (result_pairs and not _is_arithmetic(node)):
@@ -49,8 +55,13 @@ def merge_equal(graph: Graph) -> Graph:
     computed = {value.name for node in nodes for value in node.results}
     dropped = {old: new for old, new in names.items() if old not in computed}
     result_names = _first_before(tuple(dropped.get(name, name) for name in graph.results), twins)
-    changed = graph.with_nodes(nodes)
+    changed = graph.with_nodes([_with_locations_of(node, merged.get(node.results[0].name, ())) for node in nodes])
     return changed if result_names == graph.results else replace(changed, results=result_names)
+
+
+def _with_locations_of(node: Node, equal: Sequence[Node]) -> Node:
+    """The node at the locations of all nodes that are equal to it, itself included, in order."""
+    return at_location(node, fused(map(node_location, equal))) if len(equal) > 1 else node
 
 
 class _Seen:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import AndIOp
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
 from xdsl.ir import Region, SSAValue
 
 from compiler.affine import linear as lin
@@ -16,8 +17,9 @@ from compiler.analysis.copy_groups import CopyGroups
 from compiler.dialects.dense import DenseAttr
 from compiler.lowering.loop_to_low.private import PrivatePart
 from compiler.lowering.loop_to_low.scopes import Scopes
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in
 from compiler.support.errors import LoweringError
+from compiler.support.origins import fused
 from compiler.types.policies import Policy
 
 MAX_STATEMENTS = 4096
@@ -85,6 +87,16 @@ class Context:
     unrolled: bool = False
     statement_count: int = 0
     constants: dict[SSAValue, DenseAttr] = field(default_factory=dict)
+    _locations: dict[int, tuple[Node, LocationAttr]] = field(default_factory=dict)
+
+    def location(self, node: Node) -> LocationAttr:
+        """The location of a node's ops: that of a block; for a loop those of its blocks, for an allocation those of the
+        blocks that write the buffer. Without a location, that of the node around it."""
+        if id(node) not in self._locations:
+            blocks = self.program.writers.get(node.buffer.name, []) if isinstance(node, Alloc) else blocks_in(node)
+            self._locations[id(node)] = node, fused(block.location for block in blocks)
+        location = self._locations[id(node)][1]
+        return self.scopes.location if isinstance(location, UnknownLoc) else location
 
     def add_constants(self, buffers: Mapping[str, SSAValue]) -> None:
         """Add the memrefs of constants, by their names in the program, and their elements."""

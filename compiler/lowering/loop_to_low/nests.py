@@ -30,10 +30,11 @@ from compiler.lowering.loop_to_low.streams import check_streamed, streamed_buffe
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
 from compiler.lowering.loop_to_low.widened import enlarge_temporaries
-from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in, walk
+from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
 from compiler.program.write import hint, replace_body
 from compiler.support.errors import LoweringError
+from compiler.support.origins import fused
 from compiler.types.elements import is_unsigned
 from compiler.types.policies import Policy
 
@@ -50,20 +51,21 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     body = entry_block(program.arguments)
     scopes = Scopes([InsertionScope(body)], ranges=dict(program.ranges))
     context = Context(program, scopes, policy, arguments_by_name(program.arguments, body))
+    scopes.location = fused(block.location for block in blocks_in(*program.body))
     constants = ConstantGlobals(program.name, module_symbols(function))
     context.add_constants(constants.get(program.literals, scopes))
     for node in program.body:
         context.statement_count = 0
         emit(context, node)
-    body.add_op(ReturnOp())
+    body.add_op(end := ReturnOp())
+    end.location = scopes.location
     replace_body(function, Region(body))
     declare_constants(constants, function)
 
 
 def emit(context: Context, node: Node) -> None:
-    """Emit a node of a program; its ops have the location of its first block, or that of the node around it."""
-    first_block = next((inner for inner in walk((node,)) if isinstance(inner, Computed)), None)
-    with context.scopes.at(context.scopes.location if first_block is None else first_block.location):
+    """Emit a node of a program; its ops have the locations of its blocks, or that of the node around it."""
+    with context.scopes.at(context.location(node)):
         if isinstance(node, Alloc):
             _alloc(context, node.buffer)
         elif context.threads is not None:

@@ -18,6 +18,7 @@ from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import conditional
+from compiler.support.origins import fused
 
 
 @primitive("$block", "sched.inline %c", "inline{block=D}", consumes=["block"], block=BLOCK)
@@ -139,7 +140,9 @@ def _absorbed(
 
     new = tuple(body.rewrite(node, values) for node in consumer.body)
     origin = consumer.origin or _inherited(consumer, dropped, inverses)
-    return without_unused(replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin))
+    location = fused((consumer.location, dropped.location))
+    merged = replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin, location=location)
+    return without_unused(merged)
 
 
 def _inherited(

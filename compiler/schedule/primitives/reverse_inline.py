@@ -16,6 +16,7 @@ from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, only_target, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import alloc_first
+from compiler.support.origins import fused
 
 
 @primitive("$block", "sched.reverse_inline %c", "reverse-inline{block=D}", consumes=["block"], block=BLOCK)
@@ -143,5 +144,6 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
             writes=(access_at(consumer.writes[0], axes, ranges),),
             body=tuple(body.rewrite(node, values, axes) for node in consumer.body),
             origin=origin,
+            location=fused((producer.location, consumer.location)),
         )
     )
