@@ -5,6 +5,7 @@ nests.py       the loops of the low level as a tree, with the blocks and the wor
 code.py        the innermost loops of the machine code, with counts and estimates
 profile.py     seconds by loop, from a build with clock reads around the outer loops
 temporaries.py the arena and its buffers
+sources.py     the time of a whole program by modules, nodes and lines of the model
 explanation.py `Explanation`: the results of all of these
 text.py        as tables; data.py as JSON
 """

@@ -9,6 +9,7 @@ simplification.py  all laws, until none applies
 hashing.py         digests of computations, independent of names
 normal_form.py     the normal form of a compute
 order.py           canonical order of inputs, results and nodes, by structure
+locations.py       locations of nodes through laws
 provenance.py      the user's names of the parts of a canonical graph
 concatenation.py   functions that only lay out their inputs one after another in memory
 user_names.py      canonical programs and scripts under the user's names

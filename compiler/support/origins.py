@@ -1,4 +1,4 @@
-"""`Origin`: the part of a user's model that an op computes, read from the op's location.
+"""`SourceOrigin`: the part of a user's model that an op computes, read from the op's location.
 
 loc("encoder.0.q_proj"("model.py":12:9))    a module of torch, and the line of its source
 loc("/layer1/Conv"("onnx.Conv"))            a node of ONNX, and its operator
@@ -23,16 +23,11 @@ OPERATOR = "onnx."
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceOrigin:
     """A module or node, a line of source, or both.
 
     name: the path of a torch module, `encoder.0.q_proj`, or the name of an ONNX node; "" for neither. operator: the
     operator of an ONNX node, such as `Conv`; else "". file, line: of the source, line from 1; "" and 0 if unknown.
-
-    >>> strata.errors.Origin("encoder.0.q_proj", "", "model.py", 12)
-    Origin(name='encoder.0.q_proj', operator='', file='model.py', line=12)
-    >>> print(_)
-    encoder.0.q_proj (model.py:12)
     """
 
     name: str = ""
@@ -87,12 +82,12 @@ def location_of(name: str, operator: str, location: LocationAttr) -> LocationAtt
 
 
 @lru_cache(maxsize=4096)
-def origins(location: LocationAttr) -> tuple[Origin, ...]:
+def origins(location: LocationAttr) -> tuple[SourceOrigin, ...]:
     """Return the origins in a location, in order and each once; () for an unknown location."""
     return tuple(dict.fromkeys(_origins(location)))
 
 
-def _origins(location: object) -> Iterator[Origin]:
+def _origins(location: object) -> Iterator[SourceOrigin]:
     from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 
     match location:
@@ -104,19 +99,19 @@ def _origins(location: object) -> Iterator[Origin]:
         case NameLoc():
             yield _named(location)
         case FileLineColLoc():
-            yield Origin("", "", location.filename.data, location.line.data)
+            yield SourceOrigin("", "", location.filename.data, location.line.data)
 
 
-def _named(location: object) -> Origin:
+def _named(location: object) -> SourceOrigin:
     """Return the origin of a NameLoc: its outermost name, the operator and the first file inside."""
     from xdsl.dialects.builtin import NameLoc
 
     assert isinstance(location, NameLoc)
     names = [part.desc.data for part in components(location) if isinstance(part, NameLoc)]
     operator = next((name.removeprefix(OPERATOR) for name in names if name.startswith(OPERATOR)), "")
-    inner = next((origin for part in components(location.location) for origin in _origins(part)), Origin())
+    inner = next((origin for part in components(location.location) for origin in _origins(part)), SourceOrigin())
     name = "" if names[0].startswith(OPERATOR) else names[0]
-    return Origin(name, operator, inner.file, inner.line)
+    return SourceOrigin(name, operator, inner.file, inner.line)
 
 
 def fused(locations: Iterable[LocationAttr]) -> LocationAttr:
