@@ -71,7 +71,7 @@ def div(a: Bounded, b: Bounded) -> Bounded:
 
 
 def exp(a: Bounded) -> Bounded:
-    """e to the power a, with an error of ELEMENTARY units in the last place."""
+    """e to the power a, with a relative error of ELEMENTARY * UNIT."""
     value = np.exp(a.value)
     return _rounded(value, value * np.expm1(a.error), ELEMENTARY)
 

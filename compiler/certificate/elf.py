@@ -39,8 +39,9 @@ def _first_object(archive: bytes) -> bytes:
 
 def sections(payload: bytes, source: str) -> dict[str, bytes]:
     """Return the contents of the sections that are loaded with a program, by name; sections of equal names are
-    concatenated. For an archive they are those of its first object file. Raises InputError for a file, called `source`,
-    that is not little-endian ELF of 64 bits, or is damaged."""
+    concatenated, and those without contents or of a name that begins as in _VOLATILE are left out. For an archive they
+    are those of its first object file. Raises InputError for a file, called `source`, that is not little-endian ELF of
+    64 bits, or is damaged."""
     if payload.startswith(_ARCHIVE):
         payload = _first_object(payload)
     if payload[:6] != b"\x7fELF\x02\x01":

@@ -156,7 +156,7 @@ def _pair(values: list[Any]) -> tuple[Any, Any]:
 
 
 def version(text: str) -> VersionCertificate:
-    """The certificate of a version from its own JSON."""
+    """The certificate of a version from its own JSON. Raises ValueError, TypeError or KeyError for another text."""
     return _version(json.loads(text))
 
 

@@ -171,12 +171,14 @@ _BOOL_COMBINERS = {"add": np.not_equal, "mul": np.logical_and, "max": np.logical
 
 
 def combiner(name: str, dtype: DType) -> np.ufunc:
-    """The named combiner as a ufunc on a dtype; max and min propagate NaN, the sign of their zero is unspecified."""
+    """The combiner add, mul, max or min as a ufunc on a dtype; max and min propagate NaN, the sign of their zero is
+    unspecified. On i1, whose true is -1, add is xor, mul and max are the conjunction, min is the disjunction."""
     return (_BOOL_COMBINERS if dtype == np.bool_ else _COMBINERS)[name]
 
 
 def identity(name: str, dtype: DType) -> Value:
-    """The identity of a named combiner, as a scalar of a dtype."""
+    """The identity of the combiner add, mul, max or min, as a scalar of a dtype; for floats that of max is
+    -infinity."""
     if name in ("add", "mul"):
         return dtype.type(name == "mul")
     if dtype == np.bool_:

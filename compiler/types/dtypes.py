@@ -72,7 +72,7 @@ class Dtype:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the greatest value of an integer dtype."""
+        """The least and the greatest value of an integer dtype, 0 and 1 for i1; without a meaning for floats."""
         return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.kind == "i" else (0, (1 << self.bits) - 1)
 
 
@@ -174,5 +174,5 @@ def width(dtype: str) -> int:
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """The least and the greatest value of an integer dtype."""
+    """The least and the greatest value of an integer dtype, given by its name; 0 and 1 for i1."""
     return DTYPES[dtype].limits

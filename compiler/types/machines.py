@@ -284,8 +284,8 @@ def detect_machine() -> Machine:
 
 
 def missing_features(machine: Machine) -> tuple[str, ...]:
-    """The features of a machine that this computer lacks, sorted, or its architecture if that is another: code that
-    uses them can be built here, but not run."""
+    """The features of a machine that this computer lacks, sorted, or its architecture alone if that is another, or the
+    width of SVE if that alone is another (`sve of 256 bits`). Code that uses them can be built here, but not run."""
     here = detect_machine()
     if machine.architecture != here.architecture:
         return (machine.architecture,)

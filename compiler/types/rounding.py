@@ -20,7 +20,7 @@ _DIGITS = 53
 
 def rounded(value: float, dtype: str) -> float:
     """Round a number, also an integer of any size, to a float dtype, given by its name: once, to nearest even; to
-    infinity beyond the largest number."""
+    infinity beyond the largest number. NaN stays NaN."""
     row = DTYPES[dtype]
     if value != value:
         return math.nan
