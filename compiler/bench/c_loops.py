@@ -72,7 +72,8 @@ def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> S
 
 
 def _load(gcc: str, extents: dict[str, int]) -> ctypes.CDLL:
-    """Compile the loops with these extents, and load the library; its file is deleted.
+    """Compile the loops with these extents, and load the library; its file is deleted. Raises TargetError if gcc fails
+    or cannot be run.
 
     It is linked without -ffast-math, which would flush denormals to zero in the whole process.
     """

@@ -192,7 +192,8 @@ def _warm(run: Run, expected: Bounded) -> float:
 
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
-    """Time `count` calls in succession, each on an output filled with NaN; check the last result (`run.wrong`)."""
+    """Time `count` calls in succession, each on an output filled with NaN; check the last result (`run.wrong`).
+    threads: those a call uses, whose preemption a sample counts."""
     samples = []
     result = run.out
 

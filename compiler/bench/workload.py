@@ -84,7 +84,7 @@ class Workload:
         return te.function(self.name, inputs, self.compute(*inputs))
 
     def draw(self, seed: int) -> list[Array]:
-        """Draw random arrays for the inputs, in order."""
+        """Draw random arrays for the inputs, in order; the same for the same seed."""
         random = np.random.default_rng(seed)
         return [i.draw(random) for i in self.inputs]
 

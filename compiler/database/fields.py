@@ -40,7 +40,8 @@ _WHOLE = ("name", "text", "constants")
 
 
 def check_format(number: int, what: str) -> None:
-    """Raise InputError, with advice, unless a file or a line has this version's format."""
+    """Raise InputError, with advice, unless the number of a file's or a line's format is FORMAT. what: the subject of
+    the message."""
     if number < FORMAT:
         reason = f"of before the first release; only format {FORMAT} is read: tune again, into a new file"
         raise InputError(f"{what} has format {number}, {reason}")

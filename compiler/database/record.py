@@ -54,7 +54,7 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @lru_cache(16)
 def hash_of(program: str) -> str:
-    """The SHA-256 of a text, in hexadecimal."""
+    """The SHA-256 of a program's text, in hexadecimal."""
     return sha256(program.encode()).hexdigest()
 
 

@@ -44,7 +44,8 @@ def replay(record: Record, judged: bool = True) -> Schedule:
 
 
 def _apply(program: ModuleOp, script: ModuleOp, text: str, judged: bool) -> Schedule:
-    """Apply a script, parsed from `text`, to a program. Raises ScheduleError with the step and its line in `text`."""
+    """Apply a script, parsed from `text`, to a program, with checks of legality if `judged`. Raises ScheduleError with
+    the step and its line in `text`."""
     try:
         return Schedule(program).apply(script, judged)
     except ScheduleError as error:
@@ -102,7 +103,8 @@ def _parse(what: str, text: str) -> ModuleOp:
 
 
 def _verify(module: ModuleOp, text: str) -> ModuleOp:
-    """Verify a module and return it. Raises ScheduleError for an invalid step, Refusal for other faults."""
+    """Verify a module, parsed from `text`, and return it. Raises ScheduleError for an invalid step, with its line,
+    Refusal for other faults."""
     try:
         verify_module(module)
     except Refusal as error:

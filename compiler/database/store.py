@@ -263,7 +263,7 @@ class Database:
         return [record for record in records if record.script not in doubtful]
 
     def _warn(self, id: int, reason: str) -> None:
-        """Warn of a damaged record once."""
+        """Warn of a damaged record, once for each id."""
         if id not in self.damaged:
             self.damaged[id] = reason
             warnings.warn(f"{reason}; it is left out", RuntimeWarning, stacklevel=2)

@@ -80,7 +80,8 @@ def _with_checks(text: str, groups: list[tuple[str | None, list[str]]]) -> str:
 
 def _checks(output: str, prefix: str) -> Iterator[tuple[str | None, list[str]]]:
     """Yield the checks of each function of an output, with its name; those before the first function have the name
-    None. Lines without a word, such as braces, are checked only inside functions."""
+    None. Lines without a word, such as braces, are checked only inside functions. prefix: the word of the directives,
+    such as CHECK."""
     name: str | None = None
     checks: list[str] = []
     variables = _Variables()

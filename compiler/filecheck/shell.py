@@ -113,7 +113,8 @@ def run_pipe(commands: Sequence[_Command], place: Path) -> str:
 
 
 def _redirected(words: Sequence[str], redirections: dict[str, str], piped: str) -> Done:
-    """Run a command with its standard streams redirected; a stream redirected to a file is empty in the result."""
+    """Run a command with its standard streams redirected, its input `piped` unless redirected; a stream redirected to a
+    file is empty in the result."""
     if "<" in redirections:
         piped = Path(redirections["<"]).read_text(encoding="utf-8")
     done = _run(words, piped, merged="2>&1" in redirections)
@@ -162,7 +163,8 @@ def _leading_settings(words: Sequence[str]) -> Iterator[str]:
 
 
 def _tools(piped: str) -> dict[str, Callable[[list[str]], int]]:
-    """Map the commands that run in this process to their functions of arguments, which return the exit status."""
+    """Map the commands of this process, filecheck's on the text `piped`, to their functions of arguments, which return
+    the exit status."""
     from compiler.__main__ import main as strata
     from compiler.opt import main as strata_opt
 
@@ -173,7 +175,8 @@ def _tools(piped: str) -> dict[str, Callable[[list[str]], int]]:
 
 
 def _process(words: Sequence[str], piped: str, merged: bool) -> Done:
-    """Run a program of an absolute folder of the PATH. Raises FileCheckError without one, and after the time limit."""
+    """Run a program of an absolute folder of the PATH on the input `piped`; its errors go to the output if `merged`.
+    Raises FileCheckError without one, and after the time limit."""
     path = program(words[0]) if words else None
     if path is None:
         raise FileCheckError(f"a RUN line can run strata-opt, strata, filecheck and programs, not '{' '.join(words)}'")

@@ -231,7 +231,7 @@ class _Place:
 
 
 class _Access:
-    """An access of a block to a buffer, with bounds checks."""
+    """An access of a block to a buffer, with bounds checks. verb: `reads`, `writes` or `initialises`, for messages."""
 
     def __init__(self, place: _Place, verb: str, buffer: _Buffer, access: AccessAttr) -> None:
         self.place = place

@@ -60,8 +60,9 @@ def evaluate(
 
 
 def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
-    """Evaluate the ops of a function in order, adding their results to `tensors`; return those of its return op. Raises
-    InputError for an op that is not of te, and without a return op."""
+    """Evaluate the ops of a function in order, adding their results to `tensors`; return those of its return op.
+    floats: the dtype of all floats, None for their own. Raises InputError for an op that is not of te, and without a
+    return op."""
     for op in function.body.block.ops:
         match op:
             case ReturnOp():
@@ -172,7 +173,8 @@ def _read(
 
 
 def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
-    """Evaluate a te.gather: the table's element if all index values are in bounds, else the `else` value.
+    """Evaluate a te.gather, with floats of the dtype `floats`, or their own if None: the table's element if all index
+    values are in bounds, else the `else` value.
 
     Raises TeError for an affine index of the table that is out of bounds.
     """

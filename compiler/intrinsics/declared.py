@@ -48,7 +48,8 @@ _SIGNS = {U8: ("u", "arith.extui"), I8: ("s", "arith.extsi")}
 
 def _dot_neon(shared: IntegerType, own: IntegerType, feature: str) -> Intrinsic:
     """Declare sdot, udot or usdot: each of 4 i32 accumulators adds four products of bytes, without saturation.
-    `shared`: the dtype of the bytes that all accumulators read; `own`: that of the bytes of one."""
+    `shared`: the dtype of the bytes that all accumulators read; `own`: that of the bytes of one. feature: LLVM's, which
+    it needs."""
     (first, widened), (second, own_widened) = _SIGNS[shared], _SIGNS[own]
     mnemonic = f"{first if shared == own else first + second}dot"
     return Intrinsic(

@@ -100,8 +100,8 @@ def _reduce_model(source: Path, output: Path, test: _Test) -> tuple[int, int]:
 
 
 class _Test:
-    """A test of a file by a command line, in which %s is the file. count: the number of runs so far. Raises InputError
-    for a malformed line, and for one without %s."""
+    """A test of a file by a command line, in which %s is the file, with this suffix. count: the number of runs so far.
+    Raises InputError for a malformed line, and for one without %s."""
 
     def __init__(self, line: str, suffix: str) -> None:
         from compiler.filecheck.payload import FileCheckError

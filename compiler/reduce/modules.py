@@ -286,7 +286,7 @@ def _shrink_numbers(reduction: _Reduction) -> None:
 
 
 def _with_number(text: str, number: int, smaller: int) -> str:
-    """A text with each occurrence of a number replaced by another."""
+    """A text with each occurrence of a number replaced by a smaller one."""
 
     def replaced(match: re.Match[str]) -> str:
         return str(smaller) if int(match[0]) == number else match[0]

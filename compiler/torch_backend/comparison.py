@@ -67,8 +67,8 @@ class EagerComparison:
 
 
 def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float] | None:
-    """Time calls of two functions alternately; return the least seconds of a call of each if the first is slower, else
-    None; also None if the first takes longer than LONGEST seconds, or the second raises one of torch's errors."""
+    """Time calls of two functions alternately; return the least seconds of a call of each, ours first, if ours is
+    slower, else None; also None if ours takes longer than LONGEST seconds, or theirs raises one of torch's errors."""
     began = perf_counter()
     first, second = _seconds(ours), inf
     if first > LONGEST:

@@ -186,7 +186,8 @@ _ARMV8_2 = ("neon", "fp-armv8", "fullfp16", "dotprod", "lse", "rdm", "crc")
 
 
 def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
-    """A machine with an unknown number of cores; `kilobytes` are those of L1, L2 and L3."""
+    """A machine stated as of one core, since a model's number is unknown. bits, registers: of vectors; `kilobytes` are
+    those of L1, L2 and L3."""
     l1, l2, l3 = (size << 10 for size in kilobytes)
     words = ",".join(f"+{feature}" for feature in features)
     architecture = "aarch64" if "neon" in features else "x86_64"

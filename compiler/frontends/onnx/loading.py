@@ -65,7 +65,8 @@ def _first(error: BaseException) -> str:
 
 
 def _convert(model: ModelProto, what: str) -> ModelProto:
-    """Convert a model to opset OLDEST if it is older; else return it. Raises InputError if ONNX cannot convert it."""
+    """Convert a model to opset OLDEST if it is older; else return it. Raises InputError, whose message begins with
+    `what`, if ONNX cannot convert it."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model

@@ -222,7 +222,8 @@ def _dimension(windows: Window, d: int, taps: int) -> _Dimension:
 
 
 def _transposed_element(x: Tensor, w: Tensor, windows: Window, groups: int) -> Callable[..., Reduce]:
-    """Return the element function of a transposed convolution, or of a convolution's gradient for its input."""
+    """Return the element function of a transposed convolution in `groups`, or of a convolution's gradient for its
+    input."""
     depth, group_size, acc_dtype = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
     c, dims = reduce_axis(depth, "c"), [_dimension(windows, d, w.shape[2 + d]) for d in range(len(windows.taps))]
 

@@ -151,10 +151,10 @@ def cross_entropy(
     """L[n, d...] = log sum_c exp X[n, c, d...] - X[n, T[n, d...], d...], or with probabilities sum_c T * (lse - X).
 
     logits is [N, C, d...], or [C], of a float dtype; target is [N, d...] of integer classes, or a probability for each
-    logit. Targets equal to `ignore_index`, or out of range (torch refuses these), have loss 0 and are excluded from the
-    mean. weight [C] multiplies the losses of a class; the mean over classes is then divided by the sum of the targets'
-    weights, that over probabilities by their number. As torch's cross_entropy without smoothing. Raises TeError for
-    other arguments.
+    logit. `reduction` is mean, sum or none. Targets equal to `ignore_index`, or out of range (torch refuses these),
+    have loss 0 and are excluded from the mean. weight [C] multiplies the losses of a class; the mean over classes is
+    then divided by the sum of the targets' weights, that over probabilities by their number. As torch's cross_entropy
+    without smoothing. Raises TeError for other arguments.
     """
     _check("cross_entropy", logits, reduction)
     if logits.rank < 1:

@@ -44,7 +44,8 @@ def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, na
 
 
 def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> Tensor:
-    """Interpolate dimension `dim` of x linearly to `size` elements, in the accumulator's dtype."""
+    """Interpolate dimension `dim` of x linearly to `size` elements, in the accumulator's dtype; with `align_corners`
+    the outermost elements coincide."""
     extent, dtype = x.shape[dim], accumulator(x.dtype)
 
     def element(*i: Index) -> Expr:

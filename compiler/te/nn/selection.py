@@ -63,8 +63,8 @@ def _arg_extremum(
 
 
 def extremum_combine(is_better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
-    """Return a combiner of (value, index) pairs that selects the better value; NaN is best, ties go to the first index,
-    or with `last` to the last."""
+    """Return a combiner of (value, index) pairs, values of a dtype, that selects the better value; NaN is best, ties go
+    to the first index, or with `last` to the last."""
 
     def combine(current: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         (v, i), (w, j) = current, added

@@ -37,7 +37,7 @@ def _as_float(x: Tensor) -> Tensor:
 
 
 def _extreme(reduce: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return nn.max or nn.min extended to i1, by way of u8."""
+    """Extend nn.max or nn.min, given as `reduce`, to i1, by way of u8."""
 
     def build(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
         numbers = nn.cast(x, "u8") if x.dtype == "i1" else x

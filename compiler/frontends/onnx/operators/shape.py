@@ -19,7 +19,7 @@ from compiler.types.dtypes import DTYPES
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """Return an axis as non-negative. Raises Refused for an axis out of range."""
+    """Return an axis of a tensor of that rank as non-negative. Raises Refused for an axis out of range."""
     if not -rank <= axis < rank:
         raise Refused(f"axis {axis} is none of {rank}")
     return axis % rank

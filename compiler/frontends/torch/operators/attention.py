@@ -61,6 +61,6 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """scaled_dot_product_attention, and None for the log-sum-exps, which only gradients need."""
+    """scaled_dot_product_attention, with its refusals, and None for the log-sum-exps, which only gradients need."""
     output = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
     return output, None

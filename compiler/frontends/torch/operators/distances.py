@@ -25,7 +25,8 @@ MAX_BOUNDS = 256
 
 @operator("_cdist_forward")
 def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
-    """The p-norm of x[..., i, :] - y[..., j, :] for each pair (i, j) of rows; batches broadcast."""
+    """The p-norm of x[..., i, :] - y[..., j, :] for each pair (i, j) of rows; batches broadcast. compute_mode, torch's
+    choice of an algorithm, is ignored."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
 
     def difference(*at: Index) -> Expr:

@@ -60,7 +60,8 @@ def batch_norm(
 def instance_norm(
     call: Call, x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, ...]:
-    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over all dimensions except 1."""
+    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over all dimensions except 1, in
+    training or not; `momentum` is not used."""
     return _normalise(call, x, [d for d in range(x.rank) if d != 1], eps, (weight, bias, slice(1, 2)))
 
 
@@ -139,7 +140,8 @@ def group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over each group of channels."""
+    """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over each of `groups` groups of
+    channels."""
     size = channels // groups
     split = nn.reshape(x, (batch, groups, size, *x.shape[2:]), f"{call.name}.groups")
     affine = (weight, bias, slice(1, 2))

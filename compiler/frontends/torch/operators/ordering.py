@@ -49,8 +49,8 @@ def _topk(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tenso
 def topk(
     call: Call, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The k greatest or least elements along a dimension in sorted order, and their indices. Raises Unsupported for
-    more than MAX_SORTED elements along it."""
+    """The k greatest or least elements along a dimension, and their indices; in sorted order even if `sorted` is false.
+    Raises Unsupported for more than MAX_SORTED elements along it."""
     return _topk(call, x, k, dim, largest)
 
 
