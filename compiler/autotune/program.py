@@ -46,7 +46,7 @@ Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
 
 
 class TaskProgram(Unpicklable):
-    """The program of a task, with a task for each group of a whole program; see `SearchTask` for the arguments.
+    """The program of a task, with a task for each group of a whole program; `SearchTask` states arguments and refusals.
 
     known: the arrays of constants that an imported model stores, by name. occurrences: the calls of a group in a run of
     its program, else 1. device: the name of the device that times candidates; None if times are estimates.

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the parts of each plugin; return 0."""
+    """Print the parts of each plugin, kind and name, or a hint if there is none; return 0."""
     registries = plugins.registries()
     if not registries:
         print("no plugin is installed or loaded: docs/plugins.md says how to write one, --load FILE loads one")

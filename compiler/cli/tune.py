@@ -102,7 +102,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tune(options: argparse.Namespace, machine: Machine | None = None) -> int:
-    """Tune for a machine (None: this one) and print the result; return the command's exit status."""
+    """Tune for a machine (None: this one) and print the result; return the exit status: 1 without a record, 130 after
+    an interruption, else 0."""
     from compiler.autotune.display.facts import RunFacts
 
     task = program.task(options, options.policy, machine, options.error)
@@ -188,8 +189,8 @@ def _check_writable(path: Path) -> None:
 def _whole(
     task: SearchTask, view: RunView, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
-    """Print, or write as JSON, the results of a program's groups; return the command's status. Times inside the program
-    are printed if it was tuned for this machine (`is_here`)."""
+    """Print, or write as JSON, the results of a program's groups; return the exit status: 1 without records, 130 after
+    an interruption, else 0. Times inside the program are printed if it was tuned for this machine (`is_here`)."""
     from compiler.autotune.display.facts import INTERRUPTED as STOPPED
     from compiler.autotune.display.forms import sentences
 

@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a library; return 1 if a hash differs or a proof fails, else 0."""
+    """Check a library: print the findings and what is not proved; return 1 if a hash differs or a proof fails,
+    else 0."""
     from compiler.certificate.text import NOT_PROVED
     from compiler.pipeline.certified import check_certificate
 

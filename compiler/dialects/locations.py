@@ -108,7 +108,8 @@ class LocationParser(upstream.Parser):
         return self.raise_error("a location is expected") if location is None else location
 
     def _parse_alias_def(self) -> None:
-        """Parse a definition of an alias; one of a location may have been parsed before, at its first use."""
+        """Parse a definition of an alias; one of a location may have been parsed before, at its first use. Raises
+        ParseError for a second definition."""
         definition = _ALIAS.match(self._source.content, self._current_token.span.start)
         if definition is None:
             super()._parse_alias_def()

@@ -47,7 +47,8 @@ def _findings(version: VersionCertificate) -> Iterator[Finding]:
 
 
 def _objects_of(group: GroupCertificate, version: VersionCertificate) -> list[str]:
-    """The SHA-256 of the object files of a group's loops, compiled anew."""
+    """The SHA-256 of each object file of a group, compiled anew from the certificate's loops or, if these are at
+    another level, as a program; with the version's policy and threads."""
     module = parsed(universe.context(), group.loops, f"@{group.name} of the certificate")
     if level_of(module) != "loop":
         codes = build_unit(module, version.threads, version.policy, group.name).codes

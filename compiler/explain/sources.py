@@ -207,7 +207,8 @@ def source_table(
 
 
 def _in_groups(chosen: Partition, offers: Alternatives) -> GroupedProgram:
-    """The groups of a partition; of a program of a single group that group, called by a main."""
+    """The groups of a partition; of a program of a single group that group, called by a main. Raises InputError for a
+    program without computes."""
     program = chosen.grouped or offers.program
     if program is None:
         raise InputError("the program has no computes")

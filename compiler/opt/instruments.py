@@ -107,7 +107,8 @@ class Times(Instrument):
         self.steps.append((applied.name, perf_counter() - self._start))
 
     def finish(self) -> None:
-        """Print the times, in order or longest first, or as JSON."""
+        """Print the times and their total to standard error, in order or longest first, as a table or JSON; nothing
+        without `--timing`."""
         if not self.options.timing:
             return
         steps = list(self.steps)
@@ -142,7 +143,7 @@ class Statistics(Instrument):
         self.changes.append((applied.name, ops - self._ops, self._ops - ops))
 
     def finish(self) -> None:
-        """Print the counts, or write them as JSON."""
+        """Print the counts of each pass to standard error, as lines or JSON, in order or by name."""
         rows = sorted(self.changes, key=lambda row: row[0]) if self._by_name else self.changes
         if self.options.output_format == "json":
             listed = [{"name": name, "added": dict(added), "removed": dict(gone)} for name, added, gone in rows]

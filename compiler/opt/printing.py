@@ -18,7 +18,8 @@ ELIDED = "__elided__"
 
 
 def module_text(module: ModuleOp, options: argparse.Namespace) -> str:
-    """Return a module as MLIR, ended by a line end."""
+    """Return a module as MLIR under the options of printing, ended by a line end. Changes the hints of names with
+    `use_nameloc_as_prefix`."""
     if options.elide_elementsattrs_if_larger is not None:
         module = _elided(module, options.elide_elementsattrs_if_larger)
     if options.use_nameloc_as_prefix:

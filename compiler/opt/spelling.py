@@ -44,7 +44,8 @@ class _Spelling:
         self._actions = parser._option_string_actions
 
     def spelled(self, words: Sequence[str]) -> Iterator[str]:
-        """Yield the words in the form of the parser."""
+        """Yield the words in the form of the parser: passes and options with or without a value; other words, and all
+        from `--` on, are unchanged."""
         position = 0
         while position < len(words):
             word = words[position]

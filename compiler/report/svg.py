@@ -53,7 +53,8 @@ class PlotAxis:
         return (clamped - low) / (high - low) if high > low else 0.0
 
     def ticks(self) -> list[float]:
-        """Return round numbers within the axis for about TICKS ticks."""
+        """Return round numbers within the axis, about TICKS; on a logarithmic axis powers of ten and their multiples if
+        more than two of them are visible."""
         if not self.is_log:
             return self._even_ticks()
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)

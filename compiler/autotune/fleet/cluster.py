@@ -110,7 +110,8 @@ class Cluster:
         return begun
 
     def close(self) -> None:
-        """Cancel all coroutines, and close the connection."""
+        """Cancel all coroutines, close the connection within about a second, also if it is lost, and stop the event
+        loop."""
         for begun in list(self._begun):
             begun.cancel()
         log = logging.getLogger("distributed.client")

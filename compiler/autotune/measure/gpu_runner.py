@@ -67,7 +67,7 @@ class GpuRunner:
         return Outcome(MEASURED, (arrays.seconds(self._calls(arrays)),), (1.0,))
 
     def _wrong(self, arrays: KernelArrays) -> str | None:
-        """A sentence about wrong results for random inputs; None for right ones."""
+        """A sentence about wrong results for CHECKED random sets of the reference's inputs; None for right ones."""
         for case in self._random.sample(self._reference.cases, CHECKED):
             outs = [expected.strict.copy() for expected in case.expected]
             for out, expected in zip(outs, case.expected, strict=True):

@@ -78,7 +78,8 @@ def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]
 def _rows(
     chosen: Iterable[tuple[Record, float]], machine: Machine | Gpu, deadline: float
 ) -> Iterator[tuple[tuple[float, ...], float]]:
-    """The features and the cost of each record whose script still applies, until the deadline."""
+    """The features and the cost of each record whose script still applies; ends at the deadline, a time of
+    perf_counter."""
     for record, cost in chosen:
         if time.perf_counter() > deadline:
             return

@@ -45,7 +45,8 @@ class Forest:
         return (machine.vector_bits, machine.registers) in {tuple(row) for row in self.units.tolist()}
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The mean prediction of the trees (n,) for rows (n, features). Raises ValueError for infinite features."""
+        """The mean prediction of the trees (n,) for rows (n, features). Raises ValueError for features that are not
+        finite."""
         if not np.isfinite(rows).all():
             raise ValueError("features are finite")
         nodes = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()

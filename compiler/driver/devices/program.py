@@ -102,7 +102,7 @@ def _joined(
 
 
 def _with_user_names(main: Main, names: Provenance) -> Main:
-    """Return main with its temporaries renamed to the user's names, made unique."""
+    """Return main with its temporaries under the user's names, made unique; those without one keep theirs."""
     taken = Names(main.buffers.keys() - {buffer.name for buffer in main.temporaries})
     renamed = {buffer.name: taken.fresh(names.values.get(buffer.name, buffer.name)) for buffer in main.temporaries}
 

@@ -118,7 +118,8 @@ def _are_alike(left: Buffer, right: Buffer) -> bool:
 
 
 class Units:
-    """The different units of a program, collected call by call."""
+    """The different units of a program, collected call by call: calls share a unit if their functions, schedules,
+    constants and shared arrays are equal."""
 
     def __init__(
         self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: BuildSettings

@@ -251,7 +251,8 @@ def _float_op(op: Operation, texts: Texts, target: Attribute, language: Language
 
 
 def _compared_floats(predicate: str, texts: Texts) -> CExpr:
-    """Write a comparison: ordered predicates (o) are false for NaN, unordered ones (u) true."""
+    """Write a comparison of floats by a predicate of arith.cmpf: ordered ones (o) are false for NaN, unordered ones (u)
+    true."""
     a, b = (text.within(COMPARED + 1) for text in texts)
     match predicate:
         case "true" | "false":

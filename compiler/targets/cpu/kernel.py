@@ -252,7 +252,8 @@ class Kernel:
         return BoundCall(self, binding)
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
-        """Pickle the machine code and the filled constants; the restored kernel has no texts of levels."""
+        """Pickle the machine code and the filled constants; the restored kernel has no texts of levels. Raises
+        TypeError if the code was not kept."""
         if self.program is None:
             raise TypeError(self._refusal)
         return self.program.reduced()

@@ -104,7 +104,8 @@ def _dump() -> _JitDump:
 
 
 class _JitDump:
-    """The jitdump file of this process. perf finds it by its mapping as executable memory."""
+    """The jitdump file of this process. perf finds it by its mapping as executable memory. Raises InputError for a path
+    that cannot be written."""
 
     def __init__(self, path: Path) -> None:
         try:

@@ -55,8 +55,8 @@ class CheckedBuffer:
         self._in_flight[...] = False
 
     def begin_copy(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> tuple[Ints, Bools]:
-        """Start an asynchronous copy to a shared buffer: its elements are uninitialised until it arrives. Return their
-        offsets, and the mask of active threads within bounds."""
+        """Start an asynchronous copy of values to elements of a shared buffer, uninitialised until it arrives. Return
+        their offsets, and the mask of active threads within bounds."""
         flat, active = self._offsets(index, access, "write")
         self.write(index, values, access)
         self.initialised[flat[active]] = self._all_initialised = False

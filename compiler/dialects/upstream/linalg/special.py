@@ -125,7 +125,7 @@ def _parse_region(parser: Parser) -> Region:
 
 def _short_region(parser: Parser, parts: ParsedParts, types: Sequence[Attribute], order: Sequence[int]) -> Region:
     """Return the region of the short form `{ OP }`: the op applied to the arguments in this order, and a yield of its
-    result."""
+    result. Raises ParseError for an unknown op."""
     kind = parser.ctx.get_optional_op(parts.short)
     block = Block(arg_types=types)
     if kind is None:

@@ -52,7 +52,7 @@ class NamedStructure:
         return sum("~" in term for terms in self.operands for term in terms)
 
     def maps(self, strides: Sequence[int], dilations: Sequence[int]) -> list[AffineMap]:
-        """The map of each operand, for the strides and dilations of the window dimensions."""
+        """The map of each operand to its indices; strides and dilations have an entry for each window dimension."""
         factors = iter(zip(strides, dilations, strict=True))
 
         def expression(term: str) -> AffineExpr:

@@ -60,7 +60,8 @@ def parse_results(parser: Parser, parts: ParsedParts) -> None:
 
 
 def _parse_short(parser: Parser, parts: ParsedParts) -> None:
-    """Parse an op in braces, `{ arith.addf }` or `{ arith.addi {overflowFlags = ...} }`, if there is one."""
+    """Parse an op in braces, `{ arith.addf }` or `{ arith.addi {overflowFlags = ...} }`, if there is one. Raises
+    ParseError for other braces."""
     position = parser.pos
     if parser.parse_optional_punctuation("{") is None:
         return
@@ -87,7 +88,8 @@ def _parse_attributes(parser: Parser, words: Iterable[str], parts: ParsedParts) 
 
 
 def _parse_alias(parser: Parser) -> dict[str, Attribute]:
-    """Parse a dictionary by its alias, `#trait`; empty if there is none."""
+    """Parse a dictionary by its alias, `#trait`; empty if there is none. Raises ParseError for an alias of something
+    else."""
     if parser._current_token.kind is not MLIRTokenKind.HASH_IDENT:
         return {}
     start, dictionary = parser.pos, parser.parse_attribute()

@@ -91,7 +91,7 @@ class ConvAttr(Data[Layout]):
 
 
 def parse_layouts(parser: AttrParser) -> Layout:
-    """Parse `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+    """Parse the layouts of image, kernel and result: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
 
     def names() -> tuple[str, ...]:
         return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _name(parser)))

@@ -57,7 +57,8 @@ def _expected(parser: Parser, row: SyntaxRow) -> NoReturn:
 
 
 def _parse_word(parser: Parser, row: SyntaxRow, parsed: ParsedOp) -> bool:
-    """Parse `word = value`, or a word of `row.leading`, into the parsed op; return whether there was one."""
+    """Parse `word = value`, or a word of `row.leading`, into the parsed op; return whether there was one. Raises
+    ParseError for a word that the op lacks."""
     position = parser.pos
     word = parser.parse_optional_identifier()
     if word is None:

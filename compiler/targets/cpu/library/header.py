@@ -14,7 +14,8 @@ from compiler.targets.cpu.library.statuses import STATUSES
 
 
 def header(description: Description, has_file: bool) -> str:
-    """Write the header in C; `has_file` declares the function that reads the file of weights."""
+    """Write the header of a library in C: its arrays, constants, statuses and functions; `has_file` declares the
+    function that reads the file of weights."""
     d = description
     sentence = _template("prepare_file.h") if has_file else ""
     replaced = {

@@ -28,7 +28,8 @@ _BYTE = Argument("constants", (1,), np.dtype(np.uint8))
 
 
 class SharedLibrary(Unpicklable):
-    """A library that the system has loaded; its functions `NAME_...` by their names without the prefix."""
+    """A library that the system has loaded; its functions `NAME_...` by their names without the prefix. Raises
+    TargetError for a path that cannot be loaded."""
 
     _refusal = "a loaded library cannot be pickled or copied: strata.load of its path loads it again"
 
