@@ -102,12 +102,14 @@ class _OpenContext(Context):
         return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """Return the class of a type, whose dialect is registered first; None for an unknown, disallowed type."""
+        """Return the class of a type, whose dialect is registered first; None for an unknown type, unless the context
+        allows unregistered ones."""
         self._meet(name)
         return super().get_optional_type(name)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """Return the class of an attribute, whose dialect is registered first; None for an unknown, disallowed one."""
+        """Return the class of an attribute, whose dialect is registered first; None for an unknown attribute, unless
+        the context allows unregistered ones."""
         self._meet(name)
         return super().get_optional_attr(name)
 

@@ -92,7 +92,8 @@ WORD = r"[A-Za-z_]\w*"
 
 @cache
 def sources() -> dict[Path, str]:
-    """The files of ours, with the text of those of Python but the two that name what nothing has."""
+    """Map the files of the repository's folders of sources to their texts; "" for files of other languages and those of
+    NAMING."""
     folders = ("compiler", "strata", "tests", "tools", "benchmarks", "examples")
     every = (path for folder in folders for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts)
     return {path: path.read_text("utf-8") if path.suffix == ".py" and path.name not in NAMING else "" for path in every}
@@ -100,7 +101,7 @@ def sources() -> dict[Path, str]:
 
 @cache
 def quoted() -> set[str]:
-    """The dotted names that the package has as strings, with their quotes."""
+    """The dotted names in string literals of the package, with their quotes."""
     return {name for text in packaged().values() for name in re.findall(r'"[\w.]+\.\w+"', text)}
 
 
@@ -112,7 +113,7 @@ def packaged() -> dict[Path, str]:
 
 @cache
 def stems() -> dict[str, list[str]]:
-    """By the name of a file or folder of the package the texts of those that are called so."""
+    """Map each name of a file or folder of the package to the texts of the files of that name."""
     texts: dict[str, list[str]] = {}
     for path, text in packaged().items():
         texts.setdefault(path.parent.name if path.stem == "__init__" else path.stem, []).append(text)
@@ -121,7 +122,7 @@ def stems() -> dict[str, list[str]]:
 
 @cache
 def classes() -> dict[str, Path]:
-    """By the name of a class of the package its file; names of classes are unique."""
+    """Map each class of the package to its file; class names are unique."""
     pairs = ((path, re.findall(r"^class (\w+)", text, re.MULTILINE)) for path, text in packaged().items())
     return {name: path for path, names in pairs for name in names}
 
@@ -134,7 +135,8 @@ def words() -> set[str]:
 
 
 def missing_path(span: str) -> str | None:
-    """Look a path up: from the root, or as the end of one of our files."""
+    """Look up a path, from the root or as the end of a file's path; capital words are wildcards. Return a reason, or
+    None if it exists."""
     pattern = re.sub(r"\b[A-Z]+(?=\b|_)", "*", span.rstrip("/"))
     if "/" in span and any(ROOT.glob(pattern)):
         return None
@@ -144,7 +146,8 @@ def missing_path(span: str) -> str | None:
 
 
 def missing_name(span: str) -> str | None:
-    """Look a dotted name up. A head that nothing has is a fault as well: its file may be gone."""
+    """Look up a dotted name; return a reason, or None if it exists or is foreign. An unknown head is a fault too: its
+    file may be gone."""
     name = span.partition("(")[0]
     head, *rest = name.split(".")
     if f'"{name}"' in quoted():
@@ -174,7 +177,8 @@ def _imported(parts: Sequence[str]) -> bool:
 
 
 def _member(value: object, name: str) -> object | None:
-    """A member; True for a field that only instances have."""
+    """Return a member of an object; True for a field that only instances have, for a lazy name of `__all__` and for a
+    false value; None without one."""
     if name in getattr(value, "__all__", ()):
         return True  # not loaded: torch, for one, takes long
     if hasattr(value, name):
@@ -221,13 +225,13 @@ def _of_file(head: str, rest: list[str], name: str) -> bool | None:
 
 
 def missing_word(span: str) -> str | None:
-    """Look up a word with an underscore or with capitals inside."""
+    """Look up a word with an underscore or with capitals inside; return a reason, or None for a word of the sources."""
     return None if span in words() else "no such word in the sources"
 
 
 @cache
 def dashed() -> set[str]:
-    """Passes, pipelines, laws, commands."""
+    """The names of passes, pipelines, laws, commands, programs and the project."""
     from xdsl.transforms import get_all_passes
 
     from compiler import universe
@@ -241,13 +245,13 @@ def dashed() -> set[str]:
 
 
 def missing_dashed(span: str) -> str | None:
-    """Look up a pass, a pipeline, a law or a command."""
+    """Look up a pass, a pipeline, a law or a command; return a reason, or None if it exists."""
     return None if span.partition("{")[0] in dashed() else "no such pass, pipeline, law or command"
 
 
 @cache
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    """The parsers of the commands."""
+    """Map the programs strata and strata-opt to their parsers."""
     from compiler.__main__ import arguments
     from compiler.opt import command_line
 
@@ -255,13 +259,14 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The subcommands of a command."""
+    """Map the subcommands of a command to their parsers; empty without any."""
     kinds = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return {name: sub for action in kinds for name, sub in action.choices.items()}
 
 
 def missing_command(line: str) -> str | None:
-    """Look up a command, its subcommands and its options."""
+    """Look up a command, its subcommands and its options, or a target of make, or a module or file of Python; return a
+    reason, or None if all exist, or for a line that cannot be split."""
     try:
         program, *arguments = shlex.split(line, comments=True)
     except ValueError:
@@ -309,7 +314,7 @@ def _missing_option(parser: argparse.ArgumentParser, arguments: list[str]) -> st
 
 
 def missing_option(span: str) -> str | None:
-    """Look up an option, of whatever command."""
+    """Look up an option of any command; return a reason, or None if the sources have it."""
     option = re.match(r"--[\w-]+", span)
     assert option is not None
     name = option[0].replace("--mlir-", "--")  # strata-opt takes both
@@ -339,7 +344,7 @@ def spans(text: str) -> Iterator[str]:
 
 
 def faults(text: str) -> list[str]:
-    """The names of a page that nothing has, each with a reason."""
+    """Return a line for each name of a page that does not exist, with a reason."""
     said: dict[str, str] = {}
     for span in spans(text):
         look_up = next((look_up for form, look_up in FORMS if re.fullmatch(form, span)), None)
@@ -356,7 +361,7 @@ def _is_allowed(span: str) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the names that nothing has; 1 where there are some."""
+    """Print the names that do not exist in the pages (default: all); return 1 if there are some."""
     pages = [Path(argument).resolve() for argument in arguments] or [path for path in PAGES if path.name not in LISTS]
     said = [f"{page.relative_to(ROOT)}: {fault}" for page in pages for fault in faults(page.read_text())]
     print("\n".join(said))

@@ -43,7 +43,8 @@ SECTIONS = re.compile(r"\b(Requires|Refused where|Elsewhere:)(?= )")
 
 @dataclass(frozen=True)
 class Description:
-    """What a docstring says."""
+    """The parts of a primitive's docstring: its first sentence, its schematic of the IR before and after, its notes,
+    what it requires, when it is refused, and its equivalents elsewhere."""
 
     sentence: str
     schematic: str
@@ -68,7 +69,7 @@ def found() -> list[Primitive]:
 
 
 def described(plan: Callable[..., object]) -> Description:
-    """A docstring taken apart. Raises ValueError for one without a sentence or without 'Elsewhere:'."""
+    """Split a docstring into its parts. Raises ValueError for one without a sentence or without 'Elsewhere:'."""
     text = inspect.getdoc(plan) or ""
     sentence, _, body = text.partition("\n\n")
     parts = body.split("\n\n")
@@ -103,7 +104,7 @@ def executed(name: str) -> Run:
 
 
 def _before(original: object, schedule: Schedule, name: str) -> Schedule:
-    """The program as the example's calls before the primitive leave it."""
+    """Return the schedule of an example before its first call of the primitive `name`."""
     script = schedule.script.clone()
     ops = [op for op in script.walk() if isinstance(op, SchedOp)]
     first = next(i for i, op in enumerate(ops) if op.name == f"sched.{name}")
@@ -121,7 +122,7 @@ def _ops(schedule: Schedule, name: str) -> str:
 
 
 def refused(name: str) -> str:
-    """The sentence of the refused example. Raises AssertionError where it is not refused."""
+    """Return the sentence of the refused example. Raises AssertionError if it is not refused."""
     schedule = Schedule(compiler.lower(examples.PROGRAMS[f"{name}_refused"]()))
     try:
         getattr(examples, f"{name}_refused")(schedule)
@@ -229,7 +230,7 @@ def stub() -> str:
 
 
 def _stub_method(primitive: Primitive) -> str:
-    """A method, its default values left out."""
+    """A method of the stub, with its default values as `...`."""
     signature = primitive.method_signature
     parameters = [
         str(p.replace(default=...)) if p.default is not p.empty else str(p) for p in signature.parameters.values()
@@ -320,7 +321,7 @@ def torch_operators() -> str:
 
 
 def texts() -> dict[Path, str]:
-    """The text of every file that is written here."""
+    """Map every file that this tool writes to its text."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
     executed = {path: document.refreshed(path.read_text()) for path in document.PAGES}
     listed = {DOCS / "torch_operators.md": torch_operators(), DOCS / "api.md": reference.listing()}
@@ -330,7 +331,7 @@ def texts() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Write the files, or with --check compare them; 0, or 1 where one is out of date."""
+    """Write the files, or with --check compare them; return 0, or with --check 1 if one is out of date."""
     wanted = texts()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     gone = [path for path in PAGES.glob("*.md") if path not in wanted]

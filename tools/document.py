@@ -46,7 +46,8 @@ BLOCK = re.compile(r"^```(python|sh)( refused)?\n(.*?)^```\n(?:\n```text\n.*?^``
 
 @dataclass
 class Step:
-    """An executed section: its title, its text as it should be, the seconds of its Python, and its refusals."""
+    """An executed section: its title, its text with the outputs of this run, the seconds of its Python, and its
+    refusals."""
 
     title: str
     text: str = ""
@@ -55,7 +56,8 @@ class Step:
 
 
 def run(text: str, names: dict[str, Any]) -> Iterator[Step]:
-    """Execute a document section by section, in the namespace `names`."""
+    """Execute a document section by section, in the namespace `names`, and yield the sections. Raises AssertionError
+    for a block whose result is not the stated one."""
     for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
         step = Step(part.partition("\n")[0].lstrip("# "))
 
@@ -89,7 +91,7 @@ def _python(code: str, refused: bool, names: dict[str, Any], step: Step) -> str:
 
 
 def check_claims(code: str, printed: str) -> None:
-    """Raise AssertionError where a Python block prints `False`, or computes and asserts nothing."""
+    """Raise AssertionError if a Python block prints `False`, or computes and asserts nothing."""
     calls = {_last_name(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)}
     asserts = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(code)))
     asserts |= any(name.startswith("assert_") for name in calls)
@@ -124,7 +126,8 @@ def _shell(code: str, refused: bool) -> str:
 def refreshed(
     text: str, after: Callable[[Step, dict[str, Any]], None] | None = None, names: dict[str, Any] | None = None
 ) -> str:
-    """A document with the outputs that its blocks give in the namespace `names`; programs are built as by default."""
+    """Return a document with the current outputs of its blocks, run in the namespace `names`; programs are built as by
+    default. `after` is called with each section and the namespace."""
     names = {} if names is None else names
     parts = []
     with _own_environment():
@@ -137,7 +140,8 @@ def refreshed(
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """The environment without the variable that states how programs are scheduled; changes end with the document."""
+    """Remove the variable that states how programs are scheduled from the environment, and undo changes at the end of
+    the context."""
     before = dict(os.environ)
     os.environ.pop("STRATA_SCHEDULE", None)
     try:

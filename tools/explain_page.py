@@ -21,12 +21,13 @@ BLOCK = re.compile(r"^```console\n\$ strata (.*)\n((?:.*\n)*?)```\n", re.MULTILI
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
-    """The command lines of a page, without the name of the program, each with what the page says it prints."""
+    """Return the command lines of a page, without the name of the program, each with its output on the page."""
     return BLOCK.findall(text)
 
 
 def run(command: str) -> str:
-    """What a command prints, run from the root of the repository. Raises AssertionError where it ends with an error."""
+    """Return the output of a command, run from the root of the repository. Raises AssertionError if it ends with an
+    error."""
     printed = io.StringIO()
     with chdir(ROOT), redirect_stdout(printed):
         status = strata(shlex.split(command))
@@ -35,9 +36,10 @@ def run(command: str) -> str:
 
 
 def shape(printed: str) -> list[str]:
-    """The lines of an explanation without measured figures, and without figures that LLVM and the processor decide.
+    """Return the lines of an explanation without measured figures, and without figures that LLVM and the processor
+    decide:
 
-    The words of headings, of the time table the loops with their blocks, of the temporaries everything.
+    the words of headings, the loops and blocks of the time table, and all of the table of temporaries.
     """
     kept: list[str] = []
     for paragraph in re.split(r"\n\s*\n", printed.strip("\n")):
@@ -52,7 +54,7 @@ def shape(printed: str) -> list[str]:
 
 
 def main() -> None:
-    """Write the page with what its commands print now."""
+    """Write the page with the current output of its commands."""
     text = PAGE.read_text()
     PAGE.write_text(BLOCK.sub(lambda m: f"```console\n$ strata {m[1]}\n{run(m[1]).strip(chr(10))}\n```\n", text))
 

@@ -36,7 +36,7 @@ PAUSE = (6.0, 14.0)
 
 
 def main() -> int:
-    """Kill, then check."""
+    """Kill processes at random, then check the database; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 class _Run:
-    """The processes, the workload that is tuned, and how many records there were."""
+    """The processes, the workload that is tuned, and the number of records after the last kill."""
 
     def __init__(self, processes: Processes, database: Path) -> None:
         self.processes, self.database = processes, database
@@ -70,11 +70,11 @@ class _Run:
 
     @property
     def tasks(self) -> int:
-        """How many tasks are finished."""
+        """The number of finished tasks."""
         return len(self.done)
 
     def go_on(self, seconds: float) -> None:
-        """Let some time pass, in which tasks that end are followed by the next."""
+        """Wait some seconds; a task that ends meanwhile is followed by the next."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.2)
@@ -95,7 +95,8 @@ class _Run:
         return (self.processes.folder / "tuner.txt").read_text()
 
     def kill(self, victim: str) -> None:
-        """Kill a process; what the database had stays."""
+        """Kill a process, and note a fault if the database has fewer records than after the last kill, or damaged
+        ones."""
         self.processes.kill(victim)
         self.killed[victim.partition(" ")[0]] += 1
         before = self.records
@@ -107,7 +108,7 @@ class _Run:
                 self.faults.append(f"{before} records became {self.records}, {len(damaged)} damaged")
 
     def restart(self, victim: str) -> None:
-        """Start a process again."""
+        """Start a process again: a worker, the scheduler, or the tuner with the current workload."""
         if victim == "scheduler":
             self.processes.schedule()
         elif victim == "tuner":
@@ -119,7 +120,7 @@ class _Run:
             self.processes.worker(victim)
 
     def end(self) -> None:
-        """Let the last task end."""
+        """Wait for the end of the current task, at most 240 s, and end the tuner."""
         tasks = self.tasks
         until = time.monotonic() + 240
         while self.tasks == tasks and time.monotonic() < until:
@@ -127,13 +128,14 @@ class _Run:
         self.processes.kill("tuner")
 
     def _names(self) -> Iterator[tuple[str, int]]:
-        """Workloads, again with more trials when all had their turn."""
+        """Yield the workloads with their trials, endlessly: TRIALS in the first turn, and as many more in each further
+        one."""
         for again in count(1):
             for name in WORKLOADS:
                 yield name, again * TRIALS
 
     def report(self) -> int:
-        """The content of the database, and its faults."""
+        """Print the content of the database and the faults; return 1 if there are some."""
         failed: Counter[str] = Counter()
         for name, trials in dict(self.done).items():
             task = SearchTask(workloads.find(name, Fraction(SCALE)).function(), threads=1, name=name)
@@ -149,7 +151,7 @@ class _Run:
         return int(bool(self.faults))
 
     def _check(self, task: SearchTask) -> None:
-        """The best kernel computes what the program as written does."""
+        """Note a fault unless the best kernel computes the same as the program as written."""
         from compiler.driver import build_as_written
 
         best, plain = task.apply_best(self.database), build_as_written(task.func, threads=1)

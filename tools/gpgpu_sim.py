@@ -49,7 +49,7 @@ cd gpgpu-sim && . ./setup_environment release && make
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a launch took: its kernel, cycles without the launch itself, and instructions of threads."""
+    """The cost of a launch: its kernel, cycles without the launch itself, and instructions of threads."""
 
     kernel: str
     cycles: int
@@ -57,12 +57,13 @@ class Simulated:
 
 
 def library() -> Path | None:
-    """Return the simulator's library; None where it is not built."""
+    """Return the simulator's library; None if it is not built."""
     return next(iter(sorted(FOLDER.glob("gpgpu-sim/lib/*/*/release/libcudart.so"))), None)
 
 
 def build(source: str) -> None:
-    """Build the simulator in FOLDER. Raises CalledProcessError where a step fails."""
+    """Build the simulator in FOLDER, from the sources at `source`, an address or a path for git. Raises
+    CalledProcessError if a step fails."""
     FOLDER.mkdir(parents=True, exist_ok=True)
 
     def run(*command: str, folder: Path = FOLDER) -> None:
@@ -87,7 +88,7 @@ def build(source: str) -> None:
 
 
 def ptx(text: str) -> str:
-    """Compile a text by NVRTC 11.8 to PTX that the simulator reads."""
+    """Compile a text by NVRTC 11.8 to PTX that the simulator reads. Raises RuntimeError if NVRTC refuses it."""
     nvrtc = ctypes.CDLL(str(next(FOLDER.glob("wheels/*/nvidia/cuda_nvrtc/lib/libnvrtc.so.11*"))))
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
@@ -102,9 +103,9 @@ def ptx(text: str) -> str:
 
 
 def simulate(kernel: CudaKernel, inputs: Sequence[Any], most: int = 0) -> tuple[list[Any], list[Simulated]]:
-    """Run a kernel on arrays in a process of its own; return its outputs, and what each launch took. The simulation
-    ends after `most` cycles, if it is not 0: then there are no outputs. Raises RuntimeError if the simulator is not
-    built or stops."""
+    """Run a kernel on arrays in a process of its own; return its outputs, and the cost of each launch. The simulation
+    ends after `most` cycles, if it is not 0: then both are empty. Raises RuntimeError if the simulator is not built or
+    stops."""
     if library() is None:
         raise RuntimeError("GPGPU-Sim is not built: python -m tools.gpgpu_sim build")
     first = len(kernel.arguments) - kernel.outputs
@@ -141,7 +142,7 @@ _KEYS = ("kernel_name", "gpu_sim_cycle", "gpu_sim_insn")
 
 
 def _configure(folder: Path, most: int) -> None:
-    """Write the simulator's configuration."""
+    """Write the simulator's configuration to a folder, with a limit of `most` cycles, 0 for none."""
     settings = SETTINGS | {"gpgpu_max_cycle": str(most)}
     source = FOLDER / "gpgpu-sim" / CONFIG
     for path in source.iterdir():
@@ -156,7 +157,7 @@ class _Extents(ctypes.Structure):
 
 
 def _drive(name: str) -> None:
-    """Run the launches of a folder through the simulator's CUDA runtime."""
+    """Run the launches in a folder through the simulator's CUDA runtime, write `out.npz` and end the process."""
     folder = Path(name)
     os.chdir(folder)
     cuda = ctypes.CDLL(str(library()))
@@ -193,7 +194,7 @@ def _drive(name: str) -> None:
 
 
 def _shown(m: int, n: int, k: int) -> None:
-    """Run a product of the default schedule, and print what it took."""
+    """Run a product of the default schedule, and print the cost of its launches and the largest error."""
     import compiler
     from compiler import te
 

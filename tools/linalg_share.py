@@ -41,7 +41,7 @@ IREE = {
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A function of a file as a module, and the kind of the function."""
+    """A function of a file as a module, its kind, static, dynamic or foreign, and whether it has checks of IREE."""
 
     place: str
     text: str
@@ -50,7 +50,7 @@ class FunctionText:
 
 
 def functions_in(path: Path) -> Iterator[FunctionText]:
-    """The functions of a file that compute tensors by linalg or tensor, with their callees."""
+    """Yield the functions of a file that have ops of linalg or tensor and no memref, with their callees."""
     for part in re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE):
         code = re.sub(r"//.*", "", part) + "\n"
         aliases, resources = ([match[0] for match in kind.finditer(code + "}")] for kind in (ALIAS, RESOURCES))
@@ -69,7 +69,8 @@ def functions_in(path: Path) -> Iterator[FunctionText]:
 
 
 def returning_checks(text: str) -> str:
-    """A function of IREE's tests that returns what it checks, values and expectations in turns. Others stay."""
+    """Rewrite a function of IREE's tests to return the values that it checks and their expectations, in turns.
+    Functions without checks stay."""
     for pattern, replacement in IREE.items():
         text = re.sub(pattern, replacement, text)
     values, lines = [], []
@@ -88,7 +89,8 @@ def returning_checks(text: str) -> str:
 
 
 def outcome(function: FunctionText) -> str:
-    """Why a function is not read, or computes what its checks do not expect; empty if all is well."""
+    """Return the reason for which a function is not read, or "is WRONG" if it computes other values than its checks
+    expect; empty otherwise."""
     try:
         module = parse(function.text, function.place)
         values = evaluate(module, []) if function.is_checked else []
@@ -100,7 +102,7 @@ def outcome(function: FunctionText) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print how many functions of each kind are read, and the reasons of the others."""
+    """Print the number of functions of each kind that are read, and the reasons for the others."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--each", action="store_true", help="print each function that is not read")

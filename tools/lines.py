@@ -45,7 +45,7 @@ def rooms(root: Path = ROOT) -> dict[str, int]:
 
 
 def files_of(table: str) -> list[Path]:
-    """The files that the paths of a table name. Raises AssertionError for a path without a file."""
+    """The files that match the paths in backticks of a table. Raises AssertionError for a path without a file."""
     matches = {glob: sorted(ROOT.glob(glob)) for glob in re.findall(r"`(compiler/[^`]+)`", table)}
     missing = [glob for glob, paths in matches.items() if not paths]
     if missing:
@@ -54,7 +54,8 @@ def files_of(table: str) -> list[Path]:
 
 
 def core() -> tuple[list[Path], int]:
-    """The files of the core, by the page that says how to read it, and the most lines that it allows."""
+    """Return the files of the core and the most lines of it, both from docs/reading.md. Raises AssertionError if the
+    page states no budget."""
     text = (ROOT / "docs" / "reading.md").read_text()
     most = re.search(r"at\s+most ([\d,]+) lines", text)
     _, read, leave_out, *_ = re.split(r"(?=^\| \| read|^\| leave out|^## )", text, flags=re.MULTILINE)
@@ -64,7 +65,8 @@ def core() -> tuple[list[Path], int]:
 
 
 def opened(files: Iterable[Path]) -> tuple[list[Path], int]:
-    """The core with all primitives and the modules that it imports, and the most lines that docs/reading.md allows."""
+    """Return the files of the core with all primitives and the modules that it imports, and the most lines of these,
+    from docs/reading.md. Raises AssertionError if the page states no budget."""
     text = (ROOT / "docs" / "reading.md").read_text()
     most = re.search(r"in\s+all\s+at\s+most\s+([\d,]+)", text)
     if most is None:
@@ -95,7 +97,7 @@ def above(lines: Mapping[str, int], budgets: Mapping[str, int]) -> Iterator[str]
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table; 1 where a room is above its budget."""
+    """Print the table, with --fit after writing budgets that fit; return 1 if a room is above its budget."""
     lines = rooms()
     if arguments == ["--fit"]:
         fitted = [f'"{room}" = {-(-number // STEP) * STEP}\n' for room, number in lines.items()]

@@ -79,7 +79,10 @@ def pytest_runtest_protocol(item):
 
 @dataclass
 class Mutant:
-    """One change of one line; `occurrence` counts those that read alike in the function."""
+    """A change of an expression or statement: its file, function, the text of its line, its kind, and `BEFORE ->
+    AFTER`. occurrence: its number among equal changes of equal lines of the function. reached: the number of tests that
+    run it; None before the run with probes. tests: those to run, shortest first. outcome: killed, survived, hung or
+    uncovered; "" before it is measured. killer: the test that failed."""
 
     file: str
     function: str
@@ -93,7 +96,7 @@ class Mutant:
     killer: str = ""
 
     def key(self) -> tuple[str, str, str, str, int]:
-        """What the mutant is found again by when lines have moved."""
+        """The identity of the mutant, independent of line numbers: file, function, line, change and occurrence."""
         return self.file, self.function, self.line, self.change, self.occurrence
 
 
@@ -106,7 +109,8 @@ class Place:
 
 
 def changes(node: ast.AST, boolean: bool) -> Iterator[tuple[str, Place]]:
-    """The changes of a node itself, each with its kind; `boolean` says what the function returns."""
+    """Yield the changes of a node itself, each with its kind: comparison, sign, constant, and/or, return, statement or
+    condition. `boolean`: whether the function around it returns bool; then a return is negated, not emptied."""
     match node:
         case ast.Compare(ops=[operator]):
             turned = copy.copy(node)
@@ -137,7 +141,8 @@ def _is_sequence(node: ast.expr) -> bool:
 
 
 def inside(node: ast.AST, name: str = "", boolean: bool = False) -> Iterator[tuple[str, str, Place]]:
-    """All changes within the functions below a node: the function's name, the kind, the place."""
+    """Yield all changes within the functions below a node: the function's qualified name `name`, the kind, the place.
+    Nothing for nodes of SKIPPED, messages of exceptions, and bodies of classes."""
     for _, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or isinstance(child, SKIPPED):
@@ -157,7 +162,7 @@ def inside(node: ast.AST, name: str = "", boolean: bool = False) -> Iterator[tup
 
 
 def candidates(file: str, root: Path = ROOT) -> dict[tuple[str, str, str, str, int], tuple[Mutant, Place]]:
-    """All mutants of a file by their keys."""
+    """Map the keys of all mutants of a file, relative to `root`, to the mutants and their places."""
     source = (root / file).read_text()
     lines, alike, by_key = source.splitlines(), Counter[tuple[str, ...]](), {}
     for function, kind, place in inside(ast.parse(source)):
@@ -171,7 +176,8 @@ def candidates(file: str, root: Path = ROOT) -> dict[tuple[str, str, str, str, i
 
 
 def draw(rooms: list[str], seed: int, count: int) -> list[Mutant]:
-    """One change for each of `count` lines."""
+    """Draw `count` different lines from the Python files of the rooms, and one change of each. Raises ValueError if
+    there are fewer lines."""
     chosen = random.Random(seed)
     lines: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
     for room in rooms:
@@ -183,8 +189,8 @@ def draw(rooms: list[str], seed: int, count: int) -> list[Mutant]:
 
 
 def edited(source: str, edits: list[tuple[int, int, int, int, str, str]]) -> str:
-    """A text in which places (line, column in bytes, last line, its column) stand between two texts; or, where the
-    second ends in a line feed, are replaced by the first."""
+    """Return a text with edits (line, column in bytes, last line, its column, before, after): `before` and `after` are
+    put around the place or, if `after` is a line feed, `before` replaces it."""
     starts, text = [0], source.encode()
     for row in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(row))
@@ -201,7 +207,7 @@ def edited(source: str, edits: list[tuple[int, int, int, int, str, str]]) -> str
 
 
 def edit(place: Place, before: str, after: str) -> tuple[int, int, int, int, str, str]:
-    """An edit of `edited` at a place."""
+    """Return an edit for `edited` at a place."""
     node = place.node
     assert node.end_lineno is not None and node.end_col_offset is not None
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset, before, after
@@ -220,13 +226,14 @@ class Copy:
         (self.root / "mutation_probe.py").write_text(PROBE.format(folder=str(self.records)))
 
     def write(self, file: str, source: str) -> None:
-        """Write a source; each is newer than the one before, so that no bytecode is taken for its own."""
+        """Write a source to the copy, with a later time than the one before, so that no old bytecode is used for it."""
         self.writes += 1
         (self.root / file).write_text(source)
         os.utime(self.root / file, (self.writes * 10, self.writes * 10))
 
     def run(self, *arguments: str, limit: float | None = None) -> int | None:
-        """The exit status of pytest; None where it had to be ended."""
+        """Run pytest on arguments in the copy, and return its exit status. limit: seconds after which no further test
+        begins; then a run of more than HUNG seconds is ended, and the status is None."""
         environment = {**os.environ, "PYTHONPATH": str(self.root)}
         if limit is not None:
             environment["MUTATION_LIMIT"] = str(limit)
@@ -245,7 +252,7 @@ class Copy:
                 raise
 
     def record(self, name: str) -> list[str]:
-        """The lines of a record, which is empty afterwards."""
+        """Return the lines of a record, `tests` or `reached`, and delete it."""
         path = self.records / name
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
@@ -253,7 +260,8 @@ class Copy:
 
 
 def probe(work: Copy, mutants: list[Mutant], tests: list[str]) -> None:
-    """Run the tests once, and set those of each mutant: the shortest, for twice LIMIT seconds."""
+    """Run the tests once with a probe at each mutant, and set `reached` and `tests` of each: the shortest passing ones,
+    for twice LIMIT seconds, at least one."""
     edits = defaultdict(list)
     for number, mutant in enumerate(mutants):
         place, call = candidates(mutant.file)[mutant.key()][1], f'__import__("mutation_probe").hit({number})'
@@ -304,7 +312,8 @@ def kill(work: Copy, mutant: Mutant) -> None:
 
 
 def confirm(work: Copy, mutants: list[Mutant]) -> None:
-    """Take back the kills by tests that fail without a mutant, too, until there are none."""
+    """Withdraw the kills by tests that also fail without a mutant, and measure those mutants with their other tests,
+    until there is no such kill."""
     while killers := {mutant.killer for mutant in mutants if mutant.outcome == "killed"}:
         (work.records / "mine").write_text("\n".join(sorted(killers)))
         work.run("-n", str(work.workers), f"@{work.records / 'mine'}")
@@ -319,7 +328,7 @@ def confirm(work: Copy, mutants: list[Mutant]) -> None:
 
 
 def table(mutants: list[Mutant]) -> str:
-    """Counts by room and by kind of change, and the mutants that no test has killed."""
+    """Format counts of outcomes by room and by kind of change, and the mutants that no test has killed."""
     outcomes = ("killed", "survived", "hung", "uncovered")
     rows = [f"{'':24}" + "".join(f"{name:>11}" for name in outcomes)]
     for title, name in [("all", ""), *((x, "room") for x in ROOMS), *((x, "kind") for x in _kinds(mutants))]:

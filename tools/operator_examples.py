@@ -21,7 +21,8 @@ SAMPLES = 8
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator: the inputs of the te function around it, the arguments by name, and the result."""
+    """A call of an operator: the te function around it, the arguments and the defaults of all parameters by name, and
+    the result."""
 
     function: te.Function
     arguments: dict[str, Any]
@@ -40,7 +41,7 @@ class Call:
         return "\n".join([*lines, f">>> te.nn.{name}({', '.join(self._shown())})", repr(self.result)])
 
     def _shown(self) -> Iterator[str]:
-        """The arguments that are no defaults; numbers behind the tensors by keyword."""
+        """Yield the arguments that are no defaults; those with a default by keyword."""
         for name, value in self.arguments.items():
             if not _is_tensor(value) and name in self.defaults and self.defaults[name] == value:
                 continue
@@ -80,7 +81,7 @@ def example(name: str) -> str:
 
 
 def _call(operator: Any, seed: int) -> Call:
-    """The call of an operator when a sample of it is built, in f32 where the operator takes that."""
+    """The last call of an operator while the sample of a seed is built, in f32 if the operator takes it."""
     calls: list[tuple[inspect.BoundArguments, Any]] = []
     original = getattr(te.nn, operator.name)
     signature = inspect.signature(original)

@@ -18,13 +18,14 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+)([^)#\s]*)(#[^)]*)?\)")
 
 
 def home(readme: str) -> str:
-    """The README as the page at the root of docs/; its links to other files are links out of docs/."""
+    """Return the README as the page at the root of docs/; its links to other files are links out of docs/."""
     text = re.sub(r"\]\((?=\w+\.md\b)", "](../", readme).replace("](docs/", "](")
     return f"---\nhide: [navigation]\n---\n\n{text}"
 
 
 def inside(text: str, folder: Path) -> str:
-    """A page of a folder of docs/ whose links out of docs/ are text: the words, or the path where they are its end."""
+    """Return a page of a folder of docs/ with links out of docs/ replaced by their words, or by the path if it ends in
+    them."""
 
     def kept(link: re.Match[str]) -> str:
         words, up, path, anchor = link.groups()
@@ -51,5 +52,5 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Take the links out of docs/ from a page."""
+    """Return a page with the links out of docs/ replaced."""
     return inside(markdown, (ROOT / "docs" / page.file.src_uri).parent)

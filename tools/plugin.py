@@ -51,7 +51,7 @@ CRASHES = {
 
 
 def shell(inside: Path, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of the shell with an environment's programs."""
+    """Run a line of the shell in a folder, with the programs of the folder `inside` first in PATH."""
     command = ["bash", "-c", f'PATH="{inside}:$PATH"; {line}']
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     own["PYTHONDONTWRITEBYTECODE"] = "1"  # files that change within a second would be taken for unchanged
@@ -59,13 +59,13 @@ def shell(inside: Path, line: str, folder: Path) -> subprocess.CompletedProcess[
 
 
 def commands() -> list[str]:
-    """The commands of the example's README."""
+    """The lines of the shell blocks in the example's README."""
     shown = re.findall(r"```sh\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.DOTALL)
     return "\n".join(shown).splitlines()
 
 
 def crashed(inside: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Have each part crash in turn: its name, and the fault of the message; empty for a right one."""
+    """Make each part crash in turn: yield its name, and the output if the error message does not blame it, else ""."""
     for name, (file, line, command) in CRASHES.items():
         path = folder / "strata_example" / file
         before = path.read_text()
@@ -80,7 +80,7 @@ def crashed(inside: Path, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def main(python: str = sys.executable) -> int:
-    """Try everything; 1 where something fails."""
+    """Run the commands and the crashes in an environment of `python`; return 1 if something fails."""
     with TemporaryDirectory() as name:
         folder = Path(name) / "plugin"
         inside = installed(Path(name), python)

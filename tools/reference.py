@@ -26,7 +26,7 @@ LONGEST = 100
 
 @dataclass(frozen=True)
 class Page:
-    """A page: what stands above its entries, and the entries in their order."""
+    """A page: its title, the text above its entries, and a function that yields the entries in their order."""
 
     title: str
     head: str
@@ -62,7 +62,8 @@ def _methods(kind: type) -> Iterator[tuple[str, object]]:
 
 
 def _signature(name: str, described: object) -> str:
-    """The call of a function or a class with its types, a parameter a line where it is long; the type of a property."""
+    """The call of a function or a class with its types, a parameter a line if it exceeds LONGEST; the type of a
+    property; empty without a signature."""
     if isinstance(described, PROPERTIES):
         function = described.fget if isinstance(described, property) else described.func
         return f"{name}: {_annotation(inspect.signature(function).return_annotation)}"  # type: ignore[arg-type]
@@ -86,7 +87,7 @@ def _annotation(annotation: object) -> str:
 
 
 def prose(text: str) -> str:
-    """A docstring as Markdown: what is indented, and examples, are code; no sign of arithmetic is taken as emphasis."""
+    """A docstring as Markdown: indented paragraphs and examples are code; signs of arithmetic are escaped."""
     paragraphs = re.split(r"\n\s*\n", text)
     return "\n\n".join(_code(p) if re.match(r" +\S|>>> ", p) else _escaped(p) for p in paragraphs)
 
@@ -102,7 +103,7 @@ def _escaped(paragraph: str) -> str:
 
 
 def operators() -> dict[str, list[str]]:
-    """The names of the operators of te.nn by the module that has them."""
+    """Map each module of te.nn to the names of its operators."""
     families: dict[str, list[str]] = {}
     for name in te.nn.__all__:
         function = getattr(te.nn, name)
@@ -120,7 +121,7 @@ def _nn() -> Iterator[str]:
 
 
 def names(module: ModuleType) -> dict[str, object]:
-    """The functions, classes and constants of a module of the API by name, without the modules in it."""
+    """Map the names of a module of the API to its functions, classes and constants, without the modules in it."""
     values = {name: getattr(module, name) for name in module.__all__}
     return {name: value for name, value in values.items() if not isinstance(value, ModuleType) and name[0] != "_"}
 
@@ -173,14 +174,14 @@ def listing() -> str:
 
 
 def _module_line(name: str, module: ModuleType) -> str:
-    """A module of the API within another one, with the functions and classes that it has and that have no list here."""
+    """A line for a module of the API within another one, with its functions and classes if they have no list here."""
     line = f"- `{name}`, a module: {_head(module)}"
     own = [n for n, value in vars(module).items() if not n.startswith("_") and _is_of(value, module)]
     return line if module in (te, te.nn) or not own else f"{line} It has {', '.join(f'`{n}`' for n in sorted(own))}."
 
 
 def _is_of(value: object, module: ModuleType) -> bool:
-    """Whether a function or class is defined in a module, or in the package that it is."""
+    """Whether a function or class is defined in a module, or in one of a package."""
     defined = f"{getattr(value, '__module__', '')}."
     return (inspect.isclass(value) or inspect.isfunction(value)) and defined.startswith(f"{module.__name__}.")
 

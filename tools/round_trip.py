@@ -33,7 +33,7 @@ class Outcome:
 
 
 def pieces(path: Path) -> Iterator[tuple[int, str]]:
-    """The pieces of a file, each with the line it begins at."""
+    """Yield the pieces of a file, each with the line at which it begins."""
     line = 1
     for text in re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE):
         yield line, text
@@ -61,7 +61,8 @@ def strata_opt(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def outcome(program: str, text: str, options: Sequence[str] = ()) -> Outcome:
-    """Compare a piece as mlir-opt prints it with what mlir-opt prints for strata-opt's text of it."""
+    """Compare what mlir-opt prints for a piece with what it prints for strata-opt's text of the piece; with
+    `--mlir-print-debuginfo` among the options only positions are compared."""
     located = [name for name in options if name == "--mlir-print-debuginfo"]
     expected, error = mlir_opt(program, text, located)
     if not expected:
@@ -87,7 +88,8 @@ def _locations(text: str) -> Counter[str]:
 
 
 def _sentence(error: str) -> str:
-    """The first error of a text of diagnostics, without its place, and the op in the line that it shows."""
+    """The first error in a text of diagnostics, without its location, and the op in the line that it quotes; the last
+    line of a text without an error."""
     found = re.search(r"error: (.*)\n?(.*)", error)
     if found is None:
         return (error.strip().splitlines() or ["no sentence"])[-1]
@@ -101,7 +103,7 @@ def reason_kind(reason: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print how many pieces of each folder are equal, different and refused, and the reasons by frequency."""
+    """Print the numbers of pieces of each folder by outcome, and the reasons by frequency."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mlir-opt", default="mlir-opt-22", help="the program that says what is right")

@@ -64,7 +64,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class MachineLoop:
-    """A loop of machine code: positions of its first and last instruction, and how often it runs each time."""
+    """A loop of machine code: positions of its first and last instruction, and its iterations each time that it is
+    entered."""
 
     first: int
     last: int
@@ -73,8 +74,9 @@ class MachineLoop:
 
 @dataclass(frozen=True)
 class Executed:
-    """The instructions that a thread of a kernel executes: by opcode without modifiers, the global loads before the
-    first use of one, the registers of a thread, the bytes spilled, and the bytes of the loads before the first use."""
+    """The instructions that a thread of a kernel executes: their number by opcode without modifiers, the global loads
+    before the first use of one, the registers of a thread, the bytes spilled, and the bytes of the loads before the
+    first use."""
 
     kernel: str
     counts: Counter[str]
@@ -94,8 +96,8 @@ def is_available() -> bool:
 
 
 def executed(kernel: CudaKernel, arch: str) -> list[Executed]:
-    """Return what a thread of each kernel executes on an architecture. Raises TargetError without NVRTC or nvdisasm,
-    and for a loop without a constant trip count."""
+    """Return the instructions that a thread of each kernel executes on an architecture. Raises TargetError without
+    NVRTC or nvdisasm, and for a loop without a constant trip count."""
     cubin = nvrtc.compiled(kernel.text, arch)
     found = []
     for name, code, labels in _kernels(disassembled(cubin.code)):
@@ -168,8 +170,8 @@ def loops(code: Sequence[Instruction], labels: dict[str, int]) -> list[MachineLo
 
 
 def _trips(code: Sequence[Instruction], labels: dict[str, int], first: int, last: int) -> int:
-    """Return how often a loop runs: from the comparison of its counter with a constant before the jump out of it, or
-    back, the counter's step and its first value."""
+    """Return the trip count of a loop: from the comparison of its counter with a constant before the jump out of it, or
+    back, the counter's step and its first value. Raises TargetError if these are not constant."""
     for position in range(last, first - 1, -1):
         to = _jump(code[position], labels)
         leaves = to is not None and not first <= to <= last
@@ -213,7 +215,8 @@ def _step(body: Sequence[Instruction], counter: str) -> int:
 
 
 def _start(code: Sequence[Instruction], counter: str) -> int:
-    """Return the constant that the last instruction that writes a counter sets it to; 0 if it is none."""
+    """Return the constant to which the last instruction that writes a counter sets it; 0 if it is no constant, and
+    without such an instruction."""
     for instruction in reversed(code):
         if instruction.target == counter:
             if instruction.name == "HFMA2":
@@ -234,7 +237,7 @@ def _number(operand: str) -> int | None:
 
 
 def weights(code: Sequence[Instruction], found: Sequence[MachineLoop]) -> list[int]:
-    """Return how often each instruction is executed: the product of the trip counts of the loops around it."""
+    """Return the execution count of each instruction: the product of the trip counts of the loops around it."""
     times = [1] * len(code)
     for loop in found:
         if loop.first != loop.last:  # the jump to itself at the end of a kernel

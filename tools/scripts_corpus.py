@@ -52,7 +52,7 @@ def _over_time(taps: tuple[int, int, int], stride: tuple[int, int, int]) -> te.F
 
 
 def _channels_last(filters: int, taps: int, depthwise: bool, padding: int, stride: int = 1) -> te.Function:
-    """A convolution with channels last, which otherwise only laws on networks make."""
+    """A convolution with channels last, which is otherwise the result of laws on networks."""
     x = te.placeholder((1, 15, 17, 24), name="X")
     border = ((0, 0), (padding, padding), (padding, padding), (0, 0))
     image = nn.pad(x, border) if padding else x
@@ -209,7 +209,7 @@ def _label_of(name: str) -> str:
 
 
 def loops_of(task: SearchTask, text: str) -> str:
-    """Return the loops that a script makes; the reason if it is refused."""
+    """Return the loops of a task under a script, as text; the reason if the script is refused."""
     try:
         script = parse(text.split("\n", 1)[1], "the script")
         return str(write(Schedule(task.schedule.module).apply(script).program))

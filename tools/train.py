@@ -157,7 +157,7 @@ def _held_out() -> set[str]:
 
 
 def measure(database: Path, trials: int = TRIALS) -> None:
-    """Tune every program; what the database knows counts."""
+    """Tune every program with `trials` trials; trials that the database already has count."""
     for number, (family, function) in enumerate(programs()):
         weights = [tensor.name for tensor in function.inputs if tensor.name in ("W", "b", "g", "h")]
         task = SearchTask(function, threads=1, constants=weights, name=f"{family} {number}")
@@ -167,7 +167,7 @@ def measure(database: Path, trials: int = TRIALS) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A measured candidate: its program and script, the median of its costs, and its family."""
+    """A measured candidate: its family, its program and script as texts, and the median of its costs."""
 
     family: str
     program: str
@@ -184,7 +184,8 @@ class Kept:
 
 
 def rows_of(database: Path) -> Iterator[Row]:
-    """The records of a database that tell most."""
+    """Yield at most KEPT candidates of each program of a database: the cheapest KEPT / 2, and the others evenly over
+    their costs."""
     with Database(database, create=False) as opened:
         for summary in opened.keys():  # noqa: SIM118
             by_script: defaultdict[str, list[float]] = defaultdict(list)
@@ -206,7 +207,7 @@ def _telling(costs: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
 
 
 def write_records(kept: Sequence[Kept]) -> None:
-    """Keep records, a line for each program with all of its scripts."""
+    """Replace the stored records by these, a line for each program with all of its scripts."""
     lines = []
     for of_machine in kept:
         by_program: defaultdict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
@@ -244,7 +245,8 @@ class Table:
 
 
 def table_of(kept: Sequence[Kept]) -> Table:
-    """Features and targets; records whose scripts no longer apply are left out."""
+    """Return features and targets of all records: logarithms of the costs, flattened, relative to the median of the
+    program. Records whose scripts no longer apply, and programs with fewer than two others, are left out."""
     values: list[NDArray[np.float32]] = []
     targets: list[float] = []
     families: list[str] = []
@@ -278,7 +280,7 @@ def _features(row: Row, machine: Machine) -> NDArray[np.float32] | None:
 
 
 def fitted(values: NDArray[np.float32], targets: NDArray[np.float64], machines: Sequence[Machine] = ()) -> Forest:
-    """The forest of some rows, which were measured on some machines."""
+    """Fit a forest to features and targets; `machines` are those on which they were measured."""
     forest = RandomForestRegressor(
         TREES, max_leaf_nodes=LEAVES, min_samples_leaf=LEAST, max_features=0.4, random_state=0, n_jobs=1
     )
@@ -287,8 +289,8 @@ def fitted(values: NDArray[np.float32], targets: NDArray[np.float64], machines: 
 
 
 def as_arrays(trees: Sequence[object], machines: Sequence[Machine] = ()) -> Forest:
-    """Trees of scikit-learn as arrays. A threshold is rounded down to float32, so that a feature of float32 is at most
-    the one where it is at most the other."""
+    """Convert trees of scikit-learn to arrays. A threshold is rounded down to float32: a float32 feature is then at
+    most the rounded threshold exactly if it is at most the threshold."""
     parts: defaultdict[str, list[NDArray[np.float64]]] = defaultdict(list)
     roots, start = [], 0
     for tree in trees:
@@ -333,7 +335,8 @@ def judge(table: Table) -> None:
 
 
 def fit(database: Path | None) -> None:
-    """Keep the records of a database, if one is given, beside those of other machines; fit, judge, and save."""
+    """Store the records of a database, if there is one, beside those of other machines; fit the forest, judge it, and
+    save it."""
     if database is not None:
         of_other_machines = (
             [record for record in read_records() if record.machine != host()] if RECORDS.exists() else []
@@ -351,7 +354,7 @@ def fit(database: Path | None) -> None:
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the step that the arguments name: measure or fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=("measure", "fit"))
     parser.add_argument("database", type=Path, nargs="?")

@@ -42,7 +42,7 @@ def _is_vague(name: str) -> bool:
 
 
 def share(texts: Iterable[str]) -> float:
-    """The part of the assigned names of some files that is vague."""
+    """The fraction of the assigned names of some files that is vague."""
     names = [name for text in texts for _, name in assigned(ast.parse(text))]
     return sum(map(_is_vague, names)) / max(1, len(names))
 

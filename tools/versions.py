@@ -20,7 +20,7 @@ TESTS = (
 
 
 def requirements(which: str) -> list[str]:
-    """What pip is asked for."""
+    """Return the requirements of the package for pip: as stated, or with "oldest" the lowest version of each."""
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     return (
         [re.sub(r">=([\d.]+),.*", r"==\1", requirement) for requirement in stated]
@@ -30,7 +30,7 @@ def requirements(which: str) -> list[str]:
 
 
 def main(which: str, python: str = sys.executable) -> int:
-    """The exit status of the tests."""
+    """Run the tests with the oldest or newest dependencies, and return their exit status."""
     with TemporaryDirectory() as folder:
         subprocess.run([python, "-m", "venv", folder], check=True)
         inside = str(Path(folder) / "bin" / "python")

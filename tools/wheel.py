@@ -35,7 +35,7 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> Iterator[str]:
-    """The commands of the pages, made short."""
+    """Yield the commands of the pages, with smaller extents and fewer trials."""
     shown = "\n".join(blocks("sh")).replace(";", "\n").splitlines()
     for stated in shown:
         line = re.sub("--trials [0-9]+", "", stated.partition(" #")[0].strip())
@@ -48,7 +48,7 @@ def commands() -> Iterator[str]:
 
 
 def installed(folder: Path, python: str) -> Path:
-    """The folder of the programs of an environment that has the wheel and nothing else."""
+    """Return the folder of the programs of a new environment of `python` that has the wheel and its dependencies."""
     subprocess.run([python, "-m", "venv", str(folder / "environment")], check=True)
     inside = folder / "environment" / "bin"
     pip = [str(inside / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -58,7 +58,7 @@ def installed(folder: Path, python: str) -> Path:
 
 
 def main(python: str = sys.executable) -> int:
-    """Try everything; 1 where something fails."""
+    """Run the commands and the Python of the pages in an environment of `python`; return 1 if something fails."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         inside, away = installed(folder, python), folder / "away"

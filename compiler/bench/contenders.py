@@ -66,8 +66,8 @@ def _ours(
     prepared: bool = False,
 ) -> Step:
     """Bind our kernel, under the workload's script (SCRIPT; as written if it has none), or under a schedule for
-    `build`; if `prepared`, values that depend on constants only are computed before the timing. Raises TargetError
-    without such values."""
+    `build`; if `prepared`, values that depend on constants only are computed before the timing. Raises TargetError if
+    `prepared` and there are no such values."""
     from compiler.bench.schedules import PACKED, SCRIPTS, scheduled
     from compiler.driver.building import build
 
@@ -97,7 +97,8 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 
 def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """Split inputs into constants by name, if `prepared`, and others. Raises TargetError if none can be prepared."""
+    """Split inputs into the workload's constants by name, if `prepared`, else none, and a list of the other inputs.
+    Raises TargetError if `prepared` and the workload has no constants."""
     if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))

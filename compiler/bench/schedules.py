@@ -155,7 +155,7 @@ def _convolution_sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
 
 
 def conv_grad_weight(s: Schedule, machine: Machine, threads: int) -> None:
-    """Schedule the gradient of a convolution's weights, written as one reduction or in steps."""
+    """Schedule the gradient of a convolution's weights, written as one reduction or in steps; no loop is parallel."""
     width = lanes(machine)
     tiles = recipes.GradientTiles(nr=2 * width, lanes=width, held=machine.l2_bytes // 4)
     recipes.conv_grad_weight(s, s.get_block(list(s.program.blocks)[-1]), tiles)

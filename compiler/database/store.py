@@ -192,7 +192,8 @@ class Database:
 
         Criteria combine by union. Measured scripts are better than others, ties go to the earliest; the best script is
         not exempt from `before`. The removal of a final failure removes all records of its script, which would seem
-        right without it. `keep` does not apply to records inside whole programs. Programs without records are removed.
+        right without it. `keep` does not apply to records inside whole programs. Scripts with a damaged record stay.
+        Programs without records are removed.
         """
         if dry_run:
             return removals(self._sound(), keep, failed, before)
@@ -206,13 +207,14 @@ class Database:
         return removed
 
     def lines(self) -> Iterator[str]:
-        """Yield the whole programs, then the records by id, as lines of JSON."""
+        """Yield the whole programs, then the records by id, as lines of JSON, without damaged ones."""
         yield from map(to_line, self.whole_programs)
         yield from map(to_line, self.records())
 
     def export(self, file: str | os.PathLike[str]) -> int:
-        """Write all records and whole programs as lines of JSON; return the number of records. A file is replaced
-        atomically, a pipe written to. Raises InputError for a file that is not writable, or is this one."""
+        """Write all whole programs and records, except damaged ones, as lines of JSON; return the number of records. A
+        file is replaced atomically, a pipe written to. Raises InputError for a file that is not writable, or is this
+        one."""
         path = to_path(file)
         with write_errors(path):
             if path.exists() and path.samefile(self.path):
@@ -223,8 +225,9 @@ class Database:
         return len(records)
 
     def import_(self, file: str | os.PathLike[str]) -> ImportCounts:
-        """Import lines written by `export` (`-` is standard input), all or none. Duplicate records (by `uuid`) and
-        whole programs are skipped. Raises InputError, with the file and the line."""
+        """Import lines written by `export` from a file (`-` is standard input), all or none. Duplicate records (by
+        `uuid`) and whole programs are skipped. Raises InputError for a file that cannot be read, and for an invalid
+        line, with its number."""
         name = os.fspath(file)
         contents = list(from_lines(read(name), "<stdin>" if name == "-" else name))
         records = [content for content in contents if isinstance(content, Record)]

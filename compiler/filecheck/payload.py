@@ -33,7 +33,8 @@ _STEPS = "  // STEPS\n"
 
 
 class FileCheckError(AssertionError):
-    """A RUN line that failed, with its output, or a file without checks."""
+    """Raised for a RUN line that fails, with its output, and for a malformed RUN line or payload, and a file without
+    checks."""
 
 
 def expanded(path: Path) -> str:

@@ -34,10 +34,10 @@ class Case:
     seed: int = 0
 
     def fault(self) -> str | None:
-        """Return a sentence on the first fault: a wrong result, an exception other than a refusal, or an invalid
-        program, or a refuted schedule; "" if there is none; None if the part refuses the program (a pass at every
-        level) or leaves it alone.
-        Raises InputError for a text that is no te program with one public function that has results."""
+        """Return a sentence on the first fault: a wrong result, an exception other than a refusal, an invalid program,
+        or a refuted schedule; "" if there is none; None if the part refuses the program (a pass at every level) or
+        leaves it alone. A refusal of what a search or grouping rule yields is a fault. Raises InputError for a text
+        that is no te program with one public function that has results."""
         module = Parser(universe.context(), self.text, "<case>").parse_module()
         sequences = [op for op in module.ops if isinstance(op, NamedSequenceOp)]
         function = public_function(module)

@@ -132,8 +132,8 @@ def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
 
 
 def _init_positions(function: FuncOp) -> Mapping[Operation, Sequence[BlockOp]]:
-    """Map each op to the blocks whose init runs immediately before it, in program order; it is a reduction's first
-    loop."""
+    """Map each op to the blocks whose init runs immediately before it, in program order: the outermost loop that a
+    block's reduce iterators use, or the block itself without one. Blocks that accumulate only have no init."""
     inits: dict[Operation, list[BlockOp]] = {}
     for block in function.walk():
         if isinstance(block, BlockOp) and block.is_reduction and block.accumulate is None:

@@ -22,8 +22,8 @@ def reduce_model(model: Any, holds: Callable[[Any], bool]) -> Any:
     types = {value.name: value for value in (*inferred.graph.value_info, *inferred.graph.output, *inferred.graph.input)}
 
     def extracted(kept: Sequence[int]) -> Any:
-        """Return the model of the nodes at positions `kept`: tensors that they read and do not compute are its inputs,
-        and those that none of them reads its outputs."""
+        """Return the model of the nodes at positions `kept`: tensors that they read and do not compute are its inputs;
+        outputs of the model that they compute, and tensors that none of them reads, its outputs."""
         graph = model.graph
         nodes = [graph.node[number] for number in kept]
         computed = {name for node in nodes for name in node.output}

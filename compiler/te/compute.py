@@ -30,8 +30,9 @@ def compute(
 ) -> Tensor | tuple[Tensor, ...]:
     """Define a tensor element by element: `fn` maps one axis a dimension to a scalar expression.
 
-    A tuple of expressions defines a tuple of tensors of the same shape. `axes` are the names of the axes, by default
-    those of fn's parameters. Raises TeError, naming the tensor and the axis, for an invalid shape, expression or read.
+    A tuple of expressions, all of them reductions over the same axes or none, defines a tuple of tensors of the same
+    shape. `axes` are the names of the axes, by default those of fn's parameters; i0, i1, ... for `*i`. Raises TeError,
+    naming the tensor and the axis, for an invalid shape, expression or read.
 
     >>> A, B, k = te.placeholder((4, 8), name="A"), te.placeholder((8, 2), name="B"), te.reduce_axis(8, "k")
     >>> te.compute((4, 2), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")

@@ -131,7 +131,7 @@ class Operand(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint combiner of several results. operands: the accumulators, then the added values, one a result each.
+    """A joint combiner of several results. operands: an accumulator for each result, then an added value for each.
     identities: the neutral value of each result. results: the combined values, expressions of the operands."""
 
     operands: tuple[Operand, ...]
@@ -182,7 +182,8 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range.
+    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range, and for a fraction
+    if it is an integer dtype.
 
     >>> te.const(0.1, "f16")
     Const(value=0.0999755859375, dtype='f16')

@@ -99,7 +99,8 @@ IndexLike: TypeAlias = Index | SupportsIndex
 
 @dataclass(frozen=True, eq=False)
 class Axis(Index):
-    """An axis of a compute, spatial or `reduce`. If not `named`, its name is a default and changes in a clash."""
+    """An axis of a compute, spatial or `reduce`. If not `named`, its name is a default, which gets a suffix in a
+    clash."""
 
     name: str
     extent: int

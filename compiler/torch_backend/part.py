@@ -76,7 +76,7 @@ class Part:
         self._given = [n for n in inputs if n not in self._constant]
 
     def costs(self) -> Iterator[Cost]:
-        """Measure the cost of each group of the kernel; empty before the first call."""
+        """Measure and yield the cost of each group of the kernel; nothing before the first call."""
         if self._kernel is not None:
             names = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
             constants = [names[n].name for n in self._constant]

@@ -37,7 +37,8 @@ def user_line(location: Attribute) -> str | None:
 
 
 def _caller(op: Operation) -> Operation | None:
-    """A call of the function around an op; None without one."""
+    """The first call, in the module, of the function around an op; None for an op in no function, and without a
+    call."""
     function: Operation | None = op
     while function is not None and not isinstance(function, FuncOp):
         function = function.parent_op()

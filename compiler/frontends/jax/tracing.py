@@ -107,7 +107,7 @@ def _array(op: Any, value: Any) -> NDArray[Any]:
 
 def _input_names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, ...]:
     """Return a name for each leaf of the arguments: the parameter's name and the leaf's path, such as params_w of
-    `params['w']`."""
+    `params['w']`; argument n without a parameter of its own is `xn`."""
     try:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):

@@ -121,7 +121,8 @@ def _inferred_types(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> 
 
 
 def _name_results(imported: Function, output_names: Sequence[str]) -> None:
-    """Name the function's results after the model's outputs, except for inputs, and for names that inputs have."""
+    """Name the function's results after the model's outputs, except for inputs, and for names that inputs have; another
+    value of such a name gets the result's former name."""
     block = next(iter(imported.module.ops)).body.block
     returned = block.last_op
     assert returned is not None

@@ -63,7 +63,7 @@ def register_each(table: Mapping[str, Callable[..., Tensor]], make: Callable[[Ca
 
 def handler(function: Callable[..., Tensor], tensors: int = 1, **attributes: Any) -> Handler:
     """Return a handler that calls a function with the first `tensors` inputs, then the attributes in the order of
-    `attributes`, a mapping from names to defaults."""
+    `attributes`, a mapping from names to defaults, and the node's name as `name`."""
 
     def handler(node: Node) -> Tensor:
         inputs = [node.tensor(position) for position in range(tensors)]

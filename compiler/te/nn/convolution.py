@@ -182,8 +182,9 @@ class _Term:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """A dimension of a transposed convolution by a window of `taps` taps. Output i sums those congruent to i + before
-    modulo the stride; without dilation the axis `tap` runs over these only, and its last value may exceed the window.
+    """A dimension of a transposed convolution by a window of `taps` taps. Output i sums the taps congruent to i +
+    before modulo the stride; without dilation the axis `tap` runs over these only, and its last value may exceed the
+    window.
 
     Example: before 0, stride 2, 3 taps. Output 4 sums taps 0 and 2, of inputs 2 and 1; output 5 sums tap 1 of input 2.
     """

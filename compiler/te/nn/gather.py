@@ -25,8 +25,8 @@ def _check_indices(operator: str, indices: object) -> Tensor:
 
 
 def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str) -> Tensor:
-    """Return indices; with `wrap`, a compute that adds the extent to negative ones. Raises TeError for a `wrap` that is
-    no bool, and for indices that are no integers."""
+    """Return indices; with `wrap`, a compute that adds the extent to negative ones, unless their dtype is unsigned.
+    Raises TeError for a `wrap` that is no bool, and with `wrap` for indices that are no integers."""
     check_flag(operator, "wrap", wrap)
     if not wrap or not has_sign(_check_indices(operator, indices).dtype):
         return indices

@@ -227,8 +227,9 @@ def fold(
 ) -> Tensor:
     """Y[n, c, i] = sum over taps of X[n, (c, tap), (i + before - tap*dilation) / stride], for integer quotients.
 
-    The transpose of unfold of an image of that size: x has the shape of unfold's result. Sums are in f32 for narrower
-    floats. Raises TeError for other arguments. Elsewhere: torch fold; ONNX Col2Im.
+    The transpose of unfold of an image of that size: x has the shape of unfold's result; the image has two dimensions
+    if size and kernel are integers. Sums are in f32 for narrower floats. Raises TeError for other arguments. Elsewhere:
+    torch fold; ONNX Col2Im.
     """
     check_rank("fold", x, 3, "N, C and taps, positions")
     rank = len(size) if isinstance(size, tuple | list) else len(kernel) if isinstance(kernel, tuple | list) else 2

@@ -30,10 +30,10 @@ def grid_sample(
 ) -> Tensor:
     """Y[n, c, i...] = X[n, c] at the coordinates G[n, i..., :], by nearest, linear or cubic interpolation.
 
-    x is [N, C, and an image of two or three dimensions], the grid [N, the image of the result, coordinates], the last
-    dimension first; -1 and 1 are the ends of the image, or with align_corners the centres of its outermost elements.
-    The padding is zeros, border or reflection. Computed in f32 for narrower floats. Raises TeError for other arguments.
-    Source: Jaderberg et al., Spatial Transformer Networks, 2015; as torch's grid_sample.
+    x is [N, C, and an image of two or three dimensions, for cubic of two], the grid [N, the image of the result,
+    coordinates], the last dimension first; -1 and 1 are the ends of the image, or with align_corners the centres of its
+    outermost elements. The padding is zeros, border or reflection. Computed in f32 for narrower floats. Raises TeError
+    for other arguments. Source: Jaderberg et al., Spatial Transformer Networks, 2015; as torch's grid_sample.
     """
     acc_dtype, rank = _check(x, grid, mode, padding), x.rank - 2
     check_flag("grid_sample", "align_corners", align_corners)

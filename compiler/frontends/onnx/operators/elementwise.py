@@ -65,7 +65,8 @@ register(
 
 
 def operands(node: Node) -> tuple[Tensor, Tensor | float]:
-    """Return two inputs; the second as a number if it is a constant of one element (no bool) and of no higher rank."""
+    """Return the first two inputs; the second as a number if it is a constant of one element, no bool, and its rank is
+    at most the first's."""
     number = node.number(1)
     left = node.tensor(0)
     fits = number is not None and not isinstance(number, bool) and len(node.value(1).shape) <= left.rank

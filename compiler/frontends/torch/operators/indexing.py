@@ -52,8 +52,9 @@ _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 @operator("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(call: Call, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """Sample images [N, C, (D,) H, W] at the coordinates, -1 to 1 for each extent, in a grid [N, (D,) H, W, 2 or 3].
-    mode: 0 linear, 1 nearest, 2 cubic. padding: 0 zeros, 1 border, 2 reflection."""
+    """Sample images [N, C, (D,) H, W] at the coordinates in a grid [N, (D,) H, W, 2 or 3]; -1 and 1 are the ends of an
+    extent, or with `align_corners` the centres of its outermost elements. mode: 0 linear, 1 nearest, 2 cubic. padding:
+    0 zeros, 1 border, 2 reflection."""
     return nn.grid_sample(x, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding], align_corners, name=call.name)
 
 

@@ -71,7 +71,8 @@ for _rank in (1, 2, 3):
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
-    """The mean of a window for each element of a result of spatial extents `size`; windows cover the image."""
+    """The mean of a window for each element of a result of spatial extents `size`; window i of an extent H is floor(i *
+    H / size) : ceil((i + 1) * H / size)."""
     rank = len(size)
     if all(n == 1 for n in size):
         return result(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
@@ -80,8 +81,8 @@ def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
 
 @operator("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor, ...]:
-    """The maximum of a window for each element of a result of spatial extents `size`, and its row-major index in the
-    image; windows cover the image."""
+    """The maximum of each window, and its row-major index in the image; the result has spatial extents `size`, and
+    window i of an extent H is floor(i * H / size) : ceil((i + 1) * H / size)."""
     images = _batched(call, x, len(size))
     values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
     _, indices = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
