@@ -127,7 +127,7 @@ class Times(Instrument):
 
 @dataclass
 class Statistics(Instrument):
-    """The ops that each pass adds and removes, by name."""
+    """The ops that each pass adds and removes. changes: a pass, and the counts of added and of removed ops by name."""
 
     options: argparse.Namespace
     changes: list[tuple[str, Counter[str], Counter[str]]] = field(default_factory=list)

@@ -25,10 +25,10 @@ HEADINGS = ("task", "operator", "calls", "share", "one call", "bound", "trials",
 class TaskRow:
     """The state of a task.
 
-    calls: in a run of the program. share: of the measured time of all tasks, 0 to 1. seconds: of one call of the best.
-    Both are None while nothing was measured. bound: the share of the machine's ceiling that the best reaches; None if
-    unknown or above 1. promise: the seconds of a run that the next batch is expected to save; None without a
-    prediction.
+    operator: in words. calls: in a run of the program. share: of the measured time of all tasks, 0 to 1. seconds: of
+    one call of the best. Both are None while nothing was measured. bound: the share of the machine's ceiling that the
+    best reaches; None if unknown or above 1. trials: so far. promise: the seconds of a run that the next batch is
+    expected to save; None without a prediction.
     """
 
     name: str

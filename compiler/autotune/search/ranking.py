@@ -50,7 +50,7 @@ class RankingQuality:
     """The ranking quality of predictions made before their candidates were measured, updated trial by trial.
 
     Each candidate counts once, with the cost of its first measurement. Randomly picked candidates count as well, so
-    that the model is not judged by its own picks alone.
+    that the model is not judged by its own picks alone. pairs: the counts of all and of right ones.
     """
 
     pairs: Pairs = field(default_factory=Pairs)

@@ -88,8 +88,9 @@ class _Finalist:
 
 @dataclass(frozen=True)
 class InPlaceComparison:
-    """The comparison of default and record of some groups by one run of the tuner. groups: the tasks by name. run: the
-    identity of the tuner's run. left: returns the remaining seconds of the run. say: receives the phases as text."""
+    """The comparison of default and record of some groups by one run of the tuner. finals: its set-up. groups: the
+    tasks by name. run: the identity of the tuner's run. left: returns the remaining seconds of the run. say:
+    receives the phases as text."""
 
     finals: ComparisonSetup
     groups: Mapping[str, TuningProblem]

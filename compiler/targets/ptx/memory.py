@@ -41,8 +41,8 @@ class PtxAccess:
 class PtxMemory:
     """A memory that is accessed by byte offsets. size: the bytes of a part: a buffer is one part, shared memory has one
     for each block, local memory one for each thread. data: the bytes of all parts, `stride` bytes apart. granule: the
-    bytes that one entry of `shadow` describes; without a shadow all bytes are set. is_cached: read by `.nc`. layout:
-    byte offset and name of each variable."""
+    bytes that one entry of `shadow` describes; without a shadow all bytes are set. is_constant: a store is a
+    fault. is_cached: read by `.nc`. layout: byte offset and name of each variable."""
 
     name: str
     size: int

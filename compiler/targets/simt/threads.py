@@ -21,7 +21,7 @@ Number = TypeVar("Number", int, Values)
 class Threads:
     """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
     have the same value. counts: whether to count memory transactions. block_index: along x, y, z. moment: the number of
-    the interval between two barriers. full_mask: of all threads."""
+    the interval between two barriers. values, memories: of the kernel's SSA values. full_mask: of all threads."""
 
     call: KernelLaunch
     report: FaultReporter

@@ -44,7 +44,8 @@ SETTLED = 3
 @dataclass
 class Pipeline:
     """Executes code for `warps` resident warps of a multiprocessor. latency: cycles of global loads that L1 lacks.
-    l2_bytes: bytes that a multiprocessor gets from L2 in a cycle. Times are cycles."""
+    l2_bytes: bytes that a multiprocessor gets from L2 in a cycle. now: the time of the next instruction. ready: when
+    each register has its value. Times are cycles."""
 
     gpu: Gpu
     warps: float

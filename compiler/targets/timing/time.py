@@ -39,6 +39,8 @@ class KernelTime:
     traffic     bytes from and to L2 or memory, at a multiprocessor's share of the bandwidth
     latency     the rest of the time: waits for loads, results and barriers that no other warp fills
     fetch       the first fetch of the code
+
+    resident_warps, bytes_in_flight: the most of a multiprocessor at a time.
     """
 
     name: str
