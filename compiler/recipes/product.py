@@ -51,17 +51,18 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     An elementwise consumer is applied to finished tiles, or stored packed if it is the first operand of a product.
     """
     block = draft.block(label)
-    if not is_product(block) or not _in_rows(draft, block):
+    m = rows_axis(block)
+    if m is None or not _in_rows(draft, block, m):
         return
     if 2 * block.axes[-2].size < draft.lanes(label) or block.axes[-1].size < SHORT:
         yield Alternative("as written", partial(in_order, label=label))  # neither gains from a register tile
         return
-    packs = _packs(draft, label)
+    packs = _packs(draft, label, m)
     after = _epilogues(draft, label)
     ways = [(packs[0], after[0]), *((pack, after[0]) for pack in packs[1:]), *((packs[0], way) for way in after[1:])]
     for packing, way in ways:
         yield Alternative(
-            f"{packing}{f', {way}' if way else ''}", partial(_apply, label=label, packing=packing, way=way)
+            f"{packing}{f', {way}' if way else ''}", partial(_apply, label=label, m=m, packing=packing, way=way)
         )
 
 
@@ -82,32 +83,51 @@ class Packing:
 def is_product(block: Block) -> bool:
     """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, of
     two buffers in any layouts, read without conditions; m or n may have extent 1."""
+    return rows_axis(block) == len(block.axes) - 3
+
+
+def rows_axis(block: Block) -> int | None:
+    """Return the number of the axis m of a product C[.., m, .., n] += A[.., m, .., k] * B[.., k, .., n] with n and k as
+    its last axes, of two buffers in any layouts, read without conditions: the third last axis, of any extent, unless
+    both operands or only B depend on it; else the last longer axis before that A alone depends on. None if there is
+    none, and for other blocks."""
     if not sums_pairs(block) or len(block.axes) < 3:
-        return False
-    m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
-    if [axis.is_reduce for axis in block.axes[m:]] != [False, False, True]:
-        return False
+        return None
+    n, k = len(block.axes) - 2, len(block.axes) - 1
+    if [axis.is_reduce for axis in block.axes[n - 1 :]] != [False, False, True]:
+        return None
     if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
-        return False
+        return None
     moved = [axes_of(access) for access in block.reads]
-    long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
-    return k in long and len(long) > 1 and moved[0] & long == {m, k} & long and moved[1] & long == {n, k} & long
+    for m in range(n - 1, -1, -1):
+        long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
+        is_long = m in long or m == n - 1
+        if (
+            is_long
+            and k in long
+            and len(long) > 1
+            and [axes & long for axes in moved] == [{m, k} & long, {n, k} & long]
+        ):
+            return m
+    return None
 
 
-def _in_rows(draft: Draft, block: Block) -> bool:
-    """Return whether a product has several columns n and, if it has only one row m, reads B contiguously along n."""
-    m, n = len(block.axes) - 3, len(block.axes) - 2
+def _in_rows(draft: Draft, block: Block, m: int) -> bool:
+    """Return whether a product with the rows `m` has several columns n and, if it has only one row, reads B
+    contiguously along n."""
+    n = len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
 
 
-def _packs(draft: Draft, label: str) -> list[Packing]:
-    """Return the packings of a product, the best first; constants are packed beforehand, at no cost to the calls.
+def _packs(draft: Draft, label: str, rows: int) -> list[Packing]:
+    """Return the packings of a product whose m is the axis number `rows`, the best first; constants are packed
+    beforehand, at no cost to the calls.
 
     A is mostly read in place: a register tile broadcasts few rows, which stay in L1 for all panels of B.
     """
     block = draft.block(label)
-    m, n, k = (axis.size for axis in block.axes[-3:])
+    m, n, k = (block.axes[axis].size for axis in (rows, -2, -1))
     constants = draft.schedule.program.constants
     first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
     if block.reads[0].buffer in draft.panels:
@@ -133,10 +153,13 @@ def _epilogues(draft: Draft, label: str) -> list[str]:
     return [*(["stored in panels"] if chained else []), "applied to tiles", ""]
 
 
-def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
+def _apply(draft: Draft, label: str, m: int, packing: Packing, way: str) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
+    if m != len(block.axes) - 3:
+        loops = s.get_loops(s.get_block(label))
+        s.reorder(*loops[:m], *loops[m + 1 : -2], loops[m], *loops[-2:])
     consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
-    tiles = _tiles(draft, block, lanes, packing.groups)
+    tiles = _tiles(draft, block, m, lanes, packing.groups)
     scheduled = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
     if consumer is not None and way == "stored in panels":
         store_packed(s, s.get_block(consumer.label), scheduled, tiles.rows, lanes)
@@ -144,7 +167,7 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
     elif consumer is not None and way:
         apply_to_tiles(s, s.get_block(consumer.label), scheduled, lanes)
     before = None if "a" in packing.packed else draft.producer(block.reads[0].buffer)
-    if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
+    if before is not None or ("a" not in packing.packed and _conflicts(draft, block, m)):
         rows = draft.handle(before) or s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
         s.compute_at(rows, scheduled.ic)
         elementwise(s, rows, lanes, 2)
@@ -153,29 +176,31 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
     return [label, *labels(before, consumer if way else None)]
 
 
-def _conflicts(draft: Draft, block: Block) -> bool:
-    """Return whether more rows of A than WAYS lie a multiple of PAGE apart: they share a set of L1, and are copied."""
-    row_stride = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
+def _conflicts(draft: Draft, block: Block, m: int) -> bool:
+    """Return whether more rows of A, along the axis `m`, than WAYS lie a multiple of PAGE apart: they share a set of
+    L1, and are copied."""
+    row_stride = step(draft.schedule.program, block.reads[0], m)
     element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
-    return block.axes[-3].size > WAYS and row_stride is not None and row_stride > 0 and row_stride * element % PAGE == 0
+    return block.axes[m].size > WAYS and row_stride is not None and row_stride > 0 and row_stride * element % PAGE == 0
 
 
-def _images(draft: Draft, block: Block) -> int:
-    """Count the axes just outside m on which B does not depend, such as the rows of an image; 0 if B fits 1 / SHARE of
-    L2. Else B is read once for all of them."""
-    b, m = block.reads[1], len(block.axes) - 3
+def _images(draft: Draft, block: Block, m: int) -> int:
+    """Count the loops just outside those over m, n and k on whose axes B does not depend, such as the rows of an image;
+    0 if B fits 1 / SHARE of L2. Else B is read once for all of them."""
+    b = block.reads[1]
     element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
     if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:
         return 0
-    moving = [axis for axis in range(m) if any(axis in form.variables() for form in b.index)]
-    return m - max(moving, default=-1) - 1
+    outer = [axis for axis in range(len(block.axes) - 2) if axis != m]
+    moving = [place for place, axis in enumerate(outer) if any(axis in form.variables() for form in b.index)]
+    return len(outer) - max(moving, default=-1) - 1
 
 
-def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
+def _tiles(draft: Draft, block: Block, row_axis: int, lanes: int, groups: bool) -> GebpTiles:
     """Add the choices of a packed product with vectors of `lanes` (register tile, depth, panels, groups) and return
     them as its tiles."""
     machine = draft.machine
-    m, n, k = (axis.size for axis in block.axes[-3:])
+    m, n, k = (block.axes[axis].size for axis in (row_axis, -2, -1))
     panels = draft.panels.get(block.reads[0].buffer)
     preferred_rows, vectors = product_tile(machine, m, n, lanes)
     element = machine.vector_bits // (8 * draft.lanes(block.label))
@@ -198,7 +223,9 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
     row_tiles: Size = draft.choose([g for g in (2, 4, 8, 16) if g * preferred_rows <= m], 8, "groups") if groups else 1
     if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
         row_tiles = -(-m // draft.schedule.value(rows))
-    return GebpTiles(rows, chosen, deep, across, row_tiles, 0 if panels is not None else _images(draft, block))
+    return GebpTiles(
+        rows, chosen, deep, across, row_tiles, 0 if panels is not None else _images(draft, block, row_axis)
+    )
 
 
 def panels_in_round(count: int, fitting: int) -> int:

@@ -162,3 +162,25 @@ def test_an_operand_that_is_not_contiguous_along_n_is_packed_without_gathers(mac
     scheduled = preferred(schedule, RULES, machine).draft.schedule
     assert "vector.gather" not in compiler.build(scheduled, threads=1).text("low")
     assert any("gebp unpacked" in sketch.name for sketch in derive(matmul(128, 64, 64), RULES, machine).sketches)
+
+
+@pytest.mark.parametrize("operands", ["bmk,bkn", "mbk,bnk", "mbk,nbk"])
+def test_rows_may_lie_outside_the_batch(operands: str) -> None:
+    """The result [m, b, n] of attention's second product, and its operands, in several layouts."""
+    extents = {"b": 3, "m": 20, "n": 40, "k": 24}
+    k = te.reduce_axis(extents["k"], "k")
+    first, second = (te.placeholder(tuple(extents[x] for x in read), name=read) for read in operands.split(","))
+
+    def product(m: te.Expr, b: te.Expr, n: te.Expr) -> te.Expr:
+        index = {"b": b, "m": m, "n": n, "k": k}
+        x, y = (tensor[tuple(index[axis] for axis in tensor.name)] for tensor in (first, second))
+        return te.sum(x * y, axis=k)
+
+    f = te.function("f", [first, second], te.compute((20, 3, 40), product, name="C"))
+    derived = derive(Schedule(compiler.lower(f)), RULES, host())
+    assert derived.sketches[0].name.startswith("C: gebp")
+    scheduled = preferred(Schedule(compiler.lower(f)), RULES, host()).draft.schedule
+    assert scheduled.verify()
+    x, y = (np.random.default_rng(0).uniform(-1, 1, t.shape).astype(np.float32) for t in (first, second))
+    expected = np.einsum(f"{operands}->mbn", x, y)
+    np.testing.assert_allclose(compiler.build(scheduled)(x, y), expected, rtol=1e-4, atol=1e-5)
