@@ -64,7 +64,8 @@ PROGRAMS: dict[str, Callable[..., te.Function]] = {
 
 
 def with_outputs(f: te.Function) -> dict[str, te.Function]:
-    """A program, by the names of the outputs that it has in addition: none, each, all."""
+    """Map each name of an intermediate value to the program that returns it before its outputs; also "" to the program
+    itself, and "all" to the program that returns all of them."""
     between = _between(f)
     sets = {"": [], **{t.name: [t] for t in between}, "all": between}
     return {name: te.function(f.name, f.inputs, [*tensors, *f.outputs]) for name, tensors in sets.items()}
@@ -86,7 +87,7 @@ def _between(f: te.Function) -> list[Tensor]:
 
 
 def microseconds(f: te.Function) -> tuple[float, float]:
-    """The time of a program as written, and under the script that the rules prefer."""
+    """The least microseconds of a program as written, and under the script that the rules prefer."""
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(-1, 1, t.shape).astype(np.float32) for t in f.inputs]
     task = SearchTask(func=f, threads=1)
@@ -98,7 +99,7 @@ def microseconds(f: te.Function) -> tuple[float, float]:
 
 
 def main(names: list[str]) -> int:
-    """Print the table."""
+    """Print the table of the named programs (default: all); return 1 for an unknown name."""
     unknown = [name for name in names if name not in PROGRAMS]
     if unknown:
         print(f"there is no program '{unknown[0]}' (there are {', '.join(PROGRAMS)})")

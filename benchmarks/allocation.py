@@ -31,7 +31,7 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 
 def read_turns(lines: Iterable[str], name: str = "the log") -> Iterator[Turn]:
-    """The turns of a log. Raises InputError, with the line, for a malformed log."""
+    """Yield the turns of a log called `name`. Raises InputError, with the line, for a malformed log."""
     for number, line in enumerate(lines, 1):
         try:
             turn = Turn(**json.loads(line))
@@ -43,7 +43,8 @@ def read_turns(lines: Iterable[str], name: str = "the log") -> Iterator[Turn]:
 
 @dataclass(frozen=True)
 class Point:
-    """After so many trials, which took so long, the program takes `seconds`; None while a task was not measured."""
+    """The state of a recorded run after some trials and the seconds `spent` on them: `seconds` is the time of the
+    program, None while a task has no measurement."""
 
     trials: int
     spent: float
@@ -51,7 +52,8 @@ class Point:
 
 
 def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -> Iterator[Point]:
-    """What is reached after each turn, until the rule stops or no task has another; `timed` as rules are told."""
+    """Yield the state after each turn that a rule gives, until it stops or no task has a further recorded turn; `timed`
+    is passed to the rule."""
     left: dict[str, list[Turn]] = {}
     for turn in turns:
         left.setdefault(turn.task, []).append(turn)
@@ -82,7 +84,8 @@ def _whole(accounts: Mapping[str, TaskState]) -> float | None:
 
 
 def judged(name: str, turns: Sequence[Turn]) -> Table:
-    """What the program takes after shares of the recorded time, a row each, under each rule."""
+    """Tabulate the time of the program after SHARES of the recorded time under each rule, its mean, and the end of each
+    run."""
     points = {rule: list(replay(turns, allocation, timed=True)) for rule, allocation in ALLOCATIONS.items()}
     begin = max(next((p.spent for p in each if p.seconds is not None), 0.0) for each in points.values())
     end = max(point.spent for each in points.values() for point in each)
@@ -99,7 +102,7 @@ def judged(name: str, turns: Sequence[Turn]) -> Table:
 
 
 def _mean(points: Sequence[Point], begin: float, end: float) -> float:
-    """The mean time of the program between two moments."""
+    """The mean time of the program between the seconds `begin` and `end` of the run."""
     times = [(point.spent, point.seconds) for point in points if point.seconds is not None]
     steps = [(max(begin, spent), taken) for spent, taken in times]
     ends = [min(end, spent) for spent, _ in times[1:]] + [end]

@@ -69,7 +69,7 @@ def linear_attention(heads: int, rows: int, depth: int) -> te.Function:
 
 
 def spelled(family: str, name: str) -> te.Function:
-    """A program of the list of equal ones."""
+    """A program of `benchmarks.equal_programs`, by the names of its family and its spelling."""
     (pair,) = [pair for pair in pairs(FAMILIES) if (pair.family.name, pair.name) == (family, name)]
     return pair.functions(pair.family.large)[1]
 
@@ -124,7 +124,8 @@ def flat(function: te.Function) -> ModuleOp:
 
 
 def joined(rows: int, inner: int, columns: int, count: int, together: bool) -> te.Function:
-    """An operand times several matrices, as one product or as several, and a function of the results."""
+    """An operand times `count` matrices, as one product if `together`, else as several, and a function of the
+    results."""
     x, weights = P((rows, inner), name="X"), [P((inner, columns), name=f"W{n}") for n in range(count)]
     parts = [te.nn.concat(weights, 1)] if together else weights
     products = [te.nn.matmul(x, part) for part in parts]
@@ -138,7 +139,7 @@ def joined(rows: int, inner: int, columns: int, count: int, together: bool) -> t
 
 
 def studied() -> Iterator[tuple[str, te.Function, te.Function]]:
-    """Products apart and joined: q, k and v of a layer, gate and up of an MLP."""
+    """Yield pairs of products, apart and joined, each with its name: q, k and v of a layer, gate and up of an MLP."""
     for rows, inner in product((1, 4, 16, 128), (256, 512, 768, 1024)):
         for name, columns, count in (("q, k, v", inner, 3), ("gate and up", 2 * inner, 2)):
             apart, together = (joined(rows, inner, columns, count, way) for way in (False, True))
@@ -148,8 +149,8 @@ def studied() -> Iterator[tuple[str, te.Function, te.Function]]:
 def measured(
     apart: te.Function, other: te.Function | ModuleOp, rounds: int, policy: str, weights: int = 0
 ) -> tuple[float, float]:
-    """The median seconds of a call of two forms of a program, in turns; the last inputs are weights. Raises
-    AssertionError where their results differ."""
+    """The median seconds of a call of two forms of a program, in turns; the last `weights` inputs are constant. Raises
+    AssertionError if their results differ."""
     random, inputs = np.random.default_rng(0), read(find_function(apart.module)).inputs
     arrays = {buffer.name: random.standard_normal(buffer.shape, np.float32) for buffer in inputs}
     names = list(arrays)[len(arrays) - weights :]

@@ -68,7 +68,7 @@ class How:
 
     @property
     def name(self) -> str:
-        """What files of such a run are called."""
+        """The stem of the names of such a run's files."""
         limit = "" if self.seconds is None else f"-{self.seconds:g}s"
         place = "-pinned" if self.pinned else ""
         return f"{self.trials}{limit}-{self.seed}-{self.threads}{place}-{1e3 * self.slice:g}ms"
@@ -88,7 +88,7 @@ class Found:
 
     @property
     def ratio(self) -> float:
-        """How many times as long the script takes that was found beside the hog."""
+        """The time of the script that was found beside the hog over that of the one found in quiet."""
         return self.busy / self.quiet
 
 
@@ -99,7 +99,7 @@ def measuring() -> int:
 
 @contextmanager
 def hog(processor: int, slice: float) -> Iterator[subprocess.Popen[str]]:
-    """A process that spins on a processor half of the time, in slices of so many seconds."""
+    """Run a process in the context that spins on a processor half of the time, in slices of `slice` seconds."""
     command = [sys.executable, "-c", HOG, str(slice)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -113,7 +113,7 @@ def hog(processor: int, slice: float) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def kept_to(processor: int) -> Iterator[None]:
-    """This process and its children on one processor."""
+    """Restrict this process and its new children to one processor in the context."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {processor})
     try:
@@ -123,7 +123,7 @@ def kept_to(processor: int) -> Iterator[None]:
 
 
 def tune(workload: Workload, how: How, path: Path, beside_hog: bool) -> Disturbance:
-    """Tune a workload into a file, and say how far the machine was busy."""
+    """Tune a workload into a file, with `beside_hog` beside a hog; return the total disturbance of its records."""
     place = measuring()
     task = SearchTask(workload.function(), threads=how.threads)
     options = TuningOptions(how.trials, how.seconds, path, how.seed, callbacks=(_say,))
@@ -143,7 +143,7 @@ def _say(progress: Progress) -> None:
 
 
 def compare(workload: Workload, threads: int, paths: Sequence[Path]) -> Measurement:
-    """The best scripts of some files in turns."""
+    """Measure the best scripts of some files in turns."""
     (_, tuned) = contenders.find(["tuned"])
     ours = [Contender(path.stem, tuned.what, tuned.version, by_database(tuned, str(path))) for path in paths]
     return measure(workload, ours, Settings(threads), PLAN, seed=0)
@@ -168,7 +168,7 @@ def run(name: str, how: How, folder: Path) -> Found:
 
 
 def rows(comparisons: Sequence[Found]) -> Iterator[str]:
-    """A table in Markdown, and whether the bounds hold."""
+    """Yield the lines of a table in Markdown, then one with the bounds."""
     yield "| workload | quiet, ms | beside a hog, ms | ratio | away in quiet | away beside it | away in turns |"
     yield "|---|---|---|---|---|---|---|"
     for row in comparisons:
@@ -179,27 +179,27 @@ def rows(comparisons: Sequence[Found]) -> Iterator[str]:
 
 
 def holds(comparisons: Sequence[Found]) -> bool:
-    """Whether a hog costs no more than it may."""
+    """Whether the ratios are within MEAN on average and WORST each."""
     ratios = [row.ratio for row in comparisons]
     return geometric_mean(ratios) <= MEAN and max(ratios) <= WORST
 
 
 def _finished(path: Path) -> dict[str, Found]:
-    """What earlier runs of the same kind have finished, by the names of the workloads."""
+    """Map the workloads that earlier runs of the same settings have finished to their comparisons."""
     if not path.exists():
         return {}
     return {name: Found(**fields) for name, fields in json.loads(path.read_text()).items()}
 
 
 def _keep(path: Path, finished: dict[str, Found]) -> None:
-    """Write the finished comparisons, in one step."""
+    """Write the finished comparisons, atomically."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps({name: asdict(row) for name, row in finished.items()}, indent=1))
     new.replace(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tune and compare the workloads that are not finished, and print the table."""
+    """Tune and compare the workloads that are not finished, and print the table; return 1 if the bounds do not hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("names", nargs="*", default=list(NAMES), metavar="NAME")

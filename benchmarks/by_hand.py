@@ -15,14 +15,14 @@ ROUNDS = 7
 
 
 def kernels() -> dict[str, Any]:
-    """The kernels that the page builds, by its names."""
+    """Map the names of the page's kernels to the kernels."""
     names: dict[str, Any] = {}
     document.refreshed(PAGE.read_text(), names=names)
     return dict(names["kernels"])
 
 
 def main() -> None:
-    """Print the least time of each, and its rate."""
+    """Print the least time and the rate of each kernel."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((512, 512), np.float32) for _ in "AB")
     times: dict[str, list[float]] = {}

@@ -40,7 +40,7 @@ class Row:
 
 
 class Exported:
-    """An array that says no more of itself than DLPack asks."""
+    """An array with the methods of DLPack only."""
 
     def __init__(self, array: Any) -> None:
         self.array = array

@@ -45,7 +45,7 @@ PRODUCTS = "mm_exp_mm"
 
 
 class Stages:
-    """CPU seconds by stage: of nested stages the inner one counts."""
+    """CPU seconds by stage; a stage counts without the stages inside it, and the rest counts as `front`."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(COLUMNS, 0.0)
@@ -58,7 +58,7 @@ class Stages:
         self._since = now
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function whose time counts as a stage's."""
+        """Return a function that calls `function` and counts its time as that of a stage."""
 
         def call(*arguments: Any, **named: Any) -> Any:
             self._switch()
@@ -72,7 +72,7 @@ class Stages:
         return call
 
     def install(self) -> None:
-        """Time the functions of STAGES, wherever they have been imported."""
+        """Replace the functions of STAGES by timed ones in all modules of the compiler that have imported them."""
         for stage, places in STAGES.items():
             for module, name in places:
                 function = getattr(sys.modules[module], name)
@@ -83,7 +83,7 @@ class Stages:
                             setattr(holder, key, timed)
 
     def done(self) -> dict[str, float]:
-        """The seconds until now."""
+        """The CPU seconds of each stage since the object was made."""
         self._switch()
         return self.seconds
 
@@ -105,7 +105,7 @@ def program(name: str) -> Any:
 
 
 def measure(name: str, stages: bool) -> None:
-    """Build one program, and print the seconds of each stage, or those of the whole."""
+    """Build one program, and print the CPU seconds of each stage of COLUMNS or, without `stages`, the wall seconds."""
     import strata
     from strata import te
 
@@ -124,14 +124,15 @@ def measure(name: str, stages: bool) -> None:
 
 
 def measured(name: str, processors: str, option: str, cache: Mapping[str, str]) -> list[float]:
-    """What `measure` prints in another process on some processors."""
+    """The numbers that `measure` prints in another process, on the processors of a list such as 0,1. option: --measure
+    or --wall. cache: the environment variables of the cache."""
     command = ["taskset", "-c", processors, sys.executable, "-m", "benchmarks.cold_builds", option, name]
     run = subprocess.run(command, env={**os.environ, **cache}, capture_output=True, text=True, check=True)
     return [float(number) for number in run.stdout.splitlines()[-1].split()]
 
 
 def wall(name: str, processors: str) -> float:
-    """The wall seconds of a build on some processors."""
+    """The wall seconds of a build on the processors of a list such as 0,1, with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         return measured(name, processors, "--wall", {"STRATA_CACHE_DIR": folder})[0]
 

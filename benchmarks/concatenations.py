@@ -51,7 +51,7 @@ def dense(layers: int = 12, growth: int = 32) -> te.Function:
 
 
 def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
-    """Packed tiles for the groups that are products."""
+    """Yield the names of the groups that are single products, each with its script of packed tiles."""
     for group in callees(find_function(module)):
         nodes = [node for node in read(group).nodes if isinstance(node, Compute)]
         if [kind_of(node.block) for node in nodes] == [Kind.CONTRACTION]:
@@ -61,14 +61,14 @@ def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
 
 
 def kernels(f: te.Function) -> list[Kernel]:
-    """The kernel with slices, and the one that copies."""
+    """Return the kernel in which products write into slices of the concatenation, and the one that copies."""
     module = module_in_groups(f)
     sources = dict(schedules(module))
     return [build_program(module, sources, BuildSettings("contract", 1, 0.0, slices=on)) for on in (True, False)]
 
 
 def main() -> None:
-    """Print for each block the times of a call, what share of them the copies took, and the arenas."""
+    """Print for each block the times of a call, the share of the time that slices save, and the arenas."""
     for f in (inception(), dense()):
         several = kernels(f)
         rng = np.random.default_rng(0)

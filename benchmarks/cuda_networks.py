@@ -55,7 +55,8 @@ def built(function: te.Function, arch: str) -> tuple[CudaKernel, float]:
 
 
 def most_live_bytes(source: CudaSource, first: int) -> int:
-    """The most bytes of temporaries that live at one launch; `first` is the position of the first."""
+    """The largest sum of bytes of the temporaries that are alive at one launch. first: the position of the first
+    temporary among the arguments of launches."""
     uses: dict[int, list[int]] = {}
     for step, launch in enumerate(source.all_launches):
         for number in launch.arguments:
@@ -69,12 +70,12 @@ def most_live_bytes(source: CudaSource, first: int) -> int:
 
 
 def has_refusal(verdict: str) -> bool:
-    """Whether the verdict of a group says why the schedule that the rules prefer is not used."""
+    """Whether the verdict of a group has a reason for which the schedule that the rules prefer is not used."""
     return "; " in verdict.removeprefix(f"{RUN_ONCE}; ").replace(f"; {STREAMED}", "")
 
 
 def row(name: str, function: te.Function, arch: str, compiles: bool) -> str:
-    """A network as a row of the table."""
+    """A network as a row of the table; the spilled bytes only if `compiles`, since they need NVRTC."""
     kernel, seconds = built(function, arch)
     again = built(function, arch)[1]
     source, calls = kernel.source, sum(group.occurrences for group in kernel.groups)

@@ -51,7 +51,7 @@ def weights(layers: int, seed: int = 0) -> Weights:
 
 
 def encoder(layers: int, tokens: int, arrays: Weights) -> te.Function:
-    """The program: X [tokens, 768] through the layers, its weights inputs of their names."""
+    """The te program: X [tokens, 768] through the layers; the weights are inputs of their names."""
     w = {name: te.placeholder(array.shape, "f32", name) for name, array in arrays.items()}
     X = x = te.placeholder((tokens, WIDTH), "f32", "X")
 
@@ -71,7 +71,7 @@ def encoder(layers: int, tokens: int, arrays: Weights) -> te.Function:
 
 
 def model(onnx: ModuleType, layers: int, tokens: int, arrays: Weights) -> bytes:
-    """The same as an ONNX model, its weights initializers."""
+    """The same program as a serialized ONNX model, with the weights as initializers."""
     graph, helper = Graph(onnx), onnx.helper
     extra: Weights = {"split": np.array([tokens, HEADS, WIDTH // HEADS]), "join": np.array([tokens, WIDTH])}
 
@@ -131,7 +131,7 @@ def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, 
 
 
 def onnxruntime_call(text: bytes, threads: int) -> Call:
-    """A model as a call of onnxruntime: its inputs in order, its first result."""
+    """A call of onnxruntime for the bytes of a model: from its inputs in order to its first result."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -141,7 +141,7 @@ def onnxruntime_call(text: bytes, threads: int) -> Call:
 
 
 def openvino_call(text: bytes, threads: int) -> Call:
-    """A model as a call of OpenVINO, in float32: its inputs in order, its first result."""
+    """A call of OpenVINO in float32 for the bytes of a model: from its inputs in order to its first result."""
     runtime = import_module("openvino")
     core = runtime.Core()
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
@@ -151,7 +151,7 @@ def openvino_call(text: bytes, threads: int) -> Call:
 
 
 def tuned(arguments: argparse.Namespace, arrays: Weights) -> Any:
-    """The kernel of the best records, after tuning where trials are asked for."""
+    """The kernel of the best records, after tuning if trials are asked for."""
     from compiler.autotune import SearchTask, TuningOptions
 
     function = encoder(arguments.layers, arguments.tokens, arrays)

@@ -38,15 +38,15 @@ JOBS = 400
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of the tuner for each trial, by what it does, and bytes of each trial, by where they go."""
+    """Seconds of the tuner for each trial, by activity, and bytes of each trial, by destination."""
 
     seconds: dict[str, float]
     size: dict[str, int]
 
 
 def choosing(task: SearchTask, trials: int) -> float | None:
-    """Seconds to choose one candidate after so many trials, the refit of the forest included; None where the space has
-    no more."""
+    """Seconds to choose one candidate after `trials` trials, the refit of the forest included; None if the space has no
+    further candidate."""
     draws = np.random.default_rng(0)
     search = Search(task.space, 0)
     while len(search) < trials:
@@ -61,7 +61,7 @@ def choosing(task: SearchTask, trials: int) -> float | None:
 
 
 def costs(task: SearchTask) -> Costs:
-    """What a trial costs."""
+    """Measure the costs of a trial of a task."""
     subject = Subject(str(task.module), task.schedule.name)
     script = task.space.script((0, tuple(0 for _ in task.space.sizes[0])))
     outcome = Outcome(MEASURED, (1e-3,) * 12, (1e9,) * 12, build_seconds=0.5)
@@ -89,7 +89,7 @@ def _kept(task: SearchTask, script: str, outcome: Outcome) -> float:
 
 
 def _carried(subject: Subject, script: str) -> float | None:
-    """Seconds of a job there and back; None where dask is missing."""
+    """Seconds of a job to a worker and back through dask; None if dask is not installed."""
     try:
         from distributed import Client
     except ImportError:
@@ -120,7 +120,8 @@ def main() -> None:
 
 
 def scaled(found: Costs) -> Table:
-    """The tuner's seconds in each second at counts of workers, all of which measure."""
+    """Tabulate the cores that the tuner needs, and the data through the scheduler, for counts of workers that all
+    measure."""
     table = Table("workers", "trials/s", *found.seconds, "through the scheduler", box=None)
     bytes_there = sum(size for what, size in found.size.items() if not what.startswith("between"))
     for workers in WORKERS:

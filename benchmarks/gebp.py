@@ -14,10 +14,10 @@ ROUNDS = 15
 
 
 def main() -> None:
-    """Print milliseconds: median, least and most of the rounds; results are checked first.
+    """Check the results, then print milliseconds: median, least and most of the rounds.
 
-    With several threads those that pack B and those that walk the blocks of rows are parallel loops, and the same
-    kernel runs on one thread as well.
+    With several threads the loops that pack B and those over blocks of rows are parallel, and the same kernel runs on
+    one thread as well.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1)

@@ -74,7 +74,7 @@ class Case:
 
 
 def case(name: str, factor: Fraction) -> Case:
-    """The workload of a name, every extent times a factor. Raises InputError for one that there is not."""
+    """The workload of a name, with every extent times a factor. Raises InputError for an unknown name."""
     match = HALVES.fullmatch(name)
     if match is None:
         workload = workloads.find(name, factor)
@@ -94,9 +94,9 @@ def case(name: str, factor: Fraction) -> Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a workload: seconds, measured or estimated, and their share of a perfect kernel's; the seconds of
-    torch, as it is and compiled, on the same GPU; of each architecture the most registers of a kernel and the bytes
-    that threads spill."""
+    """The results of a workload: seconds, measured or estimated, and their share of a perfect kernel's; the seconds of
+    torch, eager and compiled, on the same GPU; of each architecture the most registers of a kernel and the bytes that
+    threads spill."""
 
     name: str
     where: str
@@ -112,7 +112,7 @@ class Found:
 
 
 def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Path) -> Found:
-    """Tune a workload and look at the best. Raises StrataError where nothing can be made of it."""
+    """Tune a workload and return the figures of its best kernel. Raises StrataError if it cannot be built."""
     task = SearchTask(case.function, target="cuda", arch=arch, name=case.name)
     path = folder / "gpu.db"
     start = time.perf_counter()
@@ -182,7 +182,7 @@ def _torch(case: Case, arrays: Sequence[Any]) -> dict[str, Callable[[int], float
 
 
 def contenders(case: Case, torch: Any) -> dict[str, Callable[..., Any]]:
-    """The same function of torch tensors, as torch runs it and as torch.compile does."""
+    """The function of torch tensors in eager mode and by torch.compile, by name."""
 
     def plain(*tensors: Any) -> Any:
         return case.torch(torch, *tensors)

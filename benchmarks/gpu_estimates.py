@@ -189,7 +189,8 @@ def built(schedule: Schedule) -> CudaKernel:
 
 
 def simulated(kernel: CudaKernel) -> list[dict[str, Any]]:
-    """What each launch takes in the simulator, from a file if it has run before; empty after CYCLES cycles."""
+    """The simulator's figures of each launch, from a file if the kernel has run before; empty if it takes more than
+    CYCLES cycles."""
     key = hashlib.sha256((kernel.text + repr(kernel.launches)).encode()).hexdigest()[:24]
     path = gpgpu_sim.FOLDER / "cycles" / f"{key}.json"
     if not path.exists():

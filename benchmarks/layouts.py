@@ -39,8 +39,8 @@ ROUNDS = 11
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution of an image with as many rows as columns: filters of `taps` by `taps`, 0 filters for a depthwise
-    one; with `transposed`, as many taps as the stride, that many results for each pixel."""
+    """A convolution of a square image: filters of `taps` by `taps`, 0 filters for a depthwise one; with `transposed`
+    there are as many taps as the stride, and that many results for each pixel."""
 
     channels: int
     filters: int
@@ -66,7 +66,7 @@ class Layer:
         return self.size * self.stride if self.transposed else -(-self.size // self.stride)
 
     def function(self, read: ImageLayout, written: ImageLayout) -> te.Function:
-        """It, of an image in one layout, with a result in another one."""
+        """The layer as a te function of an image in the layout `read` with a result in the layout `written`."""
         pad, t, s = (self.taps - 1) // 2, self.taps, self.stride
         x = te.placeholder(read.arranged((1, self.channels, self.size, self.size)), name="X")
         w = te.placeholder((self.made, self.channels if self.filters else 1, t, t), name="W")
@@ -96,7 +96,7 @@ class Layer:
 
     @property
     def constants(self) -> dict[str, Array]:
-        """Random weights."""
+        """Random weights, and a bias of zeros, by the names of the inputs."""
         random = np.random.default_rng(0)
         shape = (self.made, self.channels if self.filters else 1, self.taps, self.taps)
         w = random.standard_normal(shape, np.float32) / np.float32(8)
@@ -127,7 +127,7 @@ LAYERS = (
 
 
 def layer_times(layer: Layer) -> dict[str, float]:
-    """The median seconds of a call for each pair of layouts, in turns. Raises AssertionError where results differ."""
+    """The median seconds of a call for each pair of layouts, in turns. Raises AssertionError if results differ."""
     random = np.random.default_rng(1)
     image = random.standard_normal((1, layer.channels, layer.size, layer.size), np.float32)
     kernels, arrays, results = {}, {}, {}
@@ -144,7 +144,7 @@ def layer_times(layer: Layer) -> dict[str, float]:
 
 
 def compiled(function: te.Function, constants: Mapping[str, Array], laws: Sequence[Law]) -> Kernel:
-    """A network in the form that some laws of whole programs prefer, without a trial."""
+    """Build a network in the form that the laws `laws` of whole programs prefer, without a trial."""
     conditions, names = Conditions(host(), "contract"), tuple(tensor.name for tensor in function.inputs)
     fixed = tuple(n for n, name in enumerate(names) if name in constants)
     cut = group_program(function.module, rewrite=preferred(conditions, fixed, laws))
@@ -155,7 +155,7 @@ def compiled(function: te.Function, constants: Mapping[str, Array], laws: Sequen
 
 
 def network_times(name: str) -> list[float]:
-    """The median seconds of a call of a network without the law and with it, in turns."""
+    """The median seconds of a call of a network without the law channels-last and with it, in turns."""
     function = NETWORKS[name]()
     image, *weights = function.inputs
     random = np.random.default_rng(0)

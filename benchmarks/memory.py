@@ -55,7 +55,8 @@ KINDS: dict[str, Callable[[int], None]] = {"build": build, "schedule": schedule}
 
 
 def growth(work: Callable[[int], None], first: int, count: int, step: int) -> Iterator[tuple[int, float]]:
-    """After each step the number of programs, and by how many MiB the memory has grown since the first ones."""
+    """Yield, after each `step` programs behind the first `first`, the number of programs and the growth of the resident
+    memory since then in MiB."""
     before = 0.0
     for number in range(1, count + 1):
         work(number)

@@ -71,7 +71,7 @@ class Inverted(nn.Module):  # type: ignore[misc]
         self.adds = stride == 1 and channels == filters
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block, with the input where it has the same shape."""
+        """The block; plus the input if it has the same shape."""
         return x + self.body(x) if self.adds else self.body(x)
 
 
@@ -129,7 +129,7 @@ class UNet(nn.Module):  # type: ignore[misc]
 
 
 class Attention(nn.Module):  # type: ignore[misc]
-    """Multi-head attention: by torch's own function, or written out, with a causal mask as GPT-2 has it."""
+    """Multi-head attention: by torch's own function, or written out with a causal mask as in GPT-2."""
 
     def __init__(self, width: int, heads: int, longest: int = 0) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 
 
 class Bert(nn.Module):  # type: ignore[misc]
-    """BERT's encoder, over words with a mask of those that are there. Source: Devlin et al., 2018."""
+    """BERT's encoder, over words with a mask of those that are no padding. Source: Devlin et al., 2018."""
 
     def __init__(self, layers: int = 12, width: int = 768, heads: int = 12, words: int = 30522) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class Bert(nn.Module):  # type: ignore[misc]
         self.pooled = nn.Linear(width, width)
 
     def forward(self, words: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        """The states of all words, and what is made of the first."""
+        """The states of all words, and the pooled state of the first."""
         x = self.norm(self.words(words) + self.places(torch.arange(words.shape[1], device=words.device)))
         mask = there[:, None, None, :].bool()
         for layer in self.layers:
@@ -201,7 +201,7 @@ class Gpt2(nn.Module):  # type: ignore[misc]
         self.norm = nn.LayerNorm(width)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Scores of the next word at each place."""
+        """Scores of the next word at each position."""
         x = self.words(words) + self.places(torch.arange(words.shape[1], device=words.device))
         for layer in self.layers:
             x = layer(x)
@@ -245,7 +245,7 @@ class Unrolled(nn.Module):  # type: ignore[misc]
 
 
 class Branching(nn.Module):  # type: ignore[misc]
-    """A network that goes one way or another, by what it computes."""
+    """A network with a data-dependent branch."""
 
     def __init__(self, width: int = 512) -> None:
         super().__init__()
@@ -259,5 +259,5 @@ class Branching(nn.Module):  # type: ignore[misc]
 
 
 def numbered(shape: Sequence[int], words: int) -> Tensor:
-    """Words, by number."""
+    """Draw random word numbers below `words`."""
     return torch.randint(0, words, tuple(shape), generator=torch.Generator().manual_seed(0))

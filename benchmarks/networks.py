@@ -16,7 +16,7 @@ from compiler.te.tensor import Tensor
 
 
 class Network:
-    """A network while it is written: its inputs and weights in the order of their first use; `nn` are its operators."""
+    """A network under construction: its inputs and weights in the order of their first use; `nn` are its operators."""
 
     nn: Any = te.nn
 
@@ -31,7 +31,7 @@ class Network:
         return tensor
 
     def weight(self, name: str, *shape: int) -> Tensor:
-        """A new weight, under a name of its own."""
+        """A new weight, under a name of its own made of `name`."""
         return self.input(f"{name}{len(self.inputs)}", *shape)
 
     def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1, groups: int = 1) -> Tensor:
@@ -68,7 +68,7 @@ class Network:
         return self.dense(joined, width)
 
     def function(self, output: Tensor) -> te.Function:
-        """The function of all that was written."""
+        """The te function of the network with this output."""
         return te.function(self.name, self.inputs, output)
 
 
@@ -272,7 +272,7 @@ NETWORKS: dict[str, Callable[[], te.Function]] = {
 
 
 def table(function: te.Function) -> str:
-    """Its groups: how often each is called, its computes, and the shapes of its results."""
+    """The groups of a function as text: the calls of each, its computes, and the shapes of its results."""
     module = group(function.module)
     graphs = {f.sym_name.data: read(f) for f in module.ops if is_group(f)}
     calls = [node for node in read(find_function(module)).nodes if isinstance(node, Call)]

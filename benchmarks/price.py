@@ -132,7 +132,7 @@ def cases() -> Iterator[Case]:
 
 
 def price(case: Case, seconds: float) -> str:
-    """The row of a case."""
+    """The row of a case, timed for `seconds`; without times if both kernels have the same text."""
     built = [_built(case, nullcontext()), _built(case, PARTS[case.part]())]
     kernels = [kernel for kernel, _ in built]
     if built[0][1] == built[1][1]:
@@ -157,8 +157,8 @@ def price(case: Case, seconds: float) -> str:
 
 
 def _built(case: Case, how: AbstractContextManager[object]) -> tuple[Kernel, str]:
-    """A kernel, and its text, which is written on demand: under the same patch. The cache of machine code is off, since
-    it knows no patches."""
+    """Return a kernel built in the context `how`, and its LLVM text, written in it too. The cache of machine code is
+    off, since its keys do not depend on patches."""
     with how, patch.dict("os.environ", {SWITCH: "off"}):
         kernel = build(case.program(), threads=case.threads)
         return kernel, kernel.text("llvm")

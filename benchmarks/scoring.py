@@ -28,7 +28,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Scoring:
-    """What scoring costs in a space: candidates, structures and the seconds to trace one, and candidates a second by
+    """The cost of scoring in a space: candidates, structures and the seconds to trace one, and candidates a second by
     features alone, by the model alone and by both."""
 
     candidates: int

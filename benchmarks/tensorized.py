@@ -36,7 +36,7 @@ def scheduled(n: int, left: str, right: str, sums: str, apply: Callable[[Schedul
 
 
 def contenders(n: int) -> dict[str, Call]:
-    """The measured contenders; those that cannot run here are left out and named."""
+    """Return the measured contenders; print those that cannot run here."""
     rng = np.random.default_rng(0)
     u, i = rng.integers(0, 256, (n, n), np.uint8), rng.integers(-128, 128, (n, n), np.int8)
     x, y = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))

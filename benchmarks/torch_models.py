@@ -109,7 +109,8 @@ def _build(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any] | 
 
 
 def _behind_torch(call: Callable[[], Any], model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
-    """A call of a model, by torch.compile, whose only graph is another call: what torch itself takes is added."""
+    """Return a call of a model by torch.compile whose only graph is `call`, so that torch's own overhead is
+    included."""
 
     def calling(graph: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
         return lambda *arguments: pytree.tree_leaves(call())
@@ -155,7 +156,8 @@ def _openvino(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]
 
 @contextmanager
 def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> Iterator[Path | None]:
-    """The model as a file of ONNX, while the context lasts; None, with a line that says why, where torch cannot."""
+    """Yield the model as a file of ONNX, which is deleted at the end; None, after a line with the reason, if torch
+    cannot export it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         try:
@@ -192,7 +194,7 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a page has them: times by that of `build` where it is measured, else by that of strata."""
+    """The rows as a table of a page: times relative to `build` if it is measured, else to strata."""
     named = {
         "build": "build",
         "call": "torch.compile, a call of it",

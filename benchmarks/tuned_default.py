@@ -37,7 +37,7 @@ def imported(name: str) -> tuple[Imported, Inputs]:
 
 
 def tune(name: str, database: Path, seconds: float, error: float | None) -> None:
-    """Tune a network, and say what its groups take inside it."""
+    """Tune a network for `seconds` seconds, and print the times of its groups inside it."""
     task = SearchTask(imported(name)[0], threads=1, error=error)
     task.tune(TuningOptions(trials=None, seconds=seconds, database=database, show=True))
 

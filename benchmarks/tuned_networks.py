@@ -61,7 +61,7 @@ def calls_of(
 
 
 def check(calls: dict[str, Callable[[], Any]]) -> None:
-    """Compare the first result of all contenders. Raises AssertionError where one differs."""
+    """Compare the first result of all contenders. Raises AssertionError if one differs."""
     outputs = {name: _first(call()) for name, call in calls.items()}
     wanted = outputs["inductor"]
     for name, output in outputs.items():
@@ -111,7 +111,7 @@ def _cost(record: Record) -> float:
 
 
 def _sketch(part: SearchTask, record: Record) -> str:
-    """The rule's sketch that a record's script is of."""
+    """The name of the sketch whose candidate a record's script is."""
     return "record" if record.candidate is None else f"record, {part.space.sketches[record.candidate[0]].name}"
 
 

@@ -52,9 +52,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Found:
-    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the ceiling, in
-    units of work per second; of each seed the trials until a candidate came near the best known, and how many random
-    ones that takes on average, None where none of those drawn came near."""
+    """The results of the runs of one workload: medians outside the tuner in milliseconds, by contender, and the
+    ceiling, in units of work per second; near: of each seed the trials until a candidate came near the best known;
+    random: the mean number of random candidates for that, None if none of the `drawn` ones came near."""
 
     name: str
     runs: tuple[Run, ...]
@@ -66,12 +66,12 @@ class Found:
 
 
 def task(workload: Workload, threads: int) -> SearchTask:
-    """The workload to be tuned; none of its inputs is constant."""
+    """The task of a workload without constant inputs."""
     return SearchTask(workload.function(), threads=threads)
 
 
 def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -> Run:
-    """Tune a workload. Seconds are those of this call: none where the database had all trials."""
+    """Tune a workload into a file. The seconds are those of this call: none if the database already has all trials."""
     tuned = task(workload, threads)
     start = time.perf_counter()
     tuned.tune(replace(options, database=path))
@@ -83,7 +83,7 @@ def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -
 
 
 def firsts(tuned: SearchTask, path: Path) -> list[Record]:
-    """The first record of each script, in order: leaders have been measured again."""
+    """The first record of each script, in order; leaders have further ones."""
     by_script: dict[str, Record] = {}
     with Database(path) as database:
         for record in database.records(tuned.key):
@@ -92,7 +92,7 @@ def firsts(tuned: SearchTask, path: Path) -> list[Record]:
 
 
 def costs(tuned: SearchTask, path: Path) -> dict[str, float]:
-    """The cost of each script, all that was measured of it together, in the order of the trials."""
+    """The cost of each script over all its records, in the order of first trials."""
     by_script: dict[str, list[Record]] = {}
     with Database(path) as database:
         for record in database.records(tuned.key):
@@ -101,7 +101,8 @@ def costs(tuned: SearchTask, path: Path) -> dict[str, float]:
 
 
 def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn: int, options: Place) -> Found:
-    """Tune a workload once for each seed and budget and once at random, then compare the results."""
+    """Tune a workload once for each seed and budget and, with `drawn` trials, once at random, then compare the
+    results."""
     runs: list[Run] = []
     for seed in seeds:
         before: Path | None = None
@@ -135,7 +136,7 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs keep their records, and on how many threads they run."""
+    """The folder of the records of runs, and the threads on which they run."""
 
     folder: Path
     threads: int
@@ -156,7 +157,7 @@ def _tuned() -> Contender:
 
 
 def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
-    """The best script of each run beside the hand-written one and the libraries."""
+    """Measure the best script of each run, the hand-written one, numpy, torch and the contenders `more` in turns."""
     tuned = _tuned()
     ours = [Contender(label(each), tuned.what, tuned.version, by_database(tuned, each.path)) for each in runs]
     libraries = contenders.find(["numpy", "torch"])
@@ -164,12 +165,12 @@ def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequenc
 
 
 def by_database(tuned: Contender, path: str) -> contenders.Bind:
-    """How a contender that runs tuned scripts takes them from a file of its own."""
+    """Return the binding of the contender `tuned` with the database at a path."""
     return lambda workload, settings, inputs, out: tuned.bind(workload, replace(settings, database=path), inputs, out)
 
 
 def label(run: Run) -> str:
-    """What a run is called beside the others."""
+    """The name of a run as a contender."""
     return f"{run.trials} trials, seed {run.seed}"
 
 

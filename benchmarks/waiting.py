@@ -56,8 +56,8 @@ PRESSED = (0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def residual_network(path: Path, stages: Sequence[tuple[int, int]] = ((64, 3), (128, 4), (256, 6), (512, 3))) -> None:
-    """Write a residual network with bottlenecks for images of 224x224, its weights drawn at random: ResNet-50 without
-    its norms, where nothing else is stated."""
+    """Write a residual network with bottlenecks for images of 224x224, with random weights, as an ONNX file; stages:
+    widths and numbers of blocks, by default those of ResNet-50, without its norms."""
     random = np.random.default_rng(0)
     nodes: list[Any] = []
     weights: list[Any] = []
@@ -98,8 +98,9 @@ Moment: TypeAlias = tuple[float, float]
 
 @dataclass
 class Session:
-    """A command: its lines, and when the first number came, Ctrl-C was pressed and it ended: in seconds since its
-    start, and in CPU time of all its processes."""
+    """A command: its lines, and the moments at which it printed the first number, Ctrl-C was pressed, and it ended,
+    each in seconds since its start and in CPU seconds of all its processes; its exit status, and its processes that
+    outlived it."""
 
     lines: list[str] = field(default_factory=list)
     first: Moment | None = None
@@ -110,7 +111,8 @@ class Session:
 
 
 def session(folder: Path, arguments: Sequence[str], press: float | None = None, presses: int = 1) -> Session:
-    """Run `strata tune` on one processor, and press Ctrl-C some seconds after its start, unless it has ended."""
+    """Run `strata tune` on one processor, and press Ctrl-C `press` seconds after its start (None: never), unless it has
+    ended, `presses` times, AGAIN seconds apart."""
     mark, done = str(uuid4()), Session()
     environment = {**os.environ, MARK: mark, "PYTHONPATH": str(ROOT), "STRATA_CACHE_DIR": str(folder / f"cache-{mark}")}
     start = time.perf_counter()
@@ -150,7 +152,7 @@ def session(folder: Path, arguments: Sequence[str], press: float | None = None, 
 
 
 def marked(mark: str) -> list[int]:
-    """The processes whose environment has a mark."""
+    """The ids of the processes whose environment has a mark."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -172,7 +174,7 @@ def cpu_seconds(pid: int) -> float:
 
 @contextmanager
 def neighbour(is_busy: bool) -> Iterator[None]:
-    """A process that spins on the processor of the sessions, if that is asked for."""
+    """Run a process that spins on the processor of the sessions in the context, if `is_busy`."""
     if not is_busy:
         yield
         return
@@ -185,7 +187,7 @@ def neighbour(is_busy: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Wait:
-    """A row of the table: what was waited for, how long, in seconds and in CPU time, and remarks."""
+    """A row of the table: the kind of wait, its seconds and CPU seconds, None if the event never came, and remarks."""
 
     what: str
     took: Moment | None
@@ -193,7 +195,7 @@ class Wait:
 
 
 def waits(program: str, is_network: bool, kinds: Sequence[str], folder: Path) -> Iterator[Wait]:
-    """What is measured of a program."""
+    """Measure the waits of the named kinds for a program."""
     what = [program, "--threads", "1"]
     endless = [*what, "--trials", "500", "--no-database"]
     if "first" in kinds:
@@ -215,7 +217,7 @@ def waits(program: str, is_network: bool, kinds: Sequence[str], folder: Path) ->
 
 
 def _complaints(run: Session) -> str:
-    """What is wrong with the end of an interrupted command."""
+    """The faults of the end of an interrupted command, separated by commas; empty without one."""
     complaints = {
         f"status {run.status}": run.status not in (130, -signal.SIGINT),  # the shell's 130 either way
         f"{run.orphans} workers left": run.orphans > 0,
@@ -225,7 +227,7 @@ def _complaints(run: Session) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print a table; 1 where a promise is not kept."""
+    """Measure, and print a table; return 1 if a promise is not kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="NAME", help=f"which waits: {', '.join(PROMISED)} (default: all)")
     parser.add_argument("--only", choices=("group", "network"), help="of one group, or of a network")

@@ -93,7 +93,7 @@ class Operators:
         return of(value) if isinstance(value, Paired) else value
 
     def held(self, values: object, dtype: type = np.int64) -> str:
-        """A constant of the model."""
+        """Add a constant to the model, and return its name."""
         name = f"held{len(self.arrays)}"
         self.arrays[name] = np.array(values, dtype)
         return name
@@ -230,7 +230,7 @@ class OnnxNetwork(Network):
         return Paired(super().input(name, *shape, dtype=dtype), name)
 
     def function(self, output: Any) -> te.Function:
-        """The te function; the model is complete."""
+        """Complete the model, and return the te function."""
         self.graph.end(output.name)
         return super().function(output.tensor)
 
@@ -312,7 +312,7 @@ def _turns(calls: dict[str, Call], x: Array, threads: int) -> None:
 
 @cache
 def installed(name: str) -> ModuleType | None:
-    """A package; without it None, which is said once."""
+    """Import a package; None, after one message, if it is not installed."""
     try:
         return import_module(name)
     except ImportError:

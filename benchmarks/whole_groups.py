@@ -35,8 +35,8 @@ POLICY = "contract"
 
 @dataclass(frozen=True)
 class Row:
-    """A group: the seconds of all its calls of a run and of their bound, what that is a bound of, the law that gave its
-    form, and where its schedule is from."""
+    """A group: the seconds of all its calls in a run, those of their bound, its limit (`by`: flops or bytes), the law
+    that gave its form, and the origin of its schedule."""
 
     group: Group
     seconds: float
@@ -101,7 +101,8 @@ def _times(kernel: Kernel, callees: Sequence[str]) -> _Times:
 
 
 def _bound(group: Group, rate: float) -> tuple[float, str]:
-    """The seconds that all calls of a group take at least, at so many operations a second, and of what."""
+    """Return the least seconds that all calls of a group can take, at `rate` operations a second, and its limit, flops
+    or bytes."""
     size = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in group.tree.arguments)
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
     (copy,), arithmetic = least([partial(np.negative, source, target)], 3), work(group.tree) / rate

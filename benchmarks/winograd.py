@@ -66,7 +66,7 @@ class Layer:
 
     @property
     def function(self) -> te.Function:
-        """It, with a bias and a relu."""
+        """The layer as a te function, with a bias and a relu."""
         x = te.placeholder((1, self.channels, self.rows, self.columns), name="X")
         w = te.placeholder((self.filters, self.channels, 3, 3), name="W")
         b = te.placeholder((self.filters, 1, 1), name="b")
@@ -89,7 +89,7 @@ class Layer:
 
 
 def kernel(layer: Layer, constants: Mapping[str, Array], law: str) -> Kernel:
-    """The layer in the form of a law, whatever it gains; as written where the law has none."""
+    """Build the layer in the form of a law, even if it does not pay; as written if the law has none."""
     whole = grouped_program(layer.function, tuple(constants), single=True)
     assert whole is not None
     laws = [each.always for each in GROUP_LAWS if each.name == law]
@@ -108,7 +108,7 @@ def chosen(layer: Layer, error: float | None) -> str:
 
 
 def times(layer: Layer, random: np.random.Generator) -> dict[str, float]:
-    """Median milliseconds by laws, in turns."""
+    """Map each law of LAWS to the median milliseconds of a call, measured in turns."""
     constants = layer.constants(random)
     x = np.maximum(random.standard_normal((1, layer.channels, layer.rows, layer.columns)), 0).astype(np.float32)
     calls, samples = {}, dict[str, list[float]]()
@@ -126,7 +126,7 @@ def times(layer: Layer, random: np.random.Generator) -> dict[str, float]:
 
 
 def errors(layer: Layer, random: np.random.Generator) -> Iterator[tuple[str, dict[str, float]]]:
-    """By distributions of the image the errors by laws."""
+    """Yield each distribution of the image with the errors by laws, relative to the largest result."""
     constants = layer.constants(random)
     kernels = {law: kernel(layer, constants, law) for law in LAWS}
     for name, draw in DISTRIBUTIONS.items():

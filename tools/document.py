@@ -57,7 +57,8 @@ class Step:
 
 def run(text: str, names: dict[str, Any]) -> Iterator[Step]:
     """Execute a document section by section, in the namespace `names`, and yield the sections. Raises AssertionError
-    for a block whose result is not the stated one."""
+    for a `refused` block that is not refused, a command with an unexpected exit status, and a block that `check_claims`
+    rejects."""
     for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
         step = Step(part.partition("\n")[0].lstrip("# "))
 

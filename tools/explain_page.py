@@ -37,10 +37,7 @@ def run(command: str) -> str:
 
 def shape(printed: str) -> list[str]:
     """Return the lines of an explanation without measured figures, and without figures that LLVM and the processor
-    decide:
-
-    the words of headings, the loops and blocks of the time table, and all of the table of temporaries.
-    """
+    decide: the words of headings, the loops and blocks of the time table, and all of the table of temporaries."""
     kept: list[str] = []
     for paragraph in re.split(r"\n\s*\n", printed.strip("\n")):
         lines = paragraph.splitlines()

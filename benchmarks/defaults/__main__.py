@@ -51,7 +51,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of its bound."""
+        """The fraction of the bound that the default reaches."""
         return max(self.arithmetic, self.copy) / self.default
 
     def __str__(self) -> str:
@@ -76,10 +76,10 @@ Peers = Callable[[Mapping[str, Array]], Mapping[str, Callable[..., Array]]]
 def measured_module(
     x: object, weights: Sequence[str], database: Path | None = None, trials: int = 0, peers: Peers | None = None
 ) -> Row:
-    """Measure a program whose inputs of some names are constant, also tuned where a database is given.
+    """Measure a program whose inputs named `weights` are constant, also tuned if there is a database.
 
-    What the database does not have is tuned before by so many trials; peers are timed beside. Raises StrataError for
-    what is not built, AssertionError for results that differ.
+    A task without records in the database is first tuned with `trials` trials; peers are timed beside. Raises
+    StrataError for a program that cannot be built, AssertionError for results that differ.
     """
     task = SearchTask(x, threads=1, constants=weights)
     written = compiler.build(x, threads=1, schedule="written")
@@ -113,7 +113,7 @@ def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kerne
 
 
 def _tune(task: SearchTask, database: Path, trials: int) -> None:
-    """Tune what a database does not have."""
+    """Tune the tasks that have no records in a database."""
     if not database.exists() or not task.records(database):
         task.tune(TuningOptions(trials=trials, database=str(database)))
 
@@ -155,7 +155,7 @@ def _operations(program: Program, block: Block) -> float:
 
 
 def chosen(patterns: Sequence[str]) -> Iterator[tuple[str, str, Made]]:
-    """The cases that patterns name: a family, or FAMILY/NAME with wildcards."""
+    """Yield the cases that match one of the patterns: a family, or FAMILY/NAME with wildcards."""
     for family, cases in FAMILIES.items():
         for name, make in cases.items():
             if not patterns or any(fnmatch(family, p) or fnmatch(f"{family}/{name}", p) for p in patterns):
@@ -171,7 +171,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 class Table:
-    """Rows as they are measured, and what they come to."""
+    """Rows, printed as they are measured, and their means."""
 
     def __init__(self, tuned: bool) -> None:
         self.rows: list[Row] = []
@@ -179,7 +179,7 @@ class Table:
         print(f"{'':28} {'written':>9} {'default':>9} {'gain':>7} {'bound':>7}{beside}")
 
     def add(self, name: str, measure: Callable[[], Row]) -> Row | None:
-        """Measure a case and print its row; what is refused or wrong has a sentence instead."""
+        """Measure a case, print its row and return it; for a refused or wrong case print a sentence and return None."""
         try:
             row = measure()
         except (StrataError, AssertionError) as error:

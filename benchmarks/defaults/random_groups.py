@@ -97,8 +97,8 @@ def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], d
 
 
 def gains(seed: int) -> Iterator[tuple[float, str]]:
-    """By group of a random program: the default's time by that as written, and what the rules decided; 0 where it is
-    not proved or its results differ."""
+    """Yield for each group of the random program of a seed the time of the default over that as written, 0 if it is not
+    proved or its results differ, and a description of both."""
     task = SearchTask(made(seed), threads=1)
     for group in task.groups or (task,):
         schedule = preferred_schedule(group)
@@ -116,7 +116,8 @@ def gains(seed: int) -> Iterator[tuple[float, str]]:
 
 
 def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) -> tuple[float, str]:
-    """The time of a schedule by that of its original, and the latter in words; 0 where their results differ."""
+    """Return the time of a schedule over that of its original, and the latter in words; 0 and a reason if their results
+    differ. A ratio above LIMIT counts only if REPEATS measurements agree."""
     kernels = [build_as_written(s, threads=1) for s in (original, schedule)]
     given = [draw(argument, rng) for argument in kernels[0].arguments[: -kernels[0].outputs]]
     outs = [[new_array(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
@@ -137,7 +138,7 @@ def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) 
 
 
 def _close(expected: Array, actual: Array) -> bool:
-    """Whether results agree: integers exactly, floats as far as sums in another order do."""
+    """Whether results agree: integers exactly, floats within the error of sums in another order."""
     if expected.dtype.kind in "iub":
         return bool((expected == actual).all())
     wide, actual_wide = expected.astype(np.float64), actual.astype(np.float64)

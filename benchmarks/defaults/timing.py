@@ -10,7 +10,7 @@ BURST = 4e-3
 
 
 def least(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The least CPU seconds of each call, of so many samples taken in turns."""
+    """The least CPU seconds of each call, of `rounds` samples taken in turns."""
     by_call: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for samples, call in zip(by_call, calls, strict=True):
@@ -19,8 +19,8 @@ def least(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
 
 
 def taken(call: Callable[[], object]) -> float:
-    """CPU seconds of a call, as many in succession as last long enough, after one whose time does not count: what ran
-    before has filled the caches."""
+    """CPU seconds of a call: the mean of enough calls in succession to last BURST seconds, after one that is not timed
+    and fills the caches."""
     call()
     count = 1
     while True:

@@ -39,13 +39,14 @@ def texts(function: te.Function, policy: str) -> tuple[str, str]:
 
 
 def common_text(functions: tuple[te.Function, te.Function], policy: str) -> str:
-    """Which pass gives two programs one text, or none."""
+    """The pass after which two programs have one text: `canonical` (te-canonicalize), `choice` (te-alternatives) or
+    `none`."""
     (first, best), (second, other) = (texts(function, policy) for function in functions)
     return "canonical" if first == second else "choice" if best == other else "none"
 
 
 def error(outputs: Any, wanted: Any) -> float:
-    """The largest error of some outputs, over the largest element."""
+    """The largest error of some outputs over the largest element of its output; infinite for NaN."""
     both = zip(*(x if isinstance(x, tuple | list) else (x,) for x in (outputs, wanted)), strict=True)
     errors = [np.abs(a - b).max() / np.abs(b).max() for a, b in both]
     return float(np.nan_to_num(max(errors), nan=np.inf))
@@ -62,7 +63,8 @@ def in_turns(kernels: Sequence[Kernel], arrays: Sequence[Any], rounds: int) -> l
 
 
 def measured(pair: Pair, rounds: int) -> tuple[float, float]:
-    """The median seconds of a call of each program of a pair. Raises AssertionError for a wrong result."""
+    """The median seconds of a call of each program of a pair. Raises AssertionError for a wrong result of a program
+    that is meant to be right."""
     family, shapes = pair.family, pair.family.large
     functions, arrays = pair.functions(shapes), family.arrays(shapes)
     kernels = [compiler.build(f, threads=1, policy=family.policy, schedule="auto") for f in functions]

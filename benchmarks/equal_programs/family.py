@@ -18,7 +18,7 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class Law(Enum):
-    """How much a spelling has in common with the first one of its family."""
+    """The relation of a spelling to the first one of its family."""
 
     EXACT = "exact"
     """te-canonicalize gives both one text."""
@@ -34,8 +34,8 @@ class Law(Enum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """A way to write a program. `scale` and `shift` are those of operands that show the difference, where it only
-    looks equal."""
+    """A way to write a program. `scale` and `shift` of normal operands that show the difference, for a program that
+    only looks equal."""
 
     law: Law
     made: Spelled
@@ -45,8 +45,8 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Family:
-    """A program in its first spelling, its value in numpy, its operands' shapes in tests and where it is timed, the
-    policy under which it is built, and its other spellings by name."""
+    """A program in its first spelling, its value in numpy, its operands' shapes in tests (`small`) and for timing
+    (`large`), the policy under which it is built, and its other spellings by name."""
 
     name: str
     first: Spelled
@@ -64,7 +64,7 @@ class Family:
         return te.function("spelled", inputs, made(*inputs))
 
     def arrays(self, shapes: Shapes, scale: float = 1.0, shift: float = 0.0) -> list[Array]:
-        """Random operands."""
+        """Draw normal operands of the shapes, times `scale` plus `shift`, always the same."""
         random = np.random.default_rng(0)
         normal = [random.standard_normal(shape) * scale + shift for shape in shapes.values()]
         dtypes = [np.dtype({"f32": "f4", "i32": "i4"}[self.dtypes.get(name, "f32")]) for name in shapes]
@@ -93,25 +93,25 @@ def pairs(families: tuple[Family, ...]) -> Iterator[Pair]:
 
 
 def exact(made: Spelled) -> Spelling:
-    """Another spelling of the same canonical text."""
+    """A spelling with the same canonical text."""
     return Spelling(Law.EXACT, made)
 
 
 def choice(made: Spelled) -> Spelling:
-    """Another spelling that a law that is a choice makes the same."""
+    """A spelling that te-alternatives turns into the same text."""
     return Spelling(Law.CHOICE, made)
 
 
 def speed(made: Spelled) -> Spelling:
-    """Another program of the same value and time."""
+    """A spelling that stays another program, of the same value and time."""
     return Spelling(Law.SPEED, made)
 
 
 def apart(made: Spelled) -> Spelling:
-    """Another program of the same value and of another time."""
+    """A spelling that stays another program, of the same value and of another time."""
     return Spelling(Law.APART, made)
 
 
 def different(made: Spelled, scale: float = 1.0, shift: float = 0.0) -> Spelling:
-    """A program that only looks equal."""
+    """A spelling of another program, which only looks equal; operands with `scale` and `shift` show the difference."""
     return Spelling(Law.NONE, made, scale, shift)
