@@ -28,7 +28,7 @@ CALLS = 50
 
 
 def pretended() -> Any:
-    """A stand-in for CuPy whose launches do nothing."""
+    """Import the tests' stand-in for CuPy, and make its launches do nothing."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests/pretended_gpu"))
     import cupy  # type: ignore[import-not-found, unused-ignore]
 

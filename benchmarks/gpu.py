@@ -112,7 +112,8 @@ class Found:
 
 
 def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Path) -> Found:
-    """Tune a workload and return the figures of its best kernel. Raises StrataError if it cannot be built."""
+    """Tune a workload and return the figures of its best kernel. Raises StrataError if it cannot be tuned, and if no
+    candidate is right."""
     task = SearchTask(case.function, target="cuda", arch=arch, name=case.name)
     path = folder / "gpu.db"
     start = time.perf_counter()

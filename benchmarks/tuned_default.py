@@ -37,7 +37,7 @@ def imported(name: str) -> tuple[Imported, Inputs]:
 
 
 def tune(name: str, database: Path, seconds: float, error: float | None) -> None:
-    """Tune a network for `seconds` seconds, and print the times of its groups inside it."""
+    """Tune a network for `seconds` seconds into a database, with the live display. error: as for `compiler.build`."""
     task = SearchTask(imported(name)[0], threads=1, error=error)
     task.tune(TuningOptions(trials=None, seconds=seconds, database=database, show=True))
 

@@ -111,7 +111,8 @@ def _cost(record: Record) -> float:
 
 
 def _sketch(part: SearchTask, record: Record) -> str:
-    """The name of the sketch whose candidate a record's script is."""
+    """Return "record, " and the name of the sketch whose candidate a record's script is; "record" if it is no
+    candidate."""
     return "record" if record.candidate is None else f"record, {part.space.sketches[record.candidate[0]].name}"
 
 

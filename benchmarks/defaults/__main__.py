@@ -155,7 +155,8 @@ def _operations(program: Program, block: Block) -> float:
 
 
 def chosen(patterns: Sequence[str]) -> Iterator[tuple[str, str, Made]]:
-    """Yield the cases that match one of the patterns: a family, or FAMILY/NAME with wildcards."""
+    """Yield the family, the name and the maker of the cases that match one of the patterns, FAMILY or FAMILY/NAME with
+    wildcards; of all cases without patterns."""
     for family, cases in FAMILIES.items():
         for name, make in cases.items():
             if not patterns or any(fnmatch(family, p) or fnmatch(f"{family}/{name}", p) for p in patterns):

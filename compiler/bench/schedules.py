@@ -78,7 +78,8 @@ def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def mlp(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
-    """Tile two dense layers, bias and activation on each tile; `beforehand`: weights are packed in a separate nest."""
+    """Tile two dense layers, bias and activation on each tile, parallel over rows; `beforehand`: weights are packed in
+    a separate nest."""
     first, bias, relu, second, last = _blocks(s)
     s.inline(bias)
     for product, after in ((first, relu), (second, last)):

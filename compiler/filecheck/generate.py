@@ -122,7 +122,8 @@ class _Variables:
         self._names: dict[str, str] = {}
 
     def checked(self, line: str) -> str:
-        """Return the pattern of a line: a variable for each value, which is defined at its first place."""
+        """Return the pattern of a line: each value becomes a variable, defined at the value's first occurrence in the
+        function."""
         pieces, end = [], 0
         for match in _VALUE.finditer(line):
             pieces += [_escaped(line[end : match.start()]), f"%[[{self._variable(match[1])}]]"]

@@ -99,7 +99,7 @@ def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
 
 
 def tile_count(intrinsic: Intrinsic) -> int:
-    """Return the number of MMA tiles that an intrinsic loads."""
+    """Return the number of MMA tiles that an intrinsic loads: the extent of its axis TILES, 1 without one."""
     return next((axis.extent for axis in intrinsic.axes if axis.label == TILES), 1)
 
 

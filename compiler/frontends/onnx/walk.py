@@ -308,9 +308,9 @@ class Walk:
         return [*state, *(self._stack([row[n] for row in rows], label) for n in range(scans))]
 
     def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[GraphValue]:
-        """Convert Scan by unrolling it over the scanned axis; return its final state, then the outputs of the
-        iterations, stacked. Raises Refused for more than MAX_TRIPS iterations or none, and for an input that is omitted
-        or a sequence."""
+        """Convert Scan by unrolling it over the scanned axis; return its final state, then its other outputs, each
+        stacked along its scan_output_axes. Raises Refused for more than MAX_TRIPS iterations, for stacked outputs
+        without an iteration, and for an input that is omitted or a sequence."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
         attributes: dict[str, Any] = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
         count = int(attributes["num_scan_inputs"])

@@ -34,8 +34,8 @@ def _is_dynamic(node: Node) -> bool:
 
 @handles("Gather")
 def gather(node: Node) -> Tensor:
-    """The slices of x at indices along an axis; the indices' dimensions replace the axis. Raises Refused for a constant
-    index out of bounds."""
+    """The slices of x at indices along an axis; the indices' dimensions replace the axis. Negative indices count from
+    the end. Raises Refused for a constant index out of bounds; a computed one reads 0."""
     x, indices = node.tensor(0), node.value(1)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     if not isinstance(indices, Tensor) and np.size(indices) == 1:
@@ -50,7 +50,8 @@ def gather(node: Node) -> Tensor:
 
 @handles("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of the axis's component."""
+    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of the axis's component.
+    Negative indices count from the end. Raises Refused for a constant index out of bounds; a computed one reads 0."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     indices, wrap = indices_of(node, 1, x.shape[axis]), _is_dynamic(node)
@@ -62,7 +63,7 @@ def gather_elements(node: Node) -> Tensor:
 @handles("GatherND")
 def gather_nd(node: Node) -> Tensor:
     """The slices of x at the tuples of indices in the last dimension of input 1; the first `batch_dims` dimensions are
-    common to both inputs."""
+    common to both inputs. Negative indices count from the end; one out of bounds reads 0."""
     return nn.gather_nd(node.tensor(0), node.tensor(1), node.attribute("batch_dims", 0), wrap=True, name=node.name)
 
 

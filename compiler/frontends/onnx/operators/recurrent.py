@@ -99,8 +99,9 @@ def _initial_state(direction: Direction, position: int) -> Tensor | None:
 
 @handles("RNN", "GRU", "LSTM")
 def recurrent(node: Node) -> list[Tensor]:
-    """A recurrent layer of one direction or both: the states of all steps, then the final states (two for LSTM). Raises
-    Refused for activations that te's layers lack, clipped sums and coupled gates."""
+    """A recurrent layer of D = 1 or 2 directions: the states of all steps, [T, D, B, H], then the final states (two for
+    LSTM), [D, B, H]; with layout 1 [B, T, D, H] and [B, D, H]. Raises Refused for activations that te's layers lack,
+    clipped sums and coupled gates."""
     x, batch_first = node.tensor(0), bool(node.attribute("layout", 0))
     x = nn.transpose(x, (1, 0, 2)) if batch_first else x
     direction = node.attribute("direction", "forward")
