@@ -126,7 +126,8 @@ def _arguments(primitive: Primitive, walker: Walker) -> list[object] | None:
 
 
 def _argument(kind: Parameter, walker: Walker, block: Handle, loops: Sequence[Handle]) -> object:
-    """A random argument of a kind: a handle on the block or one of its loops, a small number, a buffer's name."""
+    """A random argument of a kind: the block, one or several of `loops`, small numbers, two equal weights, the map that
+    reverses dimensions, or a buffer's name."""
     rng = walker.rng
     same = replace(kind, option="", optional=False)
     if isinstance(kind, HandleParameter):
