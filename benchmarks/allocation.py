@@ -73,7 +73,8 @@ def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -
 
 
 def _size(turns: list[Turn]) -> float:
-    """The stand-in for a task's size before its first turn: the time of its calls at its first measurement."""
+    """Return the time of all calls of a task at its first measurement, as its size before its first turn; 0 without
+    one."""
     return next((turn.weight * turn.after for turn in turns if turn.after is not None), 0.0)
 
 

@@ -39,7 +39,8 @@ P = te.placeholder
 
 
 def sums(shape: Sequence[int], *axes: int, reduce: Callable[..., Expr] = te.sum) -> te.Function:
-    """A reduction of a tensor along each of some axes, one after another."""
+    """Reduce a tensor along each of `axes` in turn, by a compute each; an axis counts in the result of the reduction
+    before."""
     x = made = P(tuple(shape), name="X")
     for axis in axes:
         r = te.reduce_axis(made.shape[axis], "r")
@@ -53,7 +54,7 @@ def sums(shape: Sequence[int], *axes: int, reduce: Callable[..., Expr] = te.sum)
 
 
 def chain(*sizes: int) -> te.Function:
-    """A product of matrices of these sizes, from the left to the right."""
+    """A B C ... from the left to the right, of matrices sizes[0] x sizes[1], sizes[1] x sizes[2] and so on."""
     matrices = [P(pair, name=f"A{n}") for n, pair in enumerate(pairwise(sizes))]
     made = matrices[0]
     for matrix in matrices[1:]:
@@ -62,14 +63,15 @@ def chain(*sizes: int) -> te.Function:
 
 
 def linear_attention(heads: int, rows: int, depth: int) -> te.Function:
-    """(Q K^T) V for each head, without a softmax."""
+    """(Q K^T) V for each of `heads` heads of [rows, depth], without a softmax."""
     q, k, v = (P((heads, rows, depth), name=name) for name in "QKV")
     scores = te.nn.batch_matmul(q, k, transpose_b=True)
     return te.function("attention", [q, k, v], te.nn.batch_matmul(scores, v))
 
 
 def spelled(family: str, name: str) -> te.Function:
-    """A program of `benchmarks.equal_programs`, by the names of its family and its spelling."""
+    """The program of a spelling of `benchmarks.equal_programs`, by the names of its family and its spelling, in the
+    large sizes."""
     (pair,) = [pair for pair in pairs(FAMILIES) if (pair.family.name, pair.name) == (family, name)]
     return pair.functions(pair.family.large)[1]
 
@@ -98,7 +100,7 @@ CASES = {
 
 
 def summed_products(batches: int, size: int) -> te.Function:
-    """Products of square matrices, added up."""
+    """The sum of `batches` products of matrices of `size` x `size`, as a batch of products and a reduction over it."""
     a, b = P((batches, size, size), name="A"), P((batches, size, size), name="B")
     products, r = te.nn.batch_matmul(a, b), te.reduce_axis(batches, "r")
     total = te.compute((size, size), lambda i, j: te.sum(products[r, i, j], axis=r), name="total")
@@ -115,7 +117,7 @@ REFUSED = {
 
 
 def flat(function: te.Function) -> ModuleOp:
-    """A function whose last compute reduces a reduction, as one reduction."""
+    """Return a module in which the last two computes of a function, a reduction of a reduction, are one reduction."""
     graph = canonical(read(find_function(function.module))).graph
     *_, inner, outer = graph.nodes
     assert isinstance(inner, Compute) and isinstance(outer, Compute)
@@ -124,8 +126,8 @@ def flat(function: te.Function) -> ModuleOp:
 
 
 def joined(rows: int, inner: int, columns: int, count: int, together: bool) -> te.Function:
-    """An operand times `count` matrices, as one product if `together`, else as several, and a function of the
-    results."""
+    """max(P0, 0) * P1, plus P2 if `count` > 2, of the products Pn of X by `count` matrices: by one product of the
+    concatenated matrices if `together`, else by one each."""
     x, weights = P((rows, inner), name="X"), [P((inner, columns), name=f"W{n}") for n in range(count)]
     parts = [te.nn.concat(weights, 1)] if together else weights
     products = [te.nn.matmul(x, part) for part in parts]

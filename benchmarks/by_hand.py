@@ -22,7 +22,8 @@ def kernels() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the least time and the rate of each kernel."""
+    """Print for each kernel, and numpy, the least milliseconds of a 512x512x512 product and its GFLOP/s, on one
+    thread."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((512, 512), np.float32) for _ in "AB")
     times: dict[str, list[float]] = {}

@@ -30,8 +30,8 @@ nn = te.nn
 
 
 def inception() -> te.Function:
-    """Four convolutions of 1x1 with 192 channels of 28x28, read by four others, as in GoogLeNet's block 3a; as products
-    of channels and pixels."""
+    """Four 1x1 convolutions of one image, concatenated, and four of the result, as in GoogLeNet's block 3a; each is a
+    matrix product of filters by 784 pixels."""
     x = te.placeholder((192, 784), name="X")
     weights = [te.placeholder((n, 192), name=f"W{n}{i}") for i, n in enumerate((64, 128, 32, 32))]
     heads = [te.placeholder((n, 256), name=f"V{n}{i}") for i, n in enumerate((128, 128, 32, 64))]
@@ -41,7 +41,8 @@ def inception() -> te.Function:
 
 
 def dense(layers: int = 12, growth: int = 32) -> te.Function:
-    """A block of DenseNet: each layer's 32 channels of 28x28 behind all earlier ones; convolutions of 1x1."""
+    """A block of DenseNet as matrix products: each of `layers` 1x1 convolutions reads, on 784 pixels, all earlier
+    channels, and appends `growth`."""
     x = joined = te.placeholder((64, 784), name="X")
     weights = []
     for n in range(layers):
@@ -51,7 +52,8 @@ def dense(layers: int = 12, growth: int = 32) -> te.Function:
 
 
 def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
-    """Yield the names of the groups that are single products, each with its script of packed tiles."""
+    """Yield, for each group of a module that is a single contraction, its name and the script that packs and tiles
+    it."""
     for group in callees(find_function(module)):
         nodes = [node for node in read(group).nodes if isinstance(node, Compute)]
         if [kind_of(node.block) for node in nodes] == [Kind.CONTRACTION]:
@@ -61,7 +63,8 @@ def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
 
 
 def kernels(f: te.Function) -> list[Kernel]:
-    """Return the kernel in which products write into slices of the concatenation, and the one that copies."""
+    """Build a function twice, with the same scripts: products write into slices of the concatenation, then into
+    temporaries that are copied."""
     module = module_in_groups(f)
     sources = dict(schedules(module))
     return [build_program(module, sources, BuildSettings("contract", 1, 0.0, slices=on)) for on in (True, False)]

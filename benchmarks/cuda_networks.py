@@ -106,7 +106,8 @@ COLUMNS = (
 
 
 def compared(name: str, function: te.Function, arch: str) -> str:
-    """The largest difference of the text on the host from the CPU's result, as a sentence."""
+    """Return a sentence with the largest difference between a network's kernels, run on the host, and the CPU's result,
+    relative to the largest element."""
     from tests.host_cuda import run_on_host
 
     kernel, _ = built(function, arch)

@@ -115,7 +115,8 @@ Call = Callable[..., Array]
 
 
 def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, Call]:
-    """The runtimes that are installed, each as a call."""
+    """Return the installed runtimes, each as a call of the model; print a line for each that is missing. Empty without
+    onnx."""
     by_name: dict[str, Call] = {}
     try:
         text = model(import_module("onnx"), layers, tokens, arrays)

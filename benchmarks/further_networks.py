@@ -19,31 +19,34 @@ from compiler.te.tensor import Tensor
 
 
 def _classified(net: Network, x: Tensor, classes: int = 1000) -> te.Function:
-    """Classes of the means of channels."""
+    """Return the te function of the network whose output is a dense layer to `classes` of the mean of each channel of
+    x."""
     return net.function(net.dense(net.nn.flatten(net.nn.global_avg_pool(x), 1), classes))
 
 
 def _weighed(net: Network, x: Tensor, squeezed: int) -> Tensor:
-    """Each channel by a weight that follows from the means of all."""
+    """x times a weight for each channel, which two 1x1 convolutions compute from the means of all channels, as in
+    squeeze-and-excite; `squeezed`: the channels between the two."""
     small = net.nn.relu(net.convolution(net.nn.global_avg_pool(x), squeezed, 1))
     return net.nn.mul(x, net.nn.hardsigmoid(net.convolution(small, x.shape[1], 1)))
 
 
 def _halves(net: Network, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and the second half of the channels."""
+    """The first and the second half of the channels of an image."""
     n, c, h, w = x.shape
     return net.nn.slice(x, (0, 0, 0, 0), (n, c // 2, h, w)), net.nn.slice(x, (0, c // 2, 0, 0), (n, c, h, w))
 
 
 def _patches(net: Network, size: int, patch: int, width: int) -> Tensor:
-    """An image as rows, one for each patch."""
+    """Add an image of `size` x `size` as input X, and embed its patches of `patch` x `patch` pixels: [patches,
+    width]."""
     weight, bias = net.weight("W", width, 3, patch, patch), net.weight("b", width)
     x = net.nn.conv2d(net.input("X", 1, 3, size, size), weight, bias, stride=patch)
     return net.nn.transpose(net.nn.reshape(x, (width, (size // patch) ** 2)), (1, 0))
 
 
 def resnext50(make: Maker | None = None) -> te.Function:
-    """ResNeXt-50, 32 groups of 4 channels and more."""
+    """ResNeXt-50: blocks whose 3x3 convolutions have 32 groups, of 4 to 32 channels."""
     net = (make or Network)("resnext50")
     nn = net.nn
     x = nn.max_pool2d(nn.relu(net.convolution(net.input("X", 1, 3, 224, 224), 64, 7, 2)), 3, 2, 1)
@@ -58,7 +61,8 @@ def resnext50(make: Maker | None = None) -> te.Function:
 
 
 def densenet121(make: Maker | None = None) -> te.Function:
-    """DenseNet-121: each layer reads all before it. Norms before an activation are not part of weights."""
+    """DenseNet-121: each layer reads the results of all earlier ones of its stage. Batch norms before an activation
+    cannot be folded into weights: they are a product and a sum."""
     net = (make or Network)("densenet121")
     nn = net.nn
 
@@ -78,7 +82,7 @@ def densenet121(make: Maker | None = None) -> te.Function:
 
 
 def squeezenet(make: Maker | None = None) -> te.Function:
-    """SqueezeNet 1.1: 1x1 and 3x3 filters beside each other."""
+    """SqueezeNet 1.1: blocks of a 1x1 and a 3x3 convolution of the same image, concatenated."""
     net = (make or Network)("squeezenet")
     nn = net.nn
     weight, bias = net.weight("W", 64, 3, 3, 3), net.weight("b", 64)
@@ -93,7 +97,7 @@ def squeezenet(make: Maker | None = None) -> te.Function:
 
 
 def shufflenet_v2(make: Maker | None = None) -> te.Function:
-    """ShuffleNetV2 x1: half of the channels pass by, then the channels are shuffled."""
+    """ShuffleNetV2 x1: blocks that convolve half of the channels, keep the others, and interleave the two halves."""
     net = (make or Network)("shufflenet_v2")
     nn = net.nn
 
@@ -116,7 +120,8 @@ def shufflenet_v2(make: Maker | None = None) -> te.Function:
 
 
 def mobilenet_v3(make: Maker | None = None) -> te.Function:
-    """MobileNetV3-Large: hardswish, and weighed channels in some blocks."""
+    """MobileNetV3-Large: depthwise convolutions, hardswish, and in some blocks channels weighed as in
+    squeeze-and-excite."""
     net = (make or Network)("mobilenet_v3")
     nn = net.nn
     x = nn.hardswish(net.convolution(net.input("X", 1, 3, 224, 224), 16, 3, 2))
@@ -140,7 +145,7 @@ def mobilenet_v3(make: Maker | None = None) -> te.Function:
 
 
 def convnext_tiny(make: Maker | None = None) -> te.Function:
-    """ConvNeXt-T: 7x7 filters for each channel, norms and products of channels last."""
+    """ConvNeXt-T: depthwise 7x7 convolutions; norms and dense layers on images as matrices of pixels by channels."""
     net = (make or Network)("convnext_tiny")
     nn = net.nn
 
@@ -168,7 +173,7 @@ def convnext_tiny(make: Maker | None = None) -> te.Function:
 
 
 def deit_tiny(make: Maker | None = None) -> te.Function:
-    """DeiT-Ti: 12 layers over 196 patches and a class token."""
+    """DeiT-Ti: 12 encoder layers of width 192 over 196 patches and a class token."""
     net = (make or Network)("deit_tiny")
     nn = net.nn
     x = nn.concat([net.weight("c", 1, 192), _patches(net, 224, 16, 192)], 0)
@@ -180,7 +185,7 @@ def deit_tiny(make: Maker | None = None) -> te.Function:
 
 
 def mlp_mixer(make: Maker | None = None) -> te.Function:
-    """MLP-Mixer S/16: products over patches, then over channels."""
+    """MLP-Mixer S/16: layers with an MLP along the 196 patches, then one along the 512 channels."""
     net = (make or Network)("mlp_mixer")
     nn = net.nn
 
@@ -195,7 +200,8 @@ def mlp_mixer(make: Maker | None = None) -> te.Function:
 
 
 def gpt2(layers: int = 2, tokens: int = 256, width: int = 768, make: Maker | None = None) -> te.Function:
-    """Decoder layers of GPT-2: norms first, each token attends to earlier ones."""
+    """Decoder layers of GPT-2 on X [tokens, width]: norms before attention and MLP; each token attends to itself and
+    earlier ones."""
     net = (make or Network)("gpt2")
     nn = net.nn
     x = net.input("X", tokens, width)
@@ -206,7 +212,8 @@ def gpt2(layers: int = 2, tokens: int = 256, width: int = 768, make: Maker | Non
 
 
 def detector(size: int = 320, make: Maker | None = None) -> te.Function:
-    """A detector in the manner of YOLO: stages that split and join, pooled at three sizes, heads at two scales."""
+    """A detector in the manner of YOLO for an image of `size` x `size`: stages that split and concatenate channels,
+    poolings of three sizes, and a head at two scales; its result is [85, boxes]."""
     net = (make or Network)("detector")
     nn = net.nn
 
@@ -238,7 +245,8 @@ def detector(size: int = 320, make: Maker | None = None) -> te.Function:
 
 
 def super_resolution(size: int = 224, make: Maker | None = None) -> te.Function:
-    """An image of one channel three times as large, by a shuffle of pixels."""
+    """Four convolutions of an image of one channel, and a shuffle of 9 channels to an image three times as high and
+    wide."""
     net = (make or Network)("super_resolution")
     x = net.input("X", 1, 1, size, size)
     for filters, kernel in ((64, 5), (64, 3), (32, 3)):
@@ -247,7 +255,8 @@ def super_resolution(size: int = 224, make: Maker | None = None) -> te.Function:
 
 
 def wavenet(steps: int = 4096, channels: int = 64, make: Maker | None = None) -> te.Function:
-    """Two stacks of dilated, causal filters over time, gated, with sums of what each layer adds."""
+    """Two stacks of 8 layers of gated, dilated, causal convolutions over time; the result is computed from the sum of a
+    1x1 convolution of each layer."""
     net = (make or Network)("wavenet")
     nn = net.nn
 

@@ -163,7 +163,8 @@ def beside_torch(case: Case, kernel: Any) -> tuple[float, dict[str, float]]:
 
 
 def _torch(case: Case, arrays: Sequence[Any]) -> dict[str, Callable[[int], float]]:
-    """The seconds of one call of torch, of so many in a row, as it is and compiled; nothing where torch has no GPU."""
+    """Map eager torch and torch.compile to functions that make a number of calls in a row, and return the seconds of
+    one; empty without torch or its GPU. A contender that fails is left out, with a line on stderr."""
     try:
         import torch
     except ImportError:

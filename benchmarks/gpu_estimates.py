@@ -69,12 +69,12 @@ class Drawn:
 
 
 def product(draws: random.Random) -> te.Function:
-    """A product of extents with small factors."""
+    """A product of matrices whose extents are products of 2, 3 and 5, of 250 to 450 thousand multiplications."""
     return _product("product", draws, (64, 96, 128, 160), (16, 24, 32))
 
 
 def odd_product(draws: random.Random) -> te.Function:
-    """A product of extents that no tile divides."""
+    """A product of matrices whose extents are primes, so that no tile divides them."""
     return _product("odd", draws, (67, 83, 101, 127, 149), (17, 23, 29, 37))
 
 
@@ -87,7 +87,7 @@ def _product(name: str, draws: random.Random, sides: Sequence[int], depths: Sequ
 
 
 def convolution(draws: random.Random) -> te.Function:
-    """A convolution of 3x3 or 1x1."""
+    """A padded convolution of 3x3 or 1x1 of one square image."""
     c, o, h, taps = 1, 1, 1, 1
     while not 150_000 < c * o * h * h * taps**2 < 450_000:
         taps = draws.choice((1, 3, 3))
@@ -97,28 +97,28 @@ def convolution(draws: random.Random) -> te.Function:
 
 
 def depthwise(draws: random.Random) -> te.Function:
-    """A depthwise convolution of 3x3."""
+    """A padded depthwise convolution of 3x3 of one square image."""
     c, h = draws.choice((48, 64, 96)), draws.choice((20, 24, 28))
     x, w = te.placeholder((1, c, h, h), name="X"), te.placeholder((c, 1, 3, 3), name="W")
     return te.function("depthwise", [x, w], te.nn.conv2d(x, w, padding=1, groups=c, name="C"))
 
 
 def columns(draws: random.Random) -> te.Function:
-    """The sums of columns."""
+    """The sum of each column of a matrix."""
     m, n = draws.choice((80, 96, 128)), draws.choice((8000, 8192, 9000))
     x, r = te.placeholder((m, n), name="X"), te.reduce_axis(m, "r")
     return te.function("columns", [x], te.compute((n,), lambda j: te.sum(x[r, j], axis=r), name="C"))
 
 
 def transpose(draws: random.Random) -> te.Function:
-    """A transpose."""
+    """The transpose of a matrix."""
     m, n = draws.choice((256, 300, 384, 512)), draws.choice((384, 500, 512))
     x = te.placeholder((m, n), name="X")
     return te.function("transpose", [x], te.compute((n, m), lambda i, j: x[j, i], name="C"))
 
 
 def pointwise(draws: random.Random) -> te.Function:
-    """A sum with a row, through a function."""
+    """exp, tanh or the square of each element of a matrix plus a row."""
     m, n = draws.choice((128, 200, 255)), draws.choice((500, 512, 768))
     x, y = te.placeholder((m, n), name="X"), te.placeholder((n,), name="Y")
     apply = draws.choice((te.exp, te.tanh, lambda v: v * v))
@@ -126,7 +126,7 @@ def pointwise(draws: random.Random) -> te.Function:
 
 
 def gather(draws: random.Random) -> te.Function:
-    """Rows of a table."""
+    """The rows of a table at a vector of indices."""
     rows, width, count = draws.choice((100, 1000)), draws.choice((96, 128, 192)), draws.choice((512, 700, 1024))
     table, index = te.placeholder((rows, width), name="W"), te.placeholder((count,), "i32", name="I")
     return te.function("gather", [table, index], te.nn.embedding(index, table, name="C"))
@@ -138,7 +138,8 @@ FAMILIES: dict[str, Callable[[random.Random], te.Function]] = {
 
 
 def scheduled(function: te.Function, draws: random.Random) -> tuple[str, Schedule]:
-    """A schedule in words, and applied: the default, random tiles on threads, or a result a thread."""
+    """Draw a schedule of a function, and return it in words and applied: the default one, random tiles on threads, or
+    one result, or vector of results, a thread."""
     kind = draws.choice(("default", "tiles", "tiles", "spread"))
     s = Schedule(compiler.lower(function))
     if kind == "default":
@@ -163,7 +164,8 @@ def scheduled(function: te.Function, draws: random.Random) -> tuple[str, Schedul
 
 
 def drawn(seed: int, count: int = KERNELS) -> Iterator[Drawn]:
-    """Draw kernels, as many of each family, that build, have no shuffle, and LEAST to MOST instructions of threads."""
+    """Yield `count` kernels, from the families in turn; draws that cannot be built, have a shuffle, or have fewer than
+    LEAST or more than MOST instructions of threads are skipped."""
     draws, found = random.Random(seed), 0
     while found < count:
         family = list(FAMILIES)[found % len(FAMILIES)]
@@ -182,15 +184,15 @@ def drawn(seed: int, count: int = KERNELS) -> Iterator[Drawn]:
 
 
 def built(schedule: Schedule) -> CudaKernel:
-    """The kernels of a scheduled program."""
+    """Build a scheduled program for sm_70."""
     kernel = compiler.build(schedule, "cuda", arch="sm_70")
     assert isinstance(kernel, CudaKernel)
     return kernel
 
 
 def simulated(kernel: CudaKernel) -> list[dict[str, Any]]:
-    """The simulator's figures of each launch, from a file if the kernel has run before; empty if it takes more than
-    CYCLES cycles."""
+    """Return the simulator's figures of each launch on random inputs, from a file if the kernel has been simulated
+    before; empty if it takes more than CYCLES cycles."""
     key = hashlib.sha256((kernel.text + repr(kernel.launches)).encode()).hexdigest()[:24]
     path = gpgpu_sim.FOLDER / "cycles" / f"{key}.json"
     if not path.exists():
@@ -214,19 +216,19 @@ def estimated(schedule: Schedule, gpu: Gpu = SIMULATED) -> list[KernelTime]:
 
 
 def ranks(values: Sequence[float]) -> np.ndarray[Any, Any]:
-    """The ranks of values, equal ones by their mean."""
+    """Return the rank of each value, from 0; equal values have the mean of their ranks."""
     order = np.asarray(values)
     return np.array([(order < v).sum() + ((order == v).sum() - 1) / 2 for v in order])
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
-    """The rank correlation."""
+    """Return Spearman's rank correlation of two sequences."""
     return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
 def summary(name: str, rows: Sequence[tuple[float, float, float]]) -> str:
-    """The rank correlation and the worst factor of estimates, and of the roofline of operations and bytes. rows: the
-    cycles of the simulator, of the estimate and of the roofline."""
+    """Format, for the estimates and for the roofline, the rank correlation with the simulator's cycles and the worst
+    factor between them. rows: the cycles of the simulator, of the estimate and of the roofline."""
     cycles, new, old = (list(column) for column in zip(*rows, strict=True))
     worst = [max(max(e / c, c / e) for c, e in zip(cycles, estimates, strict=True)) for estimates in (new, old)]
     return (
@@ -236,7 +238,7 @@ def summary(name: str, rows: Sequence[tuple[float, float, float]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Print a row for each kernel of the chosen half, and a summary of each half."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--half", choices=("fit", "test", "both"), default="both", help="which rows are printed")

@@ -21,7 +21,8 @@ Sizes = tuple[int, ...]
 
 
 def chain(computes: int) -> te.Function:
-    """A chain of elementwise computes on 4096 elements, of four kinds in turn."""
+    """`computes` elementwise computes of 4096 elements, one after another: relu, tanh, a sum with the input and sigmoid
+    in turns."""
     X = x = te.placeholder((4096,), "f32", "X")
     kinds: list[Callable[[te.Tensor], te.Tensor]] = [nn.relu, nn.tanh, lambda t: nn.add(t, X), nn.sigmoid]
     for n in range(computes):
@@ -30,7 +31,7 @@ def chain(computes: int) -> te.Function:
 
 
 def mlp(layers: int) -> te.Function:
-    """Dense layers of 16 rows, each with bias and relu; every fifth is of another width."""
+    """Dense layers of 16 rows and 64 features, every fifth of 96, each with bias and relu."""
     X = x = te.placeholder((16, 64), "f32", "X")
     inputs = [X]
     for n in range(layers):
@@ -43,7 +44,7 @@ def mlp(layers: int) -> te.Function:
 
 
 def encoder(layers: int) -> te.Function:
-    """Layers of BERT-base on 128 tokens, weights as inputs."""
+    """`layers` layers of BERT-base on 128 tokens; weights are inputs."""
     from benchmarks.encoder import encoder as whole
     from benchmarks.encoder import weights
 
@@ -58,7 +59,8 @@ FAMILIES: dict[str, tuple[Callable[[int], te.Function], Sizes]] = {
 
 
 def measure(family: str, size: int) -> dict[str, float]:
-    """Build one program in this process."""
+    """Build a family's program of a size, after a small other one; return the seconds, the computes, the groups, and
+    the bytes of the arena and of all temporaries."""
     import compiler
 
     function = FAMILIES[family][0](size)

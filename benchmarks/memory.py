@@ -28,7 +28,7 @@ def resident() -> float:
 
 
 def program(number: int) -> te.Function:
-    """A small program, another one for each number."""
+    """A program of two elementwise computes; its shape and constant depend on `number`, so that no two are equal."""
     shape = (8 + number % 97, 5 + number // 97)
     a = te.placeholder(shape, name="A")
     t = te.compute(shape, lambda i, j: a[i, j] * (2.0 + number), name="T")

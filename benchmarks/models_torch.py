@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 
 class Residual(nn.Module):  # type: ignore[misc]
-    """A block of ResNet: two convolutions of 3x3, or one between two of 1x1; a shortcut beside them."""
+    """A block of ResNet: two 3x3 convolutions or, if `bottleneck`, 1x1, 3x3 and 1x1; beside them a shortcut, convolved
+    if the shape changes."""
 
     def __init__(self, channels: int, width: int, stride: int, bottleneck: bool) -> None:
         super().__init__()
@@ -32,7 +33,7 @@ class Residual(nn.Module):  # type: ignore[misc]
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Body plus shortcut."""
+        """The ReLU of body plus shortcut."""
         return F.relu(self.body(x) + self.shortcut(x), inplace=True)
 
 
@@ -57,7 +58,8 @@ class ResNet(nn.Module):  # type: ignore[misc]
 
 
 class Inverted(nn.Module):  # type: ignore[misc]
-    """A block of MobileNetV2: widened, filtered channel by channel, narrowed."""
+    """A block of MobileNetV2: a 1x1 convolution to `factor` times the channels, a depthwise 3x3 one, a 1x1 one to
+    `filters`."""
 
     def __init__(self, channels: int, filters: int, stride: int, factor: int) -> None:
         super().__init__()
@@ -71,7 +73,7 @@ class Inverted(nn.Module):  # type: ignore[misc]
         self.adds = stride == 1 and channels == filters
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block; plus the input if it has the same shape."""
+        """The block's result, plus the input if stride and channels keep its shape."""
         return x + self.body(x) if self.adds else self.body(x)
 
 
@@ -117,7 +119,7 @@ class UNet(nn.Module):  # type: ignore[misc]
         self.result = nn.Conv2d(width, 1, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """A map of the image's size."""
+        """Return a map of one channel, of the image's size."""
         skipped = []
         for layer in self.down:
             skipped.append(layer(x))
@@ -129,7 +131,8 @@ class UNet(nn.Module):  # type: ignore[misc]
 
 
 class Attention(nn.Module):  # type: ignore[misc]
-    """Multi-head attention: by torch's own function, or written out with a causal mask as in GPT-2."""
+    """Multi-head self-attention: by torch's own function or, with `longest` > 0 rows at most, written out with a causal
+    mask as in GPT-2."""
 
     def __init__(self, width: int, heads: int, longest: int = 0) -> None:
         super().__init__()
@@ -138,7 +141,8 @@ class Attention(nn.Module):  # type: ignore[misc]
         self.register_buffer("mask", mask)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Each position by all, or by those before it."""
+        """Each row attends to those that `mask` allows (None: all); written out, to itself and earlier ones, and `mask`
+        is not read."""
         batch, rows, width = x.shape
         q, k, v = (t.view(batch, rows, self.heads, -1).transpose(1, 2) for t in self.joined(x).chunk(3, -1))
         if self.mask is None:
@@ -151,7 +155,8 @@ class Attention(nn.Module):  # type: ignore[misc]
 
 
 class Layer(nn.Module):  # type: ignore[misc]
-    """A layer of an encoder or decoder; norms before the two parts, or behind them."""
+    """A layer of an encoder or decoder: attention and an MLP, with norms before them if `first`, else behind the
+    residual sums. `longest`: as for Attention."""
 
     def __init__(self, width: int, heads: int, first: bool, longest: int = 0, tanh: bool = False) -> None:
         super().__init__()
@@ -161,7 +166,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.fed = nn.Sequential(nn.Linear(width, 4 * width), hidden, nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The layer."""
+        """Return the layer's result, of the shape of x; `mask` is passed to the attention."""
         first, second = self.norms
         if self.first:
             x = x + self.attention(first(x), mask)
@@ -171,7 +176,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 
 
 class Bert(nn.Module):  # type: ignore[misc]
-    """BERT's encoder, over words with a mask of those that are no padding. Source: Devlin et al., 2018."""
+    """BERT's encoder. Source: Devlin et al., 2018."""
 
     def __init__(self, layers: int = 12, width: int = 768, heads: int = 12, words: int = 30522) -> None:
         super().__init__()
@@ -181,7 +186,8 @@ class Bert(nn.Module):  # type: ignore[misc]
         self.pooled = nn.Linear(width, width)
 
     def forward(self, words: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        """The states of all words, and the pooled state of the first."""
+        """Return the states of all words, and the pooled state of the first; `there` is 0 for padding, to which no word
+        attends."""
         x = self.norm(self.words(words) + self.places(torch.arange(words.shape[1], device=words.device)))
         mask = there[:, None, None, :].bool()
         for layer in self.layers:
@@ -229,14 +235,14 @@ class ViT(nn.Module):  # type: ignore[misc]
 
 
 class Unrolled(nn.Module):  # type: ignore[misc]
-    """An LSTM cell, step by step over a sequence."""
+    """An LSTM cell applied to each step of a sequence by a loop in Python, and a dense layer of its states."""
 
     def __init__(self, inputs: int = 256, width: int = 512) -> None:
         super().__init__()
         self.cell, self.result = nn.LSTMCell(inputs, width), nn.Linear(width, inputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """A result for each step."""
+        """Return the dense layer's result for each step of x [batch, steps, inputs]."""
         state, states = None, []
         for step in x.unbind(1):
             state = self.cell(step, state)
@@ -245,19 +251,19 @@ class Unrolled(nn.Module):  # type: ignore[misc]
 
 
 class Branching(nn.Module):  # type: ignore[misc]
-    """A network with a data-dependent branch."""
+    """A network with a branch that depends on data: one of two layers, by the sign of a sum."""
 
     def __init__(self, width: int = 512) -> None:
         super().__init__()
         self.first, self.one, self.other = (nn.Linear(width, width) for _ in range(3))
 
     def forward(self, x: Tensor) -> Tensor:
-        """One of two layers, by the sign of a sum."""
+        """The softmax of the layer that the branch takes."""
         x = F.gelu(self.first(x))
         x = torch.relu(self.one(x)) if x.sum() > 0 else torch.tanh(self.other(x))
         return x.softmax(-1)
 
 
 def numbered(shape: Sequence[int], words: int) -> Tensor:
-    """Draw random word numbers below `words`."""
+    """Draw word numbers below `words`, always the same, as an i64 tensor of a shape."""
     return torch.randint(0, words, tuple(shape), generator=torch.Generator().manual_seed(0))

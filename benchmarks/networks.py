@@ -16,7 +16,8 @@ from compiler.te.tensor import Tensor
 
 
 class Network:
-    """A network under construction: its inputs and weights in the order of their first use; `nn` are its operators."""
+    """A network under construction. `inputs` has the inputs and weights in the order of their creation; `nn` has the
+    operators that the methods call."""
 
     nn: Any = te.nn
 
@@ -25,22 +26,23 @@ class Network:
         self.inputs: list[Tensor] = []
 
     def input(self, name: str, *shape: int, dtype: str = "f32") -> Tensor:
-        """A new input."""
+        """Add an input to the network, and return its tensor."""
         tensor: Tensor = te.placeholder(shape, dtype, name)
         self.inputs.append(tensor)
         return tensor
 
     def weight(self, name: str, *shape: int) -> Tensor:
-        """A new weight, under a name of its own made of `name`."""
+        """Add a weight, an f32 input, and return its tensor; its name is `name` with the number of earlier inputs
+        behind it."""
         return self.input(f"{name}{len(self.inputs)}", *shape)
 
     def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1, groups: int = 1) -> Tensor:
-        """A convolution with its bias: batch norms are part of the weights."""
+        """A 2-d convolution with new weights and a bias, padded by kernel // 2."""
         weight, bias = self.weight("W", filters, x.shape[1] // groups, kernel, kernel), self.weight("b", filters)
         return self.nn.conv2d(x, weight, bias, stride=stride, padding=kernel // 2, groups=groups)
 
     def depthwise(self, x: Tensor, kernel: int, stride: int = 1) -> Tensor:
-        """A filter for each channel, with its bias."""
+        """A depthwise 2-d convolution with new weights and a bias, padded by kernel // 2."""
         channels = x.shape[1]
         made = self.nn.depthwise_conv2d(
             x, self.weight("W", channels, 1, kernel, kernel), stride=stride, padding=kernel // 2
@@ -48,15 +50,16 @@ class Network:
         return self.nn.add(made, self.nn.reshape(self.weight("b", channels), (1, channels, 1, 1)))
 
     def dense(self, x: Tensor, features: int) -> Tensor:
-        """x W + b."""
+        """x W + b with new weights W [x.shape[1], features] and b."""
         return self.nn.add(self.nn.matmul(x, self.weight("W", x.shape[1], features)), self.weight("b", features))
 
     def norm(self, x: Tensor) -> Tensor:
-        """A layer norm."""
+        """A layer norm along the rows of a matrix, with a new scale and shift."""
         return self.nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
 
     def attention(self, x: Tensor, heads: int, causal: bool = False) -> Tensor:
-        """Attention of rows to one another, or to earlier ones, with the products before and after it."""
+        """Multi-head self-attention of the rows of a matrix, with new projections before and after it; `causal`: each
+        row attends to itself and earlier ones."""
         nn, (tokens, width) = self.nn, x.shape
 
         def split(t: Tensor) -> Tensor:
@@ -68,7 +71,7 @@ class Network:
         return self.dense(joined, width)
 
     def function(self, output: Tensor) -> te.Function:
-        """The te function of the network with this output."""
+        """Return the te function of the network's inputs with this output."""
         return te.function(self.name, self.inputs, output)
 
 

@@ -90,7 +90,7 @@ SCALARS: dict[str, Scalar] = {
 
 
 def _by_vectors(name: str, dtype: str) -> Schedule:
-    """A function of a matrix of 256 x 256 elements whose rows are computed by vectors."""
+    """Softmax or a function of SCALARS on a 256 x 256 matrix, its rows computed in vectors."""
     x = te.placeholder((256, 256), dtype, name="X")
     y = te.nn.softmax(x) if name == "softmax" else te.compute(x.shape, lambda i, j: SCALARS[name](x[i, j]), name="Y")
     s = Schedule(lower(te.function("f", [x], y)))
@@ -106,7 +106,7 @@ def _workload(name: str, threads: int = 1) -> Schedule:
 
 
 def _product(m: int, n: int, k: int) -> Schedule:
-    """A product by default."""
+    """An m x k by k x n product under its default schedule for one thread."""
     a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
     schedule = preferred_schedule(SearchTask(te.function("f", [a, b], te.nn.matmul(a, b)), threads=1))
     assert schedule is not None

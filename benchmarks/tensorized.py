@@ -28,7 +28,8 @@ Call = Callable[[], Any]
 
 
 def scheduled(n: int, left: str, right: str, sums: str, apply: Callable[[Schedule, Any], object]) -> Any:
-    """The kernel of a scheduled n x n matmul."""
+    """Build an n x n matmul of operands of dtypes `left` and `right` with sums of dtype `sums`, after `apply(schedule,
+    block)`."""
     a, b = te.placeholder((n, n), left, name="A"), te.placeholder((n, n), right, name="B")
     s = Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b, dtype=sums, name="C")])))
     apply(s, s.get_block("C"))
@@ -36,7 +37,8 @@ def scheduled(n: int, left: str, right: str, sums: str, apply: Callable[[Schedul
 
 
 def contenders(n: int) -> dict[str, Call]:
-    """Return the measured contenders; print those that cannot run here."""
+    """Return a checked call for each contender by name; print a line for one that cannot be built here or is not
+    installed."""
     rng = np.random.default_rng(0)
     u, i = rng.integers(0, 256, (n, n), np.uint8), rng.integers(-128, 128, (n, n), np.int8)
     x, y = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))

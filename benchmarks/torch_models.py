@@ -56,7 +56,9 @@ MODELS: dict[str, Made] = {
 
 @dataclass(frozen=True)
 class Row:
-    """The measurements of one model: shares, seconds by contender, seconds to compile, the largest error."""
+    """The measurements of a model: the shares of its nodes and of their time that strata compiles, the graph breaks,
+    CPU seconds of a call and of compilation by contender, and the largest error of strata's results, relative to the
+    largest element."""
 
     name: str
     nodes: float
@@ -68,7 +70,8 @@ class Row:
 
 
 def measured(name: str, made: Made, rounds: int, contenders: Sequence[str]) -> Row:
-    """One model by eager, strata and its contenders, in turns."""
+    """Compile a model by strata and the contenders, and time eager mode and these in turns; a contender that cannot
+    export the model is left out."""
     torch.manual_seed(0)
     model, inputs = made[0]().eval(), made[1]()
     for layer in model.modules():

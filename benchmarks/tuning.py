@@ -40,8 +40,8 @@ RANDOM = Options(start=1, random=1.0, descent=0.0)
 
 @dataclass(frozen=True)
 class Run:
-    """One tuning run: the file of its records, its trials, its seconds, and the share of pairs in the right order in
-    its second half, predicted before they were measured."""
+    """One tuning run: its database, seed, trials and seconds, and the accuracy of the model: the share of pairs that it
+    ranked rightly before they were measured, over the second half of the run; None without predictions."""
 
     path: str
     seed: int
@@ -83,7 +83,8 @@ def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -
 
 
 def firsts(tuned: SearchTask, path: Path) -> list[Record]:
-    """The first record of each script, in order; leaders have further ones."""
+    """Return the first record of each script, in order; the best scripts are measured again, and have further
+    records."""
     by_script: dict[str, Record] = {}
     with Database(path) as database:
         for record in database.records(tuned.key):
@@ -147,7 +148,8 @@ class Place:
 
 
 def first_near(costs: Sequence[float], best: float) -> int | None:
-    """The number of the first trial that came near the lowest cost known, counted from one."""
+    """Return the number, from 1, of the first trial whose cost is near the best: cost * NEAR <= best; None without
+    one."""
     return next((number for number, cost in enumerate(costs, 1) if cost * NEAR <= best), None)
 
 
@@ -157,7 +159,8 @@ def _tuned() -> Contender:
 
 
 def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
-    """Measure the best script of each run, the hand-written one, numpy, torch and the contenders `more` in turns."""
+    """Measure the best script of each run, numpy, torch and the contenders `more`, in turns with the hand-written
+    schedule."""
     tuned = _tuned()
     ours = [Contender(label(each), tuned.what, tuned.version, by_database(tuned, each.path)) for each in runs]
     libraries = contenders.find(["numpy", "torch"])
@@ -175,7 +178,8 @@ def label(run: Run) -> str:
 
 
 def rows(tuned_workloads: Sequence[Found]) -> Iterator[str]:
-    """A table in Markdown, a row for each workload and number of trials; a figure for each seed."""
+    """Yield the lines of a table in Markdown: a row for each workload and number of trials, with a figure for each seed
+    in a cell."""
     heads = (
         "workload",
         "trials",

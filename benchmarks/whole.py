@@ -64,12 +64,13 @@ class Paired:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape."""
+        """The extents of the te tensor."""
         return tuple(self.tensor.shape)
 
 
 class Operators:
-    """The operators of te.nn on values in both forms; the ONNX one is a method of the same name."""
+    """Call an operator of te.nn on paired values, and add its ONNX form, written by the method `_NAME`, to the
+    model."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -218,7 +219,7 @@ class Operators:
 
 
 class OnnxNetwork(Network):
-    """A network that is written in both forms."""
+    """A network that is written as a te function and as an ONNX model at once."""
 
     def __init__(self, name: str, onnx: ModuleType) -> None:
         super().__init__(name)
@@ -226,11 +227,11 @@ class OnnxNetwork(Network):
         self.nn = Operators(self.graph)
 
     def input(self, name: str, *shape: int, dtype: str = "f32") -> Any:
-        """A new input."""
+        """Add an input to both forms, and return it paired."""
         return Paired(super().input(name, *shape, dtype=dtype), name)
 
     def function(self, output: Any) -> te.Function:
-        """Complete the model, and return the te function."""
+        """Set the output of both forms, and return the te function."""
         self.graph.end(output.name)
         return super().function(output.tensor)
 
@@ -263,7 +264,8 @@ def peers(network: OnnxNetwork, onnx: ModuleType, arrays: Mapping[str, Array], t
 
 
 def weights_of(function: te.Function) -> dict[str, Array]:
-    """Random weights that keep activations near 1: as many inputs as a result sums, the smaller each."""
+    """Draw normal weights for the inputs that are no data, divided by the root of the number of products that a result
+    sums up, so that activations stay near 1."""
     random, weights = np.random.default_rng(0), {}
     for tensor in function.inputs:
         if not is_data(tensor):

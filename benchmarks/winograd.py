@@ -57,7 +57,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], NDA
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution over `channels` with `filters`, of an image of rows by columns, padded by one."""
+    """A 3x3 convolution of `channels` to `filters`, of an image of rows by columns, padded by one."""
 
     channels: int
     filters: int

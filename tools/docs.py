@@ -104,7 +104,7 @@ def executed(name: str) -> Run:
 
 
 def _before(original: object, schedule: Schedule, name: str) -> Schedule:
-    """Return the schedule of an example before its first call of the primitive `name`."""
+    """Return the schedule of an example, replayed up to its first call of the primitive `name`."""
     script = schedule.script.clone()
     ops = [op for op in script.walk() if isinstance(op, SchedOp)]
     first = next(i for i, op in enumerate(ops) if op.name == f"sched.{name}")
@@ -132,7 +132,7 @@ def refused(name: str) -> str:
 
 
 def body(function: Callable[..., object]) -> str:
-    """The source of a function's body."""
+    """The source of a function's body, dedented, without its docstring."""
     lines = inspect.getsource(function).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("def "))
     text = textwrap.dedent("\n".join(lines[start + 1 :]))
@@ -171,7 +171,7 @@ def page(primitive: Primitive) -> str:
 
 
 def _method(name: str) -> str:
-    """The Python method's signature, its types unquoted."""
+    """The call `schedule.NAME(parameters with types)` of a primitive, its types unquoted."""
     parameters = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
     return re.sub(r": '([^']*)'", r": \1", f"schedule.{name}({', '.join(map(str, parameters))})")
 

@@ -41,7 +41,8 @@ IREE = {
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A function of a file as a module, its kind, static, dynamic or foreign, and whether it has checks of IREE."""
+    """A function of a file, made a module of its own with its callees. place: FILE: @NAME. kind: static, dynamic (some
+    shape has a `?`) or foreign (ops of other dialects). is_checked: whether it has checks of IREE."""
 
     place: str
     text: str

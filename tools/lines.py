@@ -36,7 +36,7 @@ def room_of(path: Path) -> str:
 
 
 def rooms(root: Path = ROOT) -> dict[str, int]:
-    """The lines of each room, in order."""
+    """Map each room to the lines of its files of KINDS, sorted by name."""
     lines: Counter[str] = Counter()
     for path in (path for folder in FOLDERS for path in (root / folder).rglob("*")):
         if path.suffix in KINDS and path.is_file():

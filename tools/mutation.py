@@ -346,7 +346,8 @@ def _kinds(mutants: list[Mutant]) -> list[str]:
 
 
 def main() -> None:
-    """Draw, probe and run mutants, and print the table."""
+    """Draw mutants, or take those of the file; run those without an outcome, save each outcome to the file, and print
+    the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="mutants, their tests and results, as JSON")
     parser.add_argument("--seed", type=int, default=20261125)

@@ -24,8 +24,8 @@ def home(readme: str) -> str:
 
 
 def inside(text: str, folder: Path) -> str:
-    """Return a page of a folder of docs/ with links out of docs/ replaced by their words, or by the path if it ends in
-    them."""
+    """Return a page of a folder of docs/ in which each link out of docs/ becomes its words, or the path if that ends in
+    the words; a link to the README goes to the home page."""
 
     def kept(link: re.Match[str]) -> str:
         words, up, path, anchor = link.groups()
@@ -41,7 +41,7 @@ def inside(text: str, folder: Path) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the home page and the pages of the API reference."""
+    """Add the home page and the pages of the API reference to mkdocs' files, and return these."""
     from mkdocs.structure.files import File
 
     texts = {f"api/{name}.md": page.text() for name, page in reference.PAGES.items()}
@@ -52,5 +52,5 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Return a page with the links out of docs/ replaced."""
+    """Return the text of a page as `inside` changes its links; mkdocs calls this for each page."""
     return inside(markdown, (ROOT / "docs" / page.file.src_uri).parent)

@@ -29,13 +29,14 @@ SHOWN = ("docs/shell.md", "README.md", *(f"docs/{name}.md" for name in ("schedul
 
 
 def blocks(language: str) -> list[str]:
-    """The blocks of code of the pages."""
+    """The blocks of code of a language in the pages SHOWN, in order."""
     text = "".join((ROOT / name).read_text() for name in SHOWN)
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands of the pages, with smaller extents and fewer trials."""
+    """Yield the lines of the pages' shell blocks that run strata-opt or strata, the latter with smaller extents and
+    fewer trials."""
     shown = "\n".join(blocks("sh")).replace(";", "\n").splitlines()
     for stated in shown:
         line = re.sub("--trials [0-9]+", "", stated.partition(" #")[0].strip())

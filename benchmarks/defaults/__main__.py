@@ -39,7 +39,9 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of a case, times in seconds; `said` names the sources of its schedules, and the verdicts."""
+    """The figures of a case. written, default, tuned: seconds as written, by default, and tuned if asked for.
+    arithmetic, copy: its bounds, the seconds of its operations at the machine's peak and of a copy of its bytes. said:
+    the sources and verdicts of its schedules. peers: seconds by runtime."""
 
     written: float
     default: float
@@ -64,7 +66,7 @@ class Row:
 
 
 def measured(function: te.Function, database: Path | None = None, trials: int = 0) -> Row:
-    """Measure a case whose weights are constant; see `measured_module`."""
+    """Measure a function by `measured_module`, with the inputs whose names begin with W or b as constants."""
     weights = [tensor.name for tensor in function.inputs if tensor.name[0] in "Wb"]
     return measured_module(function, weights, database, trials)
 
@@ -113,7 +115,7 @@ def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kerne
 
 
 def _tune(task: SearchTask, database: Path, trials: int) -> None:
-    """Tune the tasks that have no records in a database."""
+    """Tune a task with `trials` trials unless the database has records of it."""
     if not database.exists() or not task.records(database):
         task.tune(TuningOptions(trials=trials, database=str(database)))
 

@@ -31,7 +31,7 @@ def _convolution(
     after: bool = True,
     dtype: str = "f32",
 ) -> te.Function:
-    """A convolution of one to three dimensions with a bias and a ReLU; `after`: whether with these."""
+    """A convolution of one to three dimensions that keeps the extents at stride 1; `after`: with a bias and a ReLU."""
     x, rank = _in(*image, dtype=dtype), len(kernel)
     w = _in(filters, image[1] // groups, *kernel, name="W", dtype=dtype)
     padding = tuple(dilation * (k - 1) // 2 for k in kernel)
@@ -89,7 +89,7 @@ def _batched(batch: int, m: int, n: int, k: int, transposed: bool = False) -> te
 
 
 def _dense(m: int, n: int, k: int) -> te.Function:
-    """x W^T + b, as torch has it."""
+    """x W^T + b, with W stored [n, k] as in torch."""
     x, w, b = _in(m, k), _in(n, k, name="W"), _in(n, name="b")
     return te.function("f", [x, w, b], nn.dense(x, w, b))
 
@@ -100,7 +100,7 @@ def _on(shape: tuple[int, ...], make: Callable[[Tensor], Tensor], dtype: str = "
 
 
 def _added(rows: int, columns: int, norm: str) -> te.Function:
-    """Add, then a norm by rows, both read outside."""
+    """x + y, and its softmax, RMS norm or layer norm along rows; both are results."""
     x, y = _in(rows, columns), _in(rows, columns, name="Y")
     total = nn.add(x, y)
     if norm == "softmax":
@@ -111,7 +111,7 @@ def _added(rows: int, columns: int, norm: str) -> te.Function:
 
 
 def _moments(rows: int, columns: int) -> te.Function:
-    """A row's sum and its sum of squares: two results of one input."""
+    """The sum and the sum of squares of each row: two results of one input."""
     x = _in(rows, columns)
     return te.function("f", [x], [nn.sum(x, -1), nn.sum(nn.mul(x, x), -1)])
 
@@ -124,7 +124,7 @@ def _embedded(rows: int, tokens: int, width: int) -> te.Function:
 
 
 def _batch_norm(n: int, c: int, size: int) -> te.Function:
-    """Batch norm as in training, its statistics results too."""
+    """A batch norm by the statistics of its input, as in training; the mean and the variance are results too."""
     x, g, h = _in(n, c, size, size), _in(c, name="b0"), _in(c, name="b1")
     mean = nn.mean(x, (0, 2, 3), keepdims=True)
     centred = nn.sub(x, mean)
@@ -135,7 +135,7 @@ def _batch_norm(n: int, c: int, size: int) -> te.Function:
 
 
 def _squeezed(channels: int, size: int) -> te.Function:
-    """What scales channels, as squeeze-and-excite has it: x * s and its mean over the image."""
+    """The mean over the image of x * s, with a factor s for each channel, as in squeeze-and-excite."""
     x, s = _in(1, channels, size, size), _in(1, channels, 1, 1, name="S")
     return te.function("f", [x, s], nn.global_avg_pool(nn.mul(x, s)))
 
@@ -155,7 +155,7 @@ def _of_dtype(dtype: str) -> dict[str, Made]:
 
 
 def _wide_sum(x: Tensor) -> Tensor:
-    """Sums of rows; of i8 in i32."""
+    """The sum of each row; in i32 for i8."""
     return nn.sum(nn.cast(x, "i32") if x.dtype == "i8" else x, -1)
 
 

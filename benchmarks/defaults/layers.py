@@ -146,6 +146,6 @@ LAYERS: dict[str, dict[str, Layer]] = {
 
 
 def layer(network: str, name: str, net: Network) -> te.Function:
-    """The function of a layer, written into a network."""
+    """Write the layer of a name in LAYERS into `net`, and return its te function."""
     made: Any = LAYERS[network][name](net)
     return net.function(made)

@@ -21,7 +21,8 @@ NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0", "bert layer", "unet", "v
 
 
 def groups_of(name: str) -> list[tuple[Group, list[str]]]:
-    """The groups of a network, each with the names of its weights."""
+    """Return the groups of a network whose inputs other than X are constant, each with the names of its constant
+    inputs."""
     function = NETWORKS[name]()
     weights = [tensor.name for tensor in function.inputs if tensor.name != "X"]
     program = grouped_program(function, weights)
@@ -35,7 +36,7 @@ def _weights(group: Group) -> list[str]:
 
 
 def held_out(table: Table, network: str, database: Path | None, trials: int) -> None:
-    """Measure the layers of a network beside other runtimes."""
+    """Add to the table the held-out layers of a network, beside other runtimes if onnx is installed."""
     onnx = installed("onnx")
     for name in LAYERS.get(network, ()):
         beside: Peers | None = None

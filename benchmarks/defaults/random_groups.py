@@ -39,7 +39,8 @@ MOST = 1 << 19
 
 
 def made(seed: int) -> te.Function:
-    """A random group: one or two inputs, two to five operations on earlier values, the last few of them results."""
+    """Draw a program from a seed: one to five operations, each on one of the last two values; results are the last
+    value and some of the others. An operation may add an input."""
     rng = random.Random(seed)
     dtype = rng.choice(DTYPES)
     shape = [rng.choice(EXTENTS) for _ in range(rng.randint(1, 4))]

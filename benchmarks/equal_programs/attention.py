@@ -24,7 +24,7 @@ def _scores(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _by_ops(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Product, scale, softmax, product."""
+    """softmax(Q K^T / sqrt(d)) V by batch_matmul, mul, softmax and batch_matmul."""
     return nn.batch_matmul(nn.softmax(nn.mul(_scores(q, k), _scale(q))), v)
 
 
@@ -39,7 +39,8 @@ def _scaled_before(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _divided(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The scores divided by a root that is a power of two."""
+    """Attention whose scores are divided by sqrt(d), a power of two for the sizes here, instead of multiplied by 1 /
+    sqrt(d)."""
     return nn.batch_matmul(nn.softmax(nn.div(_scores(q, k), math.sqrt(q.shape[-1]))), v)
 
 
@@ -49,20 +50,21 @@ def _transposed_keys(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _in_four_dimensions(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """One batch of heads."""
+    """Attention of operands reshaped to a batch of one, [1, heads, rows, depth], and back."""
     y = nn.attention(*(nn.reshape(t, (1, *t.shape)) for t in (q, k, v)))
     return nn.reshape(y, q.shape)
 
 
 def _normalised_behind(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The powers times v, then divided by their sum."""
+    """Attention that multiplies the powers e^(score - maximum) by V, and divides by their sum afterwards."""
     scores = nn.mul(_scores(q, k), _scale(q))
     powers = nn.exp(nn.sub(scores, nn.max(scores, 2, keepdims=True)))
     return nn.div(nn.batch_matmul(powers, v), nn.sum(powers, 2, keepdims=True))
 
 
 def in_one_pass(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The maximum, the sum and the weighted sum by a joint combiner. Source: Dao et al., FlashAttention, 2022."""
+    """Attention with the maximum, the sum and the weighted sum of a row in one reduction, by a combiner of triples.
+    Source: Dao et al., FlashAttention, 2022."""
     scores, n = nn.mul(_scores(q, k), _scale(q)), te.reduce_axis(k.shape[1], "n")
 
     def combine(a: Any, b: Any) -> Any:
@@ -85,7 +87,7 @@ def _unscaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _soft_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The softmax along the queries."""
+    """A different program: its softmax is along the queries, not the keys."""
     return nn.batch_matmul(nn.softmax(nn.mul(_scores(q, k), _scale(q)), 1), v)
 
 
@@ -108,14 +110,14 @@ def _selected(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _selected_otherwise(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The condition turned round."""
+    """Causal attention whose mask selects -inf where n > m, instead of the score where n <= m."""
     scores = nn.mul(_scores(q, k), _scale(q))
     logits = te.compute(scores.shape, lambda h, m, n: te.select(n > m, -math.inf, scores[h, m, n]), name="masked")
     return nn.batch_matmul(nn.softmax(logits), v)
 
 
 def _mask_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """A constant of zeros and -inf, added."""
+    """Causal attention whose mask is a constant of zeros and -inf, added to the scores."""
     size = (q.shape[1], k.shape[1])
     mask = te.constant(np.where(np.tri(*size) > 0, 0, -np.inf).astype(np.float32), name="mask")
     return nn.batch_matmul(nn.softmax(nn.add(nn.mul(_scores(q, k), _scale(q)), mask)), v)
@@ -136,12 +138,12 @@ def _heads_together(y: Tensor) -> Tensor:
 
 
 def _by_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Heads by reshapes and transposes."""
+    """Attention of four heads, each on a quarter of adjacent columns, split and joined by reshapes and transposes."""
     return _heads_together(nn.attention(*(_heads_apart(t, 4) for t in (q, k, v))))
 
 
 def _heads_in_maps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Heads in the indices of the products."""
+    """Attention of four heads whose products read column h * depth + d of head h, without a reshape."""
     (m, width), n, depth = q.shape, k.shape[0], q.shape[1] // 4
     d, r = te.reduce_axis(depth, "d"), te.reduce_axis(n, "r")
     scores = te.compute((4, m, n), lambda h, i, j: te.sum(q[i, h * depth + d] * k[j, h * depth + d], axis=d))
@@ -151,7 +153,7 @@ def _heads_in_maps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _heads_interleaved(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Each head of each fourth column."""
+    """A different program: head h has the columns h, h + 4, h + 8 and so on, not adjacent ones."""
 
     def apart(x: Tensor) -> Tensor:
         return nn.transpose(nn.reshape(x, (x.shape[0], x.shape[1] // 4, 4)), (2, 0, 1))
@@ -169,13 +171,13 @@ def _three_products(x: Tensor, *weights: Tensor) -> list[Tensor]:
 
 
 def _joined(x: Tensor, *weights: Tensor) -> list[Tensor]:
-    """One product by all weights side by side, then slices."""
+    """x W for each weight: one product by the weights side by side, cut into slices."""
     y, n = nn.matmul(x, nn.concat(weights, 1)), weights[0].shape[1]
     return [nn.slice(y, (0, at * n), (None, (at + 1) * n)) for at in range(len(weights))]
 
 
 def _stacked(x: Tensor, *weights: Tensor) -> list[Tensor]:
-    """A batch of products, then its parts."""
+    """x W for each weight: one compute over the stacked weights, cut into slices."""
     stacked, (m, k), n = nn.stack(weights), x.shape, weights[0].shape[1]
     r = te.reduce_axis(k, "r")
     y = te.compute((len(weights), m, n), lambda w, i, j: te.sum(x[i, r] * stacked[w, r, j], axis=r))
@@ -183,7 +185,7 @@ def _stacked(x: Tensor, *weights: Tensor) -> list[Tensor]:
 
 
 def _interleaved(x: Tensor, *weights: Tensor) -> list[Tensor]:
-    """Slices with a step, of the same product."""
+    """A different program: one product by the weights side by side, of which each result takes every n-th column."""
     y, count = nn.matmul(x, nn.concat(weights, 1)), len(weights)
     return [nn.slice(y, (0, at), (None, None), (1, count)) for at in range(count)]
 

@@ -24,7 +24,7 @@ def _padded(x: Tensor) -> Tensor:
 
 
 def _in_sums(x: Tensor, w: Tensor) -> Tensor:
-    """The taps of a row, then those of the rows, then the channels: three sums."""
+    """A 3x3 convolution as three sums: over the taps of a row, then over the rows of taps, then over the channels."""
     padded = _padded(x)
     n, c, height, width = x.shape
     p, q, i = te.reduce_axis(3, "p"), te.reduce_axis(3, "q"), te.reduce_axis(c, "i")
@@ -37,7 +37,7 @@ def _in_sums(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _shifted(x: Tensor, w: Tensor) -> Tensor:
-    """The sum of nine products of shifted images."""
+    """A 3x3 convolution as the sum of nine products over channels, one for each tap, of shifted images."""
     padded = _padded(x)
     n, c, height, width = x.shape
     parts: list[Tensor] = []
@@ -53,7 +53,7 @@ def _shifted(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _im2col(x: Tensor, w: Tensor) -> Tensor:
-    """Windows as columns, and one product."""
+    """A 3x3 convolution as one product by the windows as columns of a matrix, for each image."""
     columns, filters = nn.unfold(x, 3, padding=1), nn.reshape(w, (w.shape[0], -1))
     n, k, places = columns.shape
     r = te.reduce_axis(k, "r")
@@ -62,14 +62,14 @@ def _im2col(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _im2col_matmul(x: Tensor, w: Tensor) -> Tensor:
-    """Windows as rows of a matrix, for a batch of one image: te.nn.matmul."""
+    """A 3x3 convolution of one image by te.nn.matmul: filters times the windows as columns of a matrix."""
     columns = nn.reshape(nn.unfold(x, 3, padding=1), (-1, x.shape[2] * x.shape[3]))
     y = nn.matmul(nn.reshape(w, (w.shape[0], -1)), columns)
     return nn.reshape(y, (1, w.shape[0], *x.shape[2:]))
 
 
 def _cropped(x: Tensor, w: Tensor) -> Tensor:
-    """More padding than needed, then a slice."""
+    """A 3x3 convolution padded by 2 instead of 1, whose border is sliced off."""
     y = nn.conv2d(x, w, padding=2)
     return nn.slice(y, (0, 0, 1, 1), (*y.shape[:2], y.shape[2] - 1, y.shape[3] - 1))
 
@@ -84,7 +84,7 @@ def _of_convolution(x: Array, w: Array) -> Array:
 
 
 def _pointwise_product(x: Tensor, w: Tensor) -> Tensor:
-    """A convolution of one tap as a product of matrices."""
+    """A 1x1 convolution of one image by te.nn.matmul: filters times the image as a matrix of channels by pixels."""
     n, c, height, width = x.shape
     y = nn.matmul(nn.reshape(w, (w.shape[0], c)), nn.reshape(x, (c, height * width)))
     return nn.reshape(y, (n, w.shape[0], height, width))
@@ -103,13 +103,13 @@ def _pool_by_reshape(x: Tensor) -> Tensor:
 
 
 def _pool_by_slices(x: Tensor) -> Tensor:
-    """The maximum of four slices with steps."""
+    """Max pooling 2x2 as the maximum of four slices of step 2."""
     parts = [nn.slice(x, (0, 0, p, q), (None,) * 4, (1, 1, 2, 2)) for p in (0, 1) for q in (0, 1)]
     return nn.maximum(nn.maximum(parts[0], parts[1]), nn.maximum(parts[2], parts[3]))
 
 
 def _pool_in_steps(x: Tensor) -> Tensor:
-    """Along rows, then along columns."""
+    """Max pooling 2x2 as pooling 1x2, then 2x1."""
     return nn.max_pool2d(nn.max_pool2d(x, (1, 2), (1, 2)), (2, 1), (2, 1))
 
 

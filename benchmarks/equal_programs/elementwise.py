@@ -23,7 +23,7 @@ def _gelu_by_ops(x: Tensor) -> Tensor:
 
 
 def _gelu_halved(x: Tensor) -> Tensor:
-    """Divided by 2 in the end."""
+    """x (1 + erf(x / sqrt(2))), divided by 2 in the end."""
     return nn.div(nn.mul(x, nn.add(nn.erf(nn.mul(x, 0.5**0.5)), 1.0)), 2.0)
 
 
@@ -38,17 +38,17 @@ def _mixed(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _literals(x: Tensor, y: Tensor) -> Tensor:
-    """Sums of itself, divisions by powers of two, differences as sums."""
+    """2x + (x - y) / 4, with x + x for 2x, x + -y for the difference, and a division by 4."""
     return te.compute(x.shape, lambda i, j: (x[i, j] + x[i, j]) + (x[i, j] + -y[i, j]) / 4.0)
 
 
 def _with_neutrals(x: Tensor, y: Tensor) -> Tensor:
-    """Times 1, minus 0, negated twice."""
+    """2x + (x - y) / 4 with operations that change nothing: times 1, minus 0, divided by 1, negated twice."""
     return te.compute(x.shape, lambda i, j: (x[i, j] * 1.0 - 0.0) * 2.0 - -((x[i, j] - y[i, j]) / 1.0 * 0.25))
 
 
 def _joined(x: Tensor, y: Tensor) -> Tensor:
-    """Both side by side, in one compute, then apart."""
+    """e^x + e^y by one exp of x and y side by side, cut into slices."""
     n = x.shape[1]
     both = nn.exp(nn.concat([x, y], 1))
     first, second = (nn.slice(both, (0, at), (None, at + n)) for at in (0, n))

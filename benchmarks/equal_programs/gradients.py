@@ -13,14 +13,15 @@ from compiler.te import Tensor
 
 
 def gradient(made: Spelled, images: int, channels: int, filters: int, size: int) -> te.Function:
-    """A spelling as a te function of its name, for a gradient of that many rows and columns."""
+    """Return the te function of a spelling, with the spelling's name; the gradient that it reads has `size` rows and
+    columns."""
     x = te.placeholder((images, channels, size + 2, size + 2), name="X")
     g = te.placeholder((images, filters, size, size), name="G")
     return te.function(made.__name__, [x, g], made(x, g))
 
 
 def _axes(g: Tensor) -> tuple[Any, Any, Any]:
-    """The reduce axes of images, rows and columns."""
+    """New reduce axes over the images, rows and columns of the gradient g."""
     n, _, h, w = g.shape
     return te.reduce_axis(n, "image"), te.reduce_axis(h, "h"), te.reduce_axis(w, "w")
 
@@ -46,7 +47,7 @@ def in_steps(x: Tensor, g: Tensor) -> Tensor:
 
 
 def by_rows(x: Tensor, g: Tensor) -> Tensor:
-    """Each row of each image, then their sums."""
+    """A sum along each row, then over the rows of each image, then over the images."""
     n, h, w = _axes(g)
     shape = (x.shape[0], g.shape[1], x.shape[1], 3, 3)
     rows = te.compute(
@@ -59,7 +60,7 @@ def by_rows(x: Tensor, g: Tensor) -> Tensor:
 
 
 def turned_before(x: Tensor, g: Tensor) -> Tensor:
-    """A transpose of each image's gradient, then the sum."""
+    """A sum for each image, transposed to filters by channels, then the sum over the images."""
     n, h, w = _axes(g)
     ci, co = x.shape[1], g.shape[1]
     each = te.compute(
@@ -72,7 +73,7 @@ def turned_before(x: Tensor, g: Tensor) -> Tensor:
 
 
 def turned_behind(x: Tensor, g: Tensor) -> Tensor:
-    """One sum, then a transpose."""
+    """One reduction to taps by channels by filters, then a transpose."""
     n, h, w = _axes(g)
     shape = (3, 3, x.shape[1], g.shape[1])
     dw = te.compute(shape, lambda p, q, i, o: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, n, h]), name="dW")
@@ -80,14 +81,14 @@ def turned_behind(x: Tensor, g: Tensor) -> Tensor:
 
 
 def _swapped(x: Tensor, g: Tensor) -> Tensor:
-    """Factors exchanged, axes in another order."""
+    """One reduction with the factors exchanged and the reduce axes in another order."""
     n, h, w = _axes(g)
     shape = (g.shape[1], x.shape[1], 3, 3)
     return te.compute(shape, lambda o, i, p, q: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, n, h]), "dW")
 
 
 def _flipped(x: Tensor, g: Tensor) -> Tensor:
-    """The taps in reverse, as of a convolution that flips its weights."""
+    """A different program: `at_once` with the taps in reverse order."""
     return te.nn.flip(at_once(x, g), (2, 3))
 
 

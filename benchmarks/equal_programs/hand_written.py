@@ -23,7 +23,7 @@ from compiler.types.machines import host
 
 
 def _best_order(a: te.Tensor, b: te.Tensor, c: te.Tensor, d: te.Tensor) -> te.Tensor:
-    """The order of the fewest multiplications for these sizes: A ((B C) D)."""
+    """A B C D in the order of the fewest multiplications for the family's sizes: A ((B C) D)."""
     return te.nn.matmul(te.nn.matmul(a, te.nn.matmul(b, c)), d)
 
 
@@ -41,7 +41,8 @@ SCRIPTS: dict[str, tuple[Spelled | None, schedules.Script, tuple[str, ...]]] = {
 
 
 def kernels(family: Family) -> Iterator[tuple[str, Kernel]]:
-    """The kernel by hand, then those of naive spellings, by name."""
+    """Yield ("by hand", the hand-scheduled kernel), then the family's first spelling and its naive ones, each by name,
+    built without a trial."""
     made, script, names = SCRIPTS[family.name]
     schedule = Schedule(lower(family.function(made or family.first, family.large)))
     script(schedule, host(), 1)

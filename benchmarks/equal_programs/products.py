@@ -15,7 +15,7 @@ nn: Any = te.nn
 
 
 def _of_transposes(a: Tensor, b: Tensor) -> Tensor:
-    """Operands that are transposed as tensors, and read so."""
+    """A B as the product of two transposed tensors that matmul reads transposed again."""
     at, bt = nn.transpose(a, (1, 0)), nn.transpose(b, (1, 0))
     return nn.matmul(at, bt, transpose_a=True, transpose_b=True)
 
@@ -31,7 +31,7 @@ def _swapped(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _by_blocks(a: Tensor, b: Tensor) -> Tensor:
-    """The sum over k as a sum over two axes, one reading of each operand."""
+    """A B with its sum over k as a sum over two axes, of k / 4 and 4 iterations."""
     (m, k), n = a.shape, b.shape[1]
     left, right = nn.reshape(a, (m, k // 4, 4)), nn.reshape(b, (k // 4, 4, n))
     p, q = te.reduce_axis(k // 4, "p"), te.reduce_axis(4, "q")
@@ -39,14 +39,14 @@ def _by_blocks(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _in_halves(a: Tensor, b: Tensor) -> Tensor:
-    """Two products of halves of k, added."""
+    """A B as the sum of two products, of the halves of k."""
     (m, k), n = a.shape, b.shape[1]
     first = nn.matmul(nn.slice(a, (0, 0), (m, k // 2)), nn.slice(b, (0, 0), (k // 2, n)))
     return nn.add(first, nn.matmul(nn.slice(a, (0, k // 2), (m, k)), nn.slice(b, (k // 2, 0), (k, n))))
 
 
 def _by_columns(a: Tensor, b: Tensor) -> Tensor:
-    """Two products of halves of the columns, side by side."""
+    """A B as two products by halves of B's columns, side by side."""
     k, half = b.shape[0], b.shape[1] // 2
     parts = [nn.matmul(a, nn.slice(b, (0, at), (k, at + half))) for at in (0, half)]
     return nn.concat(parts, 1)
@@ -61,7 +61,7 @@ def _bias_broadcast(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 
 def _bias_column(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    """The bias as a column of ones beside x and a row below w."""
+    """x w + b as one product: a column of ones beside x, b as a row below w."""
     ones = te.constant(np.ones((x.shape[0], 1), np.float32), name="ones")
     return nn.matmul(nn.concat([x, ones], 1), nn.concat([w, nn.reshape(b, (1, -1))], 0))
 
@@ -71,18 +71,18 @@ def _bias_of_rows(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 
 def _rows(x: Tensor, w: Tensor) -> Tensor:
-    """All rows of all batches as one matrix."""
+    """X W for a batch of matrices X, as one product of all their rows by W."""
     return nn.reshape(nn.matmul(nn.reshape(x, (-1, x.shape[2])), w), (*x.shape[:2], w.shape[1]))
 
 
 def _batches(x: Tensor, w: Tensor) -> Tensor:
-    """A product for each batch."""
+    """X W for a batch of matrices X, as one compute over batch, row and column."""
     k = te.reduce_axis(x.shape[2], "k")
     return te.compute((*x.shape[:2], w.shape[1]), lambda b, i, j: te.sum(x[b, i, k] * w[k, j], axis=k))
 
 
 def _broadcast_weights(x: Tensor, w: Tensor) -> Tensor:
-    """A batch of the same matrix."""
+    """X W for a batch of matrices X, by batch_matmul with W broadcast to the batch."""
     return nn.batch_matmul(x, nn.broadcast_to(nn.reshape(w, (1, *w.shape)), (x.shape[0], *w.shape)))
 
 
@@ -99,7 +99,7 @@ def _from_both_ends(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
 
 
 def _transposed_chain(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """(D^T C^T B^T A^T)^T."""
+    """A B C D as (D^T C^T B^T A^T)^T, from the left to the right."""
     made = nn.matmul(d, c, transpose_a=True, transpose_b=True)
     made = nn.matmul(nn.matmul(made, b, transpose_b=True), a, transpose_b=True)
     return nn.transpose(made, (1, 0))

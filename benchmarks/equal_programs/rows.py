@@ -17,7 +17,7 @@ nn: Any = te.nn
 
 
 def _by_ops(x: Tensor) -> Tensor:
-    """As torch decomposes it: amax, sub, exp, sum, div."""
+    """Softmax along rows as torch decomposes it: amax, sub, exp, sum, div."""
     powers = nn.exp(nn.sub(x, nn.max(x, 1, keepdims=True)))
     return nn.div(powers, nn.sum(powers, 1, keepdims=True))
 
@@ -28,7 +28,7 @@ def _by_reciprocal(x: Tensor) -> Tensor:
 
 
 def _powers_twice(x: Tensor) -> Tensor:
-    """The powers computed for the sum, and again."""
+    """Softmax along rows that computes e^(x - maximum) for the sum, and again for the result."""
     m, n = x.shape
     k = te.reduce_axis(n, "k")
     top = te.compute((m,), lambda i: te.max(x[i, k], axis=k), name="top")
@@ -37,12 +37,13 @@ def _powers_twice(x: Tensor) -> Tensor:
 
 
 def _logarithm(x: Tensor) -> Tensor:
-    """exp(x - log sum exp x)."""
+    """Softmax along rows as e^(log_softmax(x))."""
     return nn.exp(nn.log_softmax(x, 1))
 
 
 def _online(combine: Callable[[Any, Any], Any]) -> Spelled:
-    """The maximum and the sum in one pass, by a joint combiner. Source: Milakov and Gimelshein, 2018."""
+    """Softmax along rows with the maximum and the sum in one reduction, by `combine` of two pairs (maximum, sum).
+    Source: Milakov and Gimelshein, 2018."""
     online = te.combiner(combine, identity=(-math.inf, 0.0))
 
     def made(x: Tensor) -> Tensor:
@@ -55,13 +56,14 @@ def _online(combine: Callable[[Any, Any], Any]) -> Spelled:
 
 
 def _scaled_sums(a: Any, b: Any) -> Any:
-    """Both sums scaled, that of the greater maximum with exp(0)."""
+    """Combine two pairs (maximum, sum): multiply both sums by e^(own maximum - greater maximum), and add them."""
     top = te.maximum(b[0], a[0])
     return top, te.exp(b[0] - top) * b[1] + a[1] * te.exp(a[0] - top)
 
 
 def _selected_sums(a: Any, b: Any) -> Any:
-    """The sum of the greater maximum as it is, also where that is infinite."""
+    """Combine two pairs (maximum, sum): as `_scaled_sums`, but a sum whose maximum is the greater one is not
+    multiplied, also if that is infinite."""
     top = te.maximum(a[0], b[0])
     first, second = (te.select(te.equal(x[0], top), x[1], x[1] * te.exp(x[0] - top)) for x in (a, b))
     return top, first + second
@@ -87,7 +89,8 @@ def _layer_norm(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
 
 
 def _scaled(x: Tensor, g: Tensor, b: Tensor, deviation: Callable[[Tensor, Tensor], Tensor], eps: float) -> Tensor:
-    """(x - mean) * rsqrt(variance + eps) * g + b, the variance as given."""
+    """A layer norm (x - mean) * rsqrt(variance + eps) * g + b along rows, with the variance from `deviation(x - mean,
+    mean)`."""
     mean = nn.mean(x, 1, keepdims=True)
     centred = nn.sub(x, mean)
     scale = nn.rsqrt(nn.add(deviation(centred, mean), eps))
@@ -95,7 +98,7 @@ def _scaled(x: Tensor, g: Tensor, b: Tensor, deviation: Callable[[Tensor, Tensor
 
 
 def _by_squares(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
-    """The variance as the mean of the squared deviations, as torch decomposes it."""
+    """A layer norm with the variance as the mean of (x - mean)^2, as torch decomposes it."""
     return _scaled(x, g, b, lambda centred, mean: nn.mean(nn.square(centred), 1, keepdims=True), 1e-5)
 
 
@@ -105,14 +108,14 @@ def _by_reshape(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
 
 
 def _by_moments(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
-    """The variance as E[x^2] - mean^2, which cancels."""
+    """A different program: a layer norm with the variance as E[x^2] - mean^2, whose digits cancel."""
     return _scaled(
         x, g, b, lambda centred, mean: nn.sub(nn.mean(nn.square(x), 1, keepdims=True), nn.square(mean)), 1e-5
     )
 
 
 def _other_eps(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
-    """eps behind the root."""
+    """A different program: a layer norm that adds eps to the root of the variance, not below it."""
     mean = nn.mean(x, 1, keepdims=True)
     centred = nn.sub(x, mean)
     root = nn.sqrt(nn.mean(nn.square(centred), 1, keepdims=True))
@@ -120,7 +123,7 @@ def _other_eps(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
 
 
 def _unbiased(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
-    """The sum of the squares divided by n - 1."""
+    """A different program: a layer norm whose variance is divided by n - 1."""
     n = x.shape[1]
     return _scaled(
         x, g, b, lambda centred, mean: nn.mul(nn.sum(nn.square(centred), 1, keepdims=True), 1 / (n - 1)), 1e-5
@@ -137,7 +140,7 @@ def _rms_by_ops(x: Tensor, g: Tensor) -> Tensor:
 
 
 def _rms_by_norm(x: Tensor, g: Tensor) -> Tensor:
-    """x over a root."""
+    """An RMS norm that divides x by the root, instead of multiplying it by rsqrt."""
     return nn.mul(nn.div(x, nn.sqrt(nn.add(nn.mean(nn.square(x), 1, keepdims=True), 1e-6))), g)
 
 
