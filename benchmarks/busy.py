@@ -179,7 +179,7 @@ def rows(comparisons: Sequence[Found]) -> Iterator[str]:
 
 
 def holds(comparisons: Sequence[Found]) -> bool:
-    """Whether the ratios are within MEAN on average and WORST each."""
+    """Whether the ratios have a geometric mean of at most MEAN, and each is at most WORST."""
     ratios = [row.ratio for row in comparisons]
     return geometric_mean(ratios) <= MEAN and max(ratios) <= WORST
 

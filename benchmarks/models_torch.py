@@ -38,7 +38,7 @@ class Residual(nn.Module):  # type: ignore[misc]
 
 
 class ResNet(nn.Module):  # type: ignore[misc]
-    """ResNet. Source: He et al., Deep Residual Learning, 2015."""
+    """ResNet with `blocks` blocks in each stage. Source: He et al., Deep Residual Learning, 2015."""
 
     def __init__(self, blocks: Sequence[int], bottleneck: bool, width: int = 64, classes: int = 1000) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class ResNet(nn.Module):  # type: ignore[misc]
         self.classes = nn.Linear(channels, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of classes."""
+        """Return the scores of classes for images [batch, 3, height, width]."""
         return self.classes(torch.flatten(F.adaptive_avg_pool2d(self.features(x), 1), 1))
 
 
@@ -94,7 +94,7 @@ class MobileNetV2(nn.Module):  # type: ignore[misc]
         self.features, self.classes = nn.Sequential(*layers), nn.Linear(4 * channels, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of classes."""
+        """Return the scores of classes for images [batch, 3, height, width]."""
         return self.classes(F.dropout(self.features(x).mean((2, 3)), 0.2, self.training))
 
 
@@ -226,7 +226,7 @@ class ViT(nn.Module):  # type: ignore[misc]
         self.norm, self.classes = nn.LayerNorm(width), nn.Linear(width, 1000)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of classes."""
+        """Return the scores of classes for images [batch, 3, size, size]."""
         x = self.patches(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.places
         for layer in self.layers:

@@ -71,7 +71,8 @@ def task(workload: Workload, threads: int) -> SearchTask:
 
 
 def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -> Run:
-    """Tune a workload into a file. The seconds are those of this call: none if the database already has all trials."""
+    """Tune a workload into a database. The seconds are those of this call: near 0 if the database already has all
+    trials."""
     tuned = task(workload, threads)
     start = time.perf_counter()
     tuned.tune(replace(options, database=path))

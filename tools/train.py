@@ -236,7 +236,7 @@ def read_records() -> list[Kept]:
 
 @dataclass(frozen=True)
 class Table:
-    """Features (n, features), targets (n,), families and programs (n,) of all records."""
+    """Features (n, features), targets (n,), families and numbers of programs (n,) of the records of all machines."""
 
     values: NDArray[np.float32]
     targets: NDArray[np.float64]

@@ -50,7 +50,7 @@ def held_out(table: Table, network: str, database: Path | None, trials: int) -> 
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the groups, or with --held-out the layers, of the named networks; print a row each, and their sums."""
     parser = arguments()
     parser.add_argument("networks", nargs="*", default=NAMES, help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--held-out", action="store_true", help="thirty layers only, beside other runtimes")

@@ -80,7 +80,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _code(error: sqlite3.DatabaseError) -> int:
-    """The primary error code of SQLite."""
+    """The primary error code of SQLite; 0 without one."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -9,7 +9,8 @@ from compiler.te.tensor import Tensor
 
 @handles("Resize")
 def resize(node: Node) -> Tensor:
-    """Resize some axes, by default all, by constant sizes or scales. Raises Refused without either."""
+    """Resize axes, by default all, to constant sizes or by constant scales; a keep_aspect_ratio_policy other than
+    stretch makes one scale of the sizes. Raises Refused without either."""
     x = node.tensor(0)
     axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
     roi = [float(n) for n in node.constant(1, "the region").reshape(-1)] if node.has(1) else []
