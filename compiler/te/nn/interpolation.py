@@ -91,10 +91,8 @@ class Resizing:
 
     def weights(self, i: int) -> Weights:
         """Return the weights of output i; those beyond an end are added to the end's, or dropped (exclude_outside).
-        With exclude_outside or antialias their sum is made 1.
-
-        Example: extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1: 0.75}.
-        """
+        With exclude_outside or antialias their sum is made 1. Extent 4, size 8, linear, half_pixel, i = 2: {0: 0.25,
+        1: 0.75}."""
         position = self.coordinate(i)
         kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
         shrink = min(self.scale, 1.0) if self.antialias else 1.0
