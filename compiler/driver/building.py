@@ -283,9 +283,10 @@ def compile_by_records(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> CompiledProgram:
-    """Compile a program by the records of its parts in a database, which is added to `selection`; that is called only
-    if the cache lacks the program. `words` are further parts of the cache's key. A part without a record, or whose
-    record is refused, is built as without a database, and a warning counts such parts."""
+    """Compile a program for the CPU, its groups by their records in `database`; `x`, `threads`, `policy` and
+    `constants` as in `build`. `selection` returns the groups, and is called only if the cache lacks the program. words:
+    further parts of the cache's key. A group without a record, or whose record is refused, is built as without a
+    database, and a warning counts such groups. A program that does not compile so is built as written."""
     words = ("records", _digest(database), *words)
     program = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
     if (sentence := untuned_groups(program.linked.groups)) is not None:

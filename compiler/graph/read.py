@@ -21,11 +21,12 @@ _PROPERTIES = ("sym_name", "sym_visibility", "function_type")
 
 
 def read(function: FuncOp) -> Graph:
-    """Read the graph of a te function. Inputs and constants are named by their hints, results of computes by the
-    labels, those of calls by the callees; equal names get a number.
+    """Read the graph of a te function. Inputs and constants are named by their hints, else `arg0` and so on or by the
+    constant's own name; the result of a compute by its label, of a call by the callee, several results `label.0`,
+    `label.1`. Equal names get a number.
 
-    Raises InputError for a function without a body, an argument that is no tensor, and an op that is neither of te nor
-    a call.
+    Raises InputError for a function of other than one block, a value that is no tensor, and an op that is neither of te
+    nor a call.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)

@@ -97,8 +97,10 @@ class Draft:
         return list(by_label.values())
 
     def consumer(self, label: str) -> Block | None:
-        """Return the only reader of a block if it is elementwise, in `left`, and reads each element at the index that
-        it writes; axes and dimensions of extent 1 are ignored. None for any other reader, or several."""
+        """Return the only block that reads or gathers from a result of a block, if it is elementwise, in `left`, has as
+        many axes as the block's spatial ones, and reads the block's first result at the index that it writes, perhaps
+        only some of its elements; its gathers and its reads of other results are not looked at. Axes and dimensions of
+        extent 1 are ignored. None for any other reader, for several and for none."""
         readers, block = self.readers(label), self.block(label)
         if len(readers) != 1 or readers[0].combiners or readers[0].label not in self.left:
             return None

@@ -74,7 +74,9 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
 
 
 def _tile(draft: Draft, block: Handle, column: str | None) -> None:
-    """Tile the partial results of a part in registers: rows of vectors along the loop labelled `column`, if any."""
+    """Tile the partial results, whose outermost loop is over the parts, in registers: at most ROWS iterations of the
+    innermost other spatial loop, unrolled, of one vector each along the loop labelled `column`; of scalars if there is
+    no such loop."""
     s, label = draft.schedule, draft.schedule.label(block)
     (part, *spatial), reduction = split_loops(s, block)
     vector = next((h for h in spatial if s.label(h) == column), None)

@@ -49,8 +49,9 @@ class Importance:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a task by importance: `sketches` is the choice among all sketches, `choices` are those inside the
-    best script's sketch, of which there are `trials` measured scripts."""
+    """The importances of a task's choices. sketches: of the choice of a sketch; None for one sketch or too few trials.
+    trials: the number of measured scripts of the best script's sketch. choices: of that sketch's choices, the most
+    important first, without those of one option or too few trials."""
 
     sketches: Importance | None
     trials: int

@@ -46,7 +46,9 @@ class ProgramFacts:
 
     @cached_property
     def seconds(self) -> float | None:
-        """The seconds of all calls of all tasks together; None without a whole program or measurements."""
+        """The seconds of one execution of the whole program: the calls of its tasks under their best scripts; tasks
+        without a measured script are left out. None for facts of no whole program, if no task is measured, or if the
+        sum is not finite."""
         total = sum(task.together or 0.0 for task in self.tasks)
         return total if self.is_whole and total > 0 and isfinite(total) else None
 

@@ -51,8 +51,9 @@ def region(
 
 
 def _clipped(span: Interval, size: int) -> Interval:
-    """Clip a span to its dimension, of `size` elements: a constant one exactly; one that moves to the whole dimension
-    if it is at least as long."""
+    """Clip a span to its dimension, of `size` elements. A constant span becomes its intersection with the dimension, of
+    at least one element. A span that depends on outer loops becomes the whole dimension if it is at least as long, else
+    it is unchanged."""
     if span.low.is_constant:
         low = max(span.low.constant, 0)
         high = min(span.low.constant + span.extent, size)

@@ -112,8 +112,9 @@ for _name, _meant in ALIASES.items():
 
 
 def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
-    """Apply a script to a new schedule of a function, or of a Schedule's original; `seed` is for choices without a
-    decision. Raises ScheduleError at the first refusal.
+    """Apply a script to a new schedule of a function, or of a Schedule's original. name: of the function; needed for a
+    module of several. seed: of choices without a decision. Raises ScheduleError at the first refusal, InputError for a
+    module of several functions without a name.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -115,9 +115,11 @@ class Sketch:
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
     def traced_program(self, graph: TraceGraph, positions: Positions) -> Program:
-        """Return the program of one candidate with traced sizes, valid for all candidates that answer its guards alike;
-        the guards are added to `graph`. Legality is not checked: features of an illegal candidate are useless, and its
-        measurement is refused. Raises ScheduleError if a primitive of the script refuses its step."""
+        """Run the script on one candidate, the witness, whose option of each choice is at `positions`, with the sizes
+        of its choices as traced numbers (trace.py); return the program. Each comparison of traced numbers on the way is
+        added to `graph` as a guard: the program is also that of every candidate for which all of them come out the
+        same. Legality is not checked: features of an illegal candidate are useless, and its measurement is refused.
+        Raises ScheduleError if a primitive of the script refuses its step."""
         by_place = {choice.position: number for number, choice in enumerate(self.choices)}
         first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
 

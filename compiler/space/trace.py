@@ -353,7 +353,8 @@ def traced_max(*values: Number) -> Number:
 
 
 def traced_comparison(name: str, a: Number, b: Number) -> Number:
-    """1 if `a lt b`, `a le b` or `a eq b`, by `name`, else 0, without a guard."""
+    """Compare two numbers for all candidates, without a guard: 1 if a < b (name `lt`), a <= b (`le`) or a == b (`eq`),
+    else 0; a traced number with bounds 0 and 1 if the result may differ between candidates."""
     decided = _decided(name, a, b)
     if decided is not None:
         return int(decided)

@@ -101,7 +101,8 @@ def shipped_forest() -> Forest | None:
 
 @cache
 def features_hash() -> str:
-    """A hash of the code that computes features, without its comments and docstrings."""
+    """The first 32 hex digits of the SHA-256 of the syntax tree of the module `cpu_features`, without its comments and
+    docstrings. Modules that it imports do not count."""
     tree = ast.parse(inspect.getsource(cpu_features))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

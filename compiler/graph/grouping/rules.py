@@ -235,7 +235,8 @@ def _is_product(block: Block, spatial: int = 2) -> bool:
 
 
 def _is_plain(block: Block) -> bool:
-    """Whether each index of each read is a single axis or quotient, without a factor or a constant."""
+    """Whether each index of each read is a single axis, quotient or remainder, without a factor or a constant added to
+    it."""
     forms = [form for access in block.reads for form in access.index]
     return all(form.constant == 0 and [factor for _, factor in form.terms] == [1] for form in forms)
 
@@ -250,7 +251,8 @@ def _reads_rows(view: View, product: str, producer: str) -> bool:
 
 
 def _works_by_rows(view: View, name: str) -> bool:
-    """Whether a compute's group has reductions of rows, the latest one included, and no contractions."""
+    """Whether the deepest reduction of a compute's group is by rows, and none of its reductions is a contraction; False
+    for a group without reductions."""
     anchors = view.anchors(name)
     return bool(anchors) and view.kind(anchors.latest) is Kind.ROWS and not anchors.contractions
 

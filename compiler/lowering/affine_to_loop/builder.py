@@ -49,8 +49,9 @@ class Builder:
 
     def buffer(self, value: SSAValue, op: Operation, depth: int = 0, name: str = "") -> Buffer:
         """Return a new buffer for a memref, or of rank 0 for a scalar, that lives inside `depth` loops, and record its
-        depth and element type. `op` defines the value; `name` is the preferred name, by default the value's. Raises
-        LoweringError for a memref with a dynamic shape, a layout or a memory space."""
+        depth and element type. `op` is the location of errors; `name` is the preferred name, by default the value's,
+        else `buffer`. Raises LoweringError for a memref with a dynamic shape, a layout, a memory space or an element
+        type that the loop level lacks."""
         shape, element = _content(value, op)
         buffer = Buffer(self._names.fresh(spelled(name or value.name_hint or "buffer")), shape, element)
         self._depths[buffer.name], self.elements[buffer.name] = depth, element
@@ -65,7 +66,7 @@ class Builder:
     def loop(self, name: str, extent: int, around: Surroundings) -> Loop:
         """Return a new, empty loop of `extent` iterations, labelled by the name of its variable; a missing name, or one
         that a printer made up (`5`, `arg3`), becomes a letter by depth. The label differs from those of the loops
-        around."""
+        around. Its range is recorded in `forms`, its variable's name in `variables`."""
         depth, number = len(around.loops), len(self.variables)
         self.variables[number] = f"%{name}"
         if _PRINTED.fullmatch(name):
@@ -108,8 +109,8 @@ class Builder:
         )
 
     def reduced(self, target: Access, around: Surroundings) -> tuple[Loop, ...]:
-        """Return the loops over which updates of an element are a reduction: the loops inside that of the buffer's
-        allocation that do not index the element."""
+        """Return the loops over which updates of an element are a reduction: those inside the allocation of its buffer
+        (all, for an argument) that do not index the element, outermost first."""
         indexed = set[int]().union(*(form.variables() for form in target.index))
         return tuple(loop for loop in around.loops[self._depths[target.buffer] :] if loop.number not in indexed)
 

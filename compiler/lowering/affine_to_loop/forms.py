@@ -76,7 +76,9 @@ class ValueForms:
         self._cache.clear()
 
     def form(self, value: SSAValue) -> Linear | None:
-        """Return the form of an integer value; None if it is not affine, or may not fit the value's type."""
+        """Return the form of a value of type index or integer; None for i1 and other types, if it is not affine, or if
+        intervals do not prove that it fits the value's type. A loop variable has the form that `bind` set, unchecked.
+        """
         if value in self._bound:
             return self._bound[value]
         if value not in self._cache:
@@ -92,7 +94,8 @@ class ValueForms:
         return form if form is not None and self._fits(form, value) else None
 
     def _fits(self, form: Linear, value: SSAValue) -> bool:
-        """Whether a form has no value that wraps in the type of an SSA value."""
+        """Whether intervals prove that no value of a form wraps in the type of an SSA value; END bounds those of type
+        index."""
         end = 1 << (value.type.width.data - 1) if isinstance(value.type, IntegerType) else END
         low, high = lin.bounds(form, self.ranges)
         return -end <= low and high < end
@@ -136,7 +139,7 @@ class ValueForms:
 
     def extremum(self, forms: Sequence[Linear | None], largest: bool) -> Linear | None:
         """Return the form that is the least, or the largest, for all values of the loops; None if intervals prove it of
-        none, or if one of the forms is None: `min(i + 4, 8)` with i in [0, 4] is `i + 4`."""
+        none, or if one of the forms is None: `min(i + 4, 8)` with i in [0, 4] is `i + 4`. None without forms."""
         known = [form for form in forms if form is not None]
         for form in known if len(known) == len(forms) else []:
             gaps = [(form - rival) if largest else (rival - form) for rival in known]
@@ -145,7 +148,8 @@ class ValueForms:
         return None
 
     def results(self, affine_map: AffineMap, operands: Sequence[SSAValue]) -> list[Linear | None]:
-        """Return the form of each result of a map at its operands; None for one that is not affine."""
+        """Return the form of each result of a map at its operands; None for a result that is not affine. Symbols follow
+        the dimensions among the operands."""
         forms = dict(enumerate(map(self.form, operands)))
         return [self._expr(expr, forms, affine_map.num_dims) for expr in affine_map.results]
 
@@ -193,7 +197,8 @@ class ValueForms:
 
     def truth(self, value: SSAValue) -> Truth | None:
         """Return the condition of a value of type i1; None if it is not affine or has more than MOST_ALTERNATIVES
-        alternatives."""
+        alternatives. Values of i1 are affine if they are constants, comparisons of affine integers (unsigned ones of
+        integers that are not negative), or and, or, xor of such values."""
         op = value.owner
         match op:
             case arith.ConstantOp(value=IntegerAttr() as literal):

@@ -22,7 +22,8 @@ def with_inits(nodes: Sequence[Node], elements: Mapping[str, Attribute], ranges:
         loop.for "i" { loop.for "k" { S[i] += A[i, k]  accumulate } }         S[i] += A[i, k] } }
 
     The reduction then has this init, as one of te has. `elements` are the element types of the buffers by name,
-    `ranges` those of all loops.
+    `ranges` those of all loops. A store folds only if it runs once for each element that the reduction updates, under
+    the same guard.
     """
     remaining = [
         replace(node, body=with_inits(node.body, elements, ranges)) if isinstance(node, Loop) else node

@@ -57,7 +57,8 @@ def ops_from(first: Operation, last: Operation) -> list[Operation]:
 
 
 def loads_in(values: Iterable[SSAValue]) -> list[LoadLike]:
-    """The loads from which some values are computed by operations of scalars and conditionals."""
+    """The loads from which values are computed by scalar operations and conditionals, each once. Loads on which a
+    load's index depends are not among them; the results of loops have none."""
     loads: list[LoadLike] = []
     stack, seen = list(values), set[SSAValue]()
     while stack:
@@ -82,7 +83,8 @@ def loads_in(values: Iterable[SSAValue]) -> list[LoadLike]:
 
 
 def clobbered(load: LoadLike, use: Operation) -> bool:
-    """Whether a store to the loaded memref may run between a load and an op that uses the value."""
+    """Whether a store or copy to the loaded memref may run between a load and an op that uses the value; in a loop
+    around the use alone, each of its stores may."""
     block, common = _common(load, use)
     after: Operation | None = common
     while True:

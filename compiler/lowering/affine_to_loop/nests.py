@@ -218,7 +218,8 @@ class Nests(Builder):
         return [Alloc(buffer), block]
 
     def _copy(self, op: memref.CopyOp, around: Surroundings) -> list[Node]:
-        """Return a nest that copies a buffer element by element."""
+        """Return a nest that copies a buffer element by element; a block alone for rank 0. Raises LoweringError for a
+        memref without a buffer."""
         source, target = (self.named(value, op) for value in (op.source, op.destination))
         type = op.source.type
         assert isinstance(type, MemRefType)
@@ -267,7 +268,8 @@ class Nests(Builder):
 
 
 def _without_effect(op: IfLike) -> list[Node]:
-    """No nodes, for a conditional of values, which blocks compute. Raises LoweringError if it stores or loops."""
+    """No nodes, for a conditional of values, which blocks compute. Raises LoweringError if it contains a store, a copy
+    or a loop."""
     for inner in op.walk():
         if isinstance(inner, (affine.StoreOp, memref.StoreOp, memref.CopyOp, *LOOPS)):
             raise LoweringError(f"'{inner.name}' stands in a conditional with results, which has values only").at(inner)
@@ -283,8 +285,8 @@ def _filled(loops: Sequence[Loop], nodes: Sequence[Node]) -> list[Node]:
 
 
 def _clobbered_loads(function: func.FuncOp) -> set[Operation]:
-    """The loads whose value is used after a store that may change the element. Raises LoweringError for one in a
-    conditional with results."""
+    """The loads whose value a block computes from after a store that may change the loaded element. Raises
+    LoweringError for one in a conditional with results."""
     loads: set[Operation] = set()
     for op in function.walk():
         for load in loads_in(_evaluated(op)):

@@ -52,7 +52,8 @@ class BlockBody:
 
     def value(self, value: SSAValue, where: tuple[Condition, ...] = ()) -> Scalar:
         """Return the expression of a value; it reads memory only where the conditions, over loops, hold. Raises
-        LoweringError for an op that is no scalar operation, a load or a conditional."""
+        LoweringError for an op that is no scalar operation, a load or a conditional, for an index that is not affine,
+        and for a value that a loop carries but `stored` lacks."""
         key = value, where
         if key not in self._cache:
             self._cache[key] = self._value(value, where)
@@ -145,14 +146,15 @@ def _check_speculable(op: IfLike) -> None:
 
 
 def condition_of(op: IfLike, forms: ValueForms) -> Truth | None:
-    """The condition of a conditional over loops; None if it is not affine."""
+    """The condition of a conditional, over loops; None if it is not affine or has more than MOST_ALTERNATIVES
+    alternatives."""
     if isinstance(op, affine.IfOp):
         return forms.contains(op.condition.data, op.args)
     return forms.truth(op.cond)
 
 
 def is_scalar(type: Attribute) -> bool:
-    """Whether a value of a type is a number."""
+    """Whether a type is a float, an integer of any width or index."""
     return isinstance(type, AnyFloat | IntegerType | IndexType)
 
 

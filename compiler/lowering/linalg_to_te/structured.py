@@ -57,8 +57,9 @@ def convert_structured(op: LinalgStructuredOperation, values: TeValues) -> None:
 def _space(
     op: LinalgStructuredOperation, maps: Sequence[AffineMap], output: AffineMap, values: TeValues
 ) -> IterationSpace:
-    """Return the iteration space for an output's map. Raises LoweringError for a map that is no permutation of the
-    parallel iterators of more than one iteration, and for window iterators."""
+    """Return the iteration space for an output's map. A result 0 of the map in a dimension of size 1 is an axis of
+    extent 1. Raises LoweringError for a map that is otherwise no permutation of the parallel iterators of more than one
+    iteration, and for window iterators."""
     extents, names = _extents(op, maps, values), _names(op, maps[0].num_dims)
     reduction = [kind == IteratorTypeAttr.reduction() for kind in op.get_iterator_types()]
     if any(kind == IteratorTypeAttr.window() for kind in op.get_iterator_types()):
@@ -153,8 +154,8 @@ class _Conversion:
         return access == AccessAttr(AffineMap.identity(len(self.space.axes)))
 
     def _splat(self, body: ComputeBody, yields: Sequence[SSAValue]) -> Literal | None:
-        """Return the literal that a fill yields; None if a body reads tensors or yields anything but one constant of a
-        dtype of te."""
+        """Return the literal that a fill yields; None if the body reads tensors or yields anything but one constant of
+        a dtype of te, and for several outputs."""
         owner = yields[0].owner
         if body.inputs or len(yields) != 1 or not isinstance(owner, arith.ConstantOp):
             return None

@@ -264,8 +264,9 @@ def _rounded(op: Operation, x: Expr) -> Expr:
 
 
 def apply_region(block: Block, arguments: Sequence[Expr], outside: Mapping[SSAValue, Expr]) -> list[Expr]:
-    """Return the scalars that a region returns for scalar arguments; `outside` has the values defined around it. Raises
-    LoweringError for an op that is not elementwise, ValueError for a region without a return."""
+    """Return the scalars that a region, the block `block`, returns for scalar arguments; `outside` has the values
+    defined around it. Raises LoweringError for an op that is neither elementwise nor a constant of a number, TeError
+    for dtypes that an op's te function refuses, ValueError for a region without a return."""
     scope: dict[SSAValue, Expr] = dict(outside)
     scope |= zip(block.args, arguments, strict=True)
     for op in block.ops:

@@ -106,8 +106,8 @@ def _to_base(x: _ExponentAndFraction, base: _Base) -> Real:
 
 
 def _tail(f: Real) -> Real:
-    """log(1 + f) - f: a polynomial of f, or for f64 of s = f / (2 + f), as in fdlibm: one of f would have twice the
-    degree."""
+    """Approximate log(1 + f) - f for the f of `_decompose`. f32: a polynomial of f. f64: s (f^2 / 2 + R(s^2)) - f^2 / 2
+    with s = f / (2 + f), as in fdlibm; a polynomial of f would have twice the degree."""
     coefficients = _TAIL[f.site.format.name]
     if f.site.format is F32:
         return f * f * horner(f, coefficients)

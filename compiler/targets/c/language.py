@@ -103,7 +103,8 @@ class C(Language):
         return self.converted(function_call(self.helpers.add("float_to_odd"), [as_double]), f32, target)
 
     def suffix(self, number: int, bits: int) -> str:
-        """Return the suffix of an integer literal: empty if it fits an int, else LL."""
+        """Return the suffix of an integer literal, for any `bits`: "" below 2^31 in magnitude, so that the digits fit
+        an int, else LL."""
         return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:

@@ -140,7 +140,8 @@ def expression(op: Operation, texts: Texts, language: Language, wide: Sequence[b
 
 
 def _are_short_indices(op: Operation, wide: Sequence[bool]) -> list[bool]:
-    """Return for each operand whether it is an index of 32 bits."""
+    """Return for each operand whether it is an index of 32 bits. wide: for each operand whether it is an index of 64
+    bits."""
     pairs = zip(op.operands, wide, strict=True)
     return [isinstance(element_of(value.type), IndexType) and not is_wide for value, is_wide in pairs]
 

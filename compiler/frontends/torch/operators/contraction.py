@@ -74,7 +74,7 @@ def trilinear(
     unroll_dim: int = 1,
 ) -> Tensor:
     """Sum x y z over the dimensions `sumdim`, which are dropped; the product is elementwise with broadcasting, after
-    dimensions of extent 1 are inserted at the positions in each tensor's `expand` list."""
+    dimensions of extent 1 are inserted at the positions in each tensor's `expand` list. `unroll_dim` has no effect."""
     inputs = [_expanded(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
     shape = np.broadcast_shapes(*(t.shape for t in inputs))
     acc_dtype = accumulator(x.dtype)

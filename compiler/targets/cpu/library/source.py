@@ -30,9 +30,10 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Stored:
-    """The weights that are stored in a library, or in a file beside it. offsets: of each weight in the bytes that are
-    stored; of the filled constants of each version if `is_filled`. file: the layout of the file; None for weights in
-    the library. checksum: of the file's bytes."""
+    """The weights of a library, stored in it or in a safetensors file beside it. offsets: of each weight in the stored
+    bytes, in the order of the description; with `is_filled`, of each code version's block of constants, which the
+    export computed. file: the layout of the file; None for weights in the library. checksum: of the file's bytes; 0
+    without a file."""
 
     offsets: Sequence[int]
     is_filled: bool
