@@ -22,8 +22,8 @@ from tests.scheduled import check, lacks
 from tools import docs, document
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-SHELL = "".join((ROOT / "docs" / name).read_text() for name in ("shell.md", "schedules.md", "opt.md"))
+README = (ROOT / "README.md").read_text("utf-8")
+SHELL = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("shell.md", "schedules.md", "opt.md"))
 ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path not in document.PAGES]
 """Documents each of whose blocks stands alone."""
 
@@ -35,7 +35,7 @@ def _one_builder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def python_blocks(path: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_the_first_example_needs_the_plain_install() -> None:
 def test_the_files_that_pages_use_come_with_the_package() -> None:
     """Commands and Python of a page name files of examples/ that `strata examples` writes, and no module of it."""
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        shown = re.findall(r"^```(?:sh|console|python)\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
-        for block in [*shown, *re.findall(r"`(strata[^`\n]*)`", path.read_text())]:
+        shown = re.findall(r"^```(?:sh|console|python)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        for block in [*shown, *re.findall(r"`(strata[^`\n]*)`", path.read_text("utf-8"))]:
             assert set(re.findall(r"\bexamples/(\w[\w./]*)", block)) <= EXAMPLES.keys(), path
             assert not re.search(r"^(from|import) (examples|tests|tools)\b", block, re.MULTILINE), path
 
@@ -101,11 +101,11 @@ def test_every_op_of_a_script_is_on_a_page_or_in_the_index() -> None:
 
 @pytest.mark.parametrize("primitive", docs.found(), ids=lambda p: p.name)
 def test_pages_are_what_their_examples_give(primitive: docs.Primitive) -> None:
-    assert docs.page(primitive) == (docs.PAGES / f"{primitive.name}.md").read_text(), "run python tools/docs.py"
+    assert docs.page(primitive) == (docs.PAGES / f"{primitive.name}.md").read_text("utf-8"), "run python tools/docs.py"
 
 
 def test_the_index_is_up_to_date() -> None:
-    assert docs.index() == (docs.PAGES / "README.md").read_text(), "run python tools/docs.py"
+    assert docs.index() == (docs.PAGES / "README.md").read_text("utf-8"), "run python tools/docs.py"
 
 
 @pytest.mark.parametrize("name", [p.name for p in docs.found()])
@@ -124,19 +124,19 @@ def test_the_walk_shows_what_it_does_and_is_right() -> None:
             assert str(replay(parse(str(schedule)), schedule).module) == str(schedule.module)
             checked.append(step.title)
 
-    text = document.WALK.read_text()
+    text = document.WALK.read_text("utf-8")
     assert document.refreshed(text, after) == text, "run python tools/docs.py"
     assert len(checked) >= 10
 
 
 @pytest.mark.parametrize("path", [path for path in document.PAGES if path != document.WALK], ids=lambda path: path.stem)
 def test_a_page_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = path.read_text()
+    text = path.read_text("utf-8")
     monkeypatch.chdir(tmp_path)  # some write a file
     assert document.refreshed(text) == text, "run python tools/docs.py"
 
 
-RESULTS = (ROOT / "docs" / "results.md").read_text()
+RESULTS = (ROOT / "docs" / "results.md").read_text("utf-8")
 
 
 def lacking_evidence(text: str) -> list[str]:
@@ -207,7 +207,7 @@ def test_outputs_are_refreshed() -> None:
 def test_the_pass_on_a_page_has_these_options(name: str) -> None:
     from compiler.pipeline.parser import parse_passes
 
-    shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text())
+    shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text("utf-8"))
     if shown is None:
         assert name in ("multiple", "product") or name.startswith("sample_")
     else:
@@ -216,7 +216,7 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
 
 
 def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs/gpu.md").read_text()
+    page = (ROOT / "docs/gpu.md").read_text("utf-8")
     monkeypatch.chdir(ROOT)
     assert main(["check", "examples/gpu_matmul.mlir"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
@@ -224,8 +224,8 @@ def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
 
 @pytest.mark.doors
 def test_the_list_of_onnxs_operators_is_up_to_date() -> None:
-    assert docs.onnx_operators() == (docs.DOCS / "onnx_operators.md").read_text(), "run python tools/docs.py"
+    assert docs.onnx_operators() == (docs.DOCS / "onnx_operators.md").read_text("utf-8"), "run python tools/docs.py"
 
 
 def test_the_list_of_torchs_operators_is_up_to_date() -> None:
-    assert docs.torch_operators() == (docs.DOCS / "torch_operators.md").read_text(), "run python tools/docs.py"
+    assert docs.torch_operators() == (docs.DOCS / "torch_operators.md").read_text("utf-8"), "run python tools/docs.py"

@@ -239,7 +239,7 @@ def dashed() -> set[str]:
     from compiler.alternatives import LAWS
     from compiler.pipeline.passes import PIPELINES
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {*universe.pass_names(), *get_all_passes(), *PIPELINES, *LAWS, *COMMANDS}
     return names | {*project["scripts"], project["name"]}
 
@@ -272,7 +272,7 @@ def missing_command(line: str) -> str | None:
     except ValueError:
         return None
     if program == "make":
-        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
         unknown = [word for word in arguments if "=" not in word and word not in targets]
         return f"no target {unknown[0]}" if unknown else None
     if program in ("python", "python3"):
@@ -363,7 +363,7 @@ def _is_allowed(span: str) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Print the names that do not exist in the pages (default: all); return 1 if there are some."""
     pages = [Path(argument).resolve() for argument in arguments] or [path for path in PAGES if path.name not in LISTS]
-    said = [f"{page.relative_to(ROOT)}: {fault}" for page in pages for fault in faults(page.read_text())]
+    said = [f"{page.relative_to(ROOT)}: {fault}" for page in pages for fault in faults(page.read_text("utf-8"))]
     print("\n".join(said))
     return int(bool(said))
 

@@ -323,7 +323,7 @@ def torch_operators() -> str:
 def texts() -> dict[Path, str]:
     """Map every file that this tool writes to its text."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
-    executed = {path: document.refreshed(path.read_text()) for path in document.PAGES}
+    executed = {path: document.refreshed(path.read_text("utf-8")) for path in document.PAGES}
     listed = {DOCS / "torch_operators.md": torch_operators(), DOCS / "api.md": reference.listing()}
     if find_spec("onnx") is not None:
         listed[DOCS / "onnx_operators.md"] = onnx_operators()
@@ -333,7 +333,7 @@ def texts() -> dict[Path, str]:
 def main() -> int:
     """Write the files, or with --check compare them; return 0, or with --check 1 if one is out of date."""
     wanted = texts()
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     gone = [path for path in PAGES.glob("*.md") if path not in wanted]
     check = "--check" in sys.argv[1:]
     for path in [*stale, *gone]:

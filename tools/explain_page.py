@@ -52,7 +52,7 @@ def shape(printed: str) -> list[str]:
 
 def main() -> None:
     """Write the page with the current output of its commands."""
-    text = PAGE.read_text()
+    text = PAGE.read_text("utf-8")
     PAGE.write_text(BLOCK.sub(lambda m: f"```console\n$ strata {m[1]}\n{run(m[1]).strip(chr(10))}\n```\n", text))
 
 

@@ -92,7 +92,7 @@ class _Run:
         self.restart("tuner")
 
     def _said(self) -> str:
-        return (self.processes.folder / "tuner.txt").read_text()
+        return (self.processes.folder / "tuner.txt").read_text("utf-8")
 
     def kill(self, victim: str) -> None:
         """Kill a process, and note a fault if the database has fewer records than after the last kill, or damaged

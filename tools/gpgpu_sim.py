@@ -147,7 +147,7 @@ def _configure(folder: Path, most: int) -> None:
     source = FOLDER / "gpgpu-sim" / CONFIG
     for path in source.iterdir():
         shutil.copy(path, folder)
-    config = (folder / "gpgpusim.config").read_text()
+    config = (folder / "gpgpusim.config").read_text("utf-8")
     lines = [line for line in config.splitlines() if line.split(" ")[0].lstrip("-") not in settings]
     (folder / "gpgpusim.config").write_text("\n".join([*lines, *(f"-{k} {v}" for k, v in settings.items())]) + "\n")
 
@@ -179,7 +179,7 @@ def _drive(name: str) -> None:
     ]
     register, push = getattr(cuda, "__cudaRegisterFunction"), getattr(cuda, "__cudaPushCallConfiguration")
     push.argtypes = [_Extents, _Extents, ctypes.c_size_t, ctypes.c_void_p]
-    for kernel, grid, block, shared, arguments in json.loads((folder / "launches.json").read_text()):
+    for kernel, grid, block, shared, arguments in json.loads((folder / "launches.json").read_text("utf-8")):
         token = ctypes.create_string_buffer(kernel.encode())
         register(ctypes.c_void_p(1), token, token, token, -1, None, None, None, None)
         addresses = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(pointers[n]) for n in arguments))

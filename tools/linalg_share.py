@@ -52,7 +52,7 @@ class FunctionText:
 
 def functions_in(path: Path) -> Iterator[FunctionText]:
     """Yield the functions of a file that have ops of linalg or tensor and no memref, with their callees."""
-    for part in re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE):
+    for part in re.split(r"^// -----.*$", path.read_text("utf-8"), flags=re.MULTILINE):
         code = re.sub(r"//.*", "", part) + "\n"
         aliases, resources = ([match[0] for match in kind.finditer(code + "}")] for kind in (ALIAS, RESOURCES))
         bodies = {match[2]: match[0] for match in FUNCTION.finditer(code)}

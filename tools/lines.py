@@ -27,7 +27,7 @@ STEP = 100
 
 def count(paths: Iterable[Path]) -> int:
     """The lines of some files."""
-    return sum(len(path.read_text().splitlines()) for path in paths)
+    return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
 
 
 def room_of(path: Path) -> str:
@@ -56,7 +56,7 @@ def files_of(table: str) -> list[Path]:
 def core() -> tuple[list[Path], int]:
     """Return the files of the core and the most lines of it, both from docs/reading.md. Raises AssertionError if the
     page states no budget."""
-    text = (ROOT / "docs" / "reading.md").read_text()
+    text = (ROOT / "docs" / "reading.md").read_text("utf-8")
     most = re.search(r"at\s+most ([\d,]+) lines", text)
     _, read, leave_out, *_ = re.split(r"(?=^\| \| read|^\| leave out|^## )", text, flags=re.MULTILINE)
     if most is None:
@@ -67,7 +67,7 @@ def core() -> tuple[list[Path], int]:
 def opened(files: Iterable[Path]) -> tuple[list[Path], int]:
     """Return the files of the core with all primitives and the modules that it imports, and the most lines of these,
     from docs/reading.md. Raises AssertionError if the page states no budget."""
-    text = (ROOT / "docs" / "reading.md").read_text()
+    text = (ROOT / "docs" / "reading.md").read_text("utf-8")
     most = re.search(r"in\s+all\s+at\s+most\s+([\d,]+)", text)
     if most is None:
         raise AssertionError("docs/reading.md states no budget of all that has to be opened")
@@ -78,7 +78,7 @@ def opened(files: Iterable[Path]) -> tuple[list[Path], int]:
 def imported(file: Path) -> set[Path]:
     """The modules of the compiler that a file imports."""
     modules: set[Path] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("compiler"):
             base = ROOT / node.module.replace(".", "/")
             modules |= {base.with_suffix(".py"), *((base / name.name).with_suffix(".py") for name in node.names)}
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
         BUDGETS.write_text("# The most lines of each room: see tools/lines.py.\n" + "".join(fitted))
     elif arguments:
         sys.exit(f"{__doc__}")
-    (files, most), budgets = core(), tomllib.loads(BUDGETS.read_text())
+    (files, most), budgets = core(), tomllib.loads(BUDGETS.read_text("utf-8"))
     every, most_opened = opened(files)
     lines |= {"core": count(files), "core, with what it opens": count(every)}
     budgets |= {"core": most, "core, with what it opens": most_opened}

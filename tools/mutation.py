@@ -163,7 +163,7 @@ def inside(node: ast.AST, name: str = "", boolean: bool = False) -> Iterator[tup
 
 def candidates(file: str, root: Path = ROOT) -> dict[tuple[str, str, str, str, int], tuple[Mutant, Place]]:
     """Map the keys of all mutants of a file, relative to `root`, to the mutants and their places."""
-    source = (root / file).read_text()
+    source = (root / file).read_text("utf-8")
     lines, alike, by_key = source.splitlines(), Counter[tuple[str, ...]](), {}
     for function, kind, place in inside(ast.parse(source)):
         line, before = lines[place.node.lineno - 1].strip(), ast.unparse(place.node)
@@ -254,7 +254,7 @@ class Copy:
     def record(self, name: str) -> list[str]:
         """Return the lines of a record, `tests` or `reached`, and delete it."""
         path = self.records / name
-        lines = path.read_text().splitlines() if path.exists() else []
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
         return lines
 
@@ -268,10 +268,10 @@ def probe(work: Copy, mutants: list[Mutant], tests: list[str]) -> None:
         statement = isinstance(place.node, ast.stmt)
         edits[mutant.file].append(edit(place, f"{call}; " if statement else f"({call}, ", "" if statement else ")[1]"))
     for file, places in edits.items():
-        work.write(file, edited((ROOT / file).read_text(), places))
+        work.write(file, edited((ROOT / file).read_text("utf-8"), places))
     status = work.run("-n", str(work.workers), *tests)
     for file in edits:
-        work.write(file, (ROOT / file).read_text())
+        work.write(file, (ROOT / file).read_text("utf-8"))
     seconds, failed, reached = defaultdict[str, float](float), set(), defaultdict(set)
     for line in work.record("tests"):
         duration, _, outcome, test = line.split(" ", 3)
@@ -298,7 +298,7 @@ def kill(work: Copy, mutant: Mutant) -> None:
     mutant.outcome, mutant.killer = "survived" if mutant.tests else "uncovered", ""
     if not mutant.tests:
         return
-    source, place = (ROOT / mutant.file).read_text(), candidates(mutant.file)[mutant.key()][1]
+    source, place = (ROOT / mutant.file).read_text("utf-8"), candidates(mutant.file)[mutant.key()][1]
     (work.records / "mine").write_text("\n".join(mutant.tests))
     work.write(mutant.file, edited(source, [edit(place, place.text, "\n")]))
     status = work.run("-x", f"@{work.records / 'mine'}", limit=LIMIT)
@@ -358,7 +358,7 @@ def main() -> None:
     parser.add_argument("--afresh", action="store_true", help="measure the mutants of the file again")
     arguments = parser.parse_args()
     file: Path = arguments.file
-    mutants = [Mutant(**m) for m in json.loads(file.read_text())] if file.exists() else []
+    mutants = [Mutant(**m) for m in json.loads(file.read_text("utf-8"))] if file.exists() else []
     if not mutants:
         mutants = draw(arguments.rooms, arguments.seed, arguments.count)
     if arguments.afresh:

@@ -45,7 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     texts = {f"api/{name}.md": page.text() for name, page in reference.PAGES.items()}
-    texts["index.md"] = home((ROOT / "README.md").read_text())
+    texts["index.md"] = home((ROOT / "README.md").read_text("utf-8"))
     for name, text in texts.items():
         files.append(File.generated(config, name, content=text))
     return files

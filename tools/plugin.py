@@ -60,7 +60,7 @@ def shell(inside: Path, line: str, folder: Path) -> subprocess.CompletedProcess[
 
 def commands() -> list[str]:
     """The lines of the shell blocks in the example's README."""
-    shown = re.findall(r"```sh\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.DOTALL)
+    shown = re.findall(r"```sh\n(.*?)```", (EXAMPLE / "README.md").read_text("utf-8"), re.DOTALL)
     return "\n".join(shown).splitlines()
 
 
@@ -68,7 +68,7 @@ def crashed(inside: Path, folder: Path) -> Iterator[tuple[str, str]]:
     """Make each part crash in turn: yield its name, and the output if the error message does not blame it, else ""."""
     for name, (file, line, command) in CRASHES.items():
         path = folder / "strata_example" / file
-        before = path.read_text()
+        before = path.read_text("utf-8")
         assert before.count(line) == 1, line
         indent = "        " if line.lstrip().startswith(("def", "op:")) else "    "
         planted = f"{indent}raise RuntimeError('planted')\n"

@@ -10,7 +10,7 @@ from typing import Any
 import strata
 from strata import recipes
 
-PROGRAMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["program"]
+PROGRAMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["program"]
 RETURNING = {inspect.signature(getattr(recipes, n)).return_annotation: n for n in recipes.__all__ if n.islower()}
 """Map the name of each class that a recipe returns to the recipe."""
 

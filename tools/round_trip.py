@@ -35,7 +35,7 @@ class Outcome:
 def pieces(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the pieces of a file, each with the line at which it begins."""
     line = 1
-    for text in re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE):
+    for text in re.split(r"^// -----.*$", path.read_text("utf-8"), flags=re.MULTILINE):
         yield line, text
         line += text.count("\n")
 

@@ -199,7 +199,7 @@ def corpus(patterns: Sequence[str] = ()) -> dict[str, str]:
 
 def read(path: Path) -> dict[str, str]:
     """Return the corpus in a file."""
-    entries = (entry.split("\n", 1) for entry in path.read_text().split(SEPARATOR)[1:])
+    entries = (entry.split("\n", 1) for entry in path.read_text("utf-8").split(SEPARATOR)[1:])
     return dict(entries)
 
 

@@ -21,7 +21,7 @@ TESTS = (
 
 def requirements(which: str) -> list[str]:
     """Return the requirements of the package for pip: as stated, or with "oldest" the lowest version of each."""
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     return (
         [re.sub(r">=([\d.]+),.*", r"==\1", requirement) for requirement in stated]
         if which == "oldest"

@@ -30,7 +30,7 @@ SHOWN = ("docs/shell.md", "README.md", *(f"docs/{name}.md" for name in ("schedul
 
 def blocks(language: str) -> list[str]:
     """The blocks of code of a language in the pages SHOWN, in order."""
-    text = "".join((ROOT / name).read_text() for name in SHOWN)
+    text = "".join((ROOT / name).read_text("utf-8") for name in SHOWN)
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_menu_has_every_page() -> None:
-    menu = set(re.findall(r"^ *- (?:[^\n]*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    menu = set(re.findall(r"^ *- (?:[^\n]*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
     written = {"index.md", *(f"api/{name}.md" for name in reference.PAGES)}
     assert menu == written | {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
 
@@ -37,7 +37,7 @@ def test_the_reference_has_every_public_name() -> None:
 @pytest.mark.doors
 def test_the_list_of_the_api_is_up_to_date() -> None:
     pytest.importorskip("torch", reason="names of its front end are on the page")
-    assert reference.listing() == (ROOT / "docs" / "api.md").read_text(), "run python tools/docs.py"
+    assert reference.listing() == (ROOT / "docs" / "api.md").read_text("utf-8"), "run python tools/docs.py"
 
 
 @pytest.mark.doors
@@ -50,7 +50,7 @@ def test_constants_are_listed_with_their_types_and_docstrings() -> None:
 
 
 def test_the_types_of_methods_are_up_to_date() -> None:
-    assert docs.stub() == docs.STUB.read_text(), "run python tools/docs.py"
+    assert docs.stub() == docs.STUB.read_text("utf-8"), "run python tools/docs.py"
 
 
 def test_a_property_is_no_call() -> None:
@@ -77,4 +77,4 @@ def test_mkdocs_builds_the_site(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "conv2d" in (tmp_path / "api" / "nn.html").read_text()
+    assert "conv2d" in (tmp_path / "api" / "nn.html").read_text("utf-8")

@@ -31,7 +31,7 @@ def unordered_terms(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files(page: Path) -> None:
-    assert broken_links(page, page.read_text()) == []
+    assert broken_links(page, page.read_text("utf-8")) == []
 
 
 def test_a_broken_link_is_seen() -> None:
@@ -40,7 +40,7 @@ def test_a_broken_link_is_seen() -> None:
 
 @pytest.mark.parametrize("page", doc_names.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_names_in_backticks_are_there(page: Path) -> None:
-    assert page.name in doc_names.LISTS or doc_names.faults(page.read_text()) == []
+    assert page.name in doc_names.LISTS or doc_names.faults(page.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_blocks_of_the_shell_are_read() -> None:
 
 
 def test_the_glossary_is_in_order() -> None:
-    assert unordered_terms((ROOT / "docs" / "glossary.md").read_text()) == []
+    assert unordered_terms((ROOT / "docs" / "glossary.md").read_text("utf-8")) == []
     assert unordered_terms("| term |\n|--|\n| b | x |\n| a | x |\n\n## next\n| a | x |") == ["a"]
 
 

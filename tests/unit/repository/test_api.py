@@ -76,10 +76,10 @@ def blocks() -> Iterator[tuple[str, str]]:
     """The Python code of docs and examples, each with its file."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
-        for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for code in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
             yield str(page.relative_to(ROOT)), code
     for file in (ROOT / "examples").rglob("*.py"):
-        yield str(file.relative_to(ROOT)), file.read_text()
+        yield str(file.relative_to(ROOT)), file.read_text("utf-8")
 
 
 def imports(code: str) -> Iterator[tuple[str, str]]:
@@ -156,7 +156,9 @@ def foreign(code: str) -> set[tuple[str, str]]:
 
 def test_recipes_import_names_of_the_api_alone() -> None:
     room = Path(recipes.__file__).parent
-    faults = {(str(file.relative_to(room)), *name) for file in room.rglob("*.py") for name in foreign(file.read_text())}
+    faults = {
+        (str(file.relative_to(room)), *name) for file in room.rglob("*.py") for name in foreign(file.read_text("utf-8"))
+    }
     assert faults == set()
 
 

@@ -35,7 +35,7 @@ def test_class_names_are_unique() -> None:
     files = defaultdict(list)
     for room in ROOMS:
         for path in (root / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     files[node.name].append(str(path.relative_to(root)))
     assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PINS = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
-HOOKS = (ROOT / ".pre-commit-config.yaml").read_text()
-JOBS = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-MAKEFILE = (ROOT / "Makefile").read_text()
+PINS = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+JOBS = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 
 def other_versions(text: str) -> set[tuple[str, str]]:
@@ -30,7 +30,7 @@ def test_hooks_check_what_make_does() -> None:
 
 
 def test_every_tool_of_make_has_a_version() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     names = {re.split(r"[><=]", requirement)[0] for requirement in (*extras["dev"], *extras["docs"])}
     assert names - PINS.keys() == set()
 
@@ -38,6 +38,6 @@ def test_every_tool_of_make_has_a_version() -> None:
 def test_ci_runs_what_is_there() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100 and "- run: .ci/run\n" in JOBS
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
-    scripts = (JOBS, (ROOT / ".ci" / "run").read_text())
+    scripts = (JOBS, (ROOT / ".ci" / "run").read_text("utf-8"))
     named = [set(re.findall(r"\bmake ([a-z][\w-]*)", script)) for script in scripts]
     assert named[0] == {"fuzz", "test-all"} and named[0] | named[1] <= targets

@@ -17,7 +17,7 @@ from compiler.pipeline.source import parse
 from compiler.schedule.dialect import SCHED
 
 KEPT = Path(__file__).parents[2] / "kept"
-HANDLES, *STEPS = (KEPT / "sched.txt").read_text().rstrip().split("\n\n")
+HANDLES, *STEPS = (KEPT / "sched.txt").read_text("utf-8").rstrip().split("\n\n")
 
 
 def script(step: str) -> str:
@@ -44,14 +44,14 @@ def test_every_step_is_kept() -> None:
 def test_te_text_computes_what_it_did() -> None:
     a, b = (np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32) for shape in ((8, 6), (6, 4)))
     product = a @ b
-    kernel = compiler.build((KEPT / "te.mlir").read_text())
+    kernel = compiler.build((KEPT / "te.mlir").read_text("utf-8"))
     np.testing.assert_allclose(kernel(a, b), np.where(product > 0.5, np.exp(product), product * 0.25), rtol=1e-5)
 
 
 def test_records_are_read_and_their_scripts_apply(tmp_path: Path) -> None:
-    line = from_line((KEPT / "record.jsonl").read_text())
+    line = from_line((KEPT / "record.jsonl").read_text("utf-8"))
     with sqlite3.connect(tmp_path / "kept.db") as file:
-        file.executescript((KEPT / "records.sql").read_text())
+        file.executescript((KEPT / "records.sql").read_text("utf-8"))
     with Database(tmp_path / "kept.db") as database:
         (record,) = database.records()
         assert isinstance(line, Record) and line.uuid == record.uuid and line.script == record.script

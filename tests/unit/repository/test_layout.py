@@ -153,7 +153,7 @@ OUTSIDE = ("benchmarks", "tests", "tools", "examples")
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_go_down(room: str) -> None:
     for path in ROOMS[room]:
-        text = path.read_text()
+        text = path.read_text("utf-8")
         outside = [
             name for name in imported(text) if name.split(".")[0] in ("benchmarks", "tests", "tools", "examples")
         ]
@@ -184,7 +184,7 @@ def test_an_upward_import_is_seen(text: str) -> None:
 
 
 def test_there_are_no_circles_of_files() -> None:
-    assert circles(graph_of({name_of(path): path.read_text() for path in FILES})) == set()
+    assert circles(graph_of({name_of(path): path.read_text("utf-8") for path in FILES})) == set()
 
 
 BACK = ["import compiler.a", "from compiler import a", "def f():\n    from compiler.a import x"]
@@ -200,7 +200,7 @@ def test_a_circle_is_seen(back: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_functions_are_short_and_what_is_public_has_a_docstring(room: str) -> None:
     for path in ROOMS[room]:
-        text = path.read_text()
+        text = path.read_text("utf-8")
         assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
         tree = ast.parse(text)
         assert ast.get_docstring(tree), path
@@ -235,13 +235,13 @@ STARTERS = {
 
 
 def test_processes_are_started_in_known_places() -> None:
-    collected = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if STARTS.search(path.read_text())}
+    collected = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if STARTS.search(path.read_text("utf-8"))}
     assert collected == set(STARTERS)
 
 
 def test_the_word_cuda_appears_in_targets_only() -> None:
     for path in ROOT.rglob("*.py"):
-        assert "cuda" not in path.read_text() or "targets" in path.parts
+        assert "cuda" not in path.read_text("utf-8") or "targets" in path.parts
 
 
 def questions(text: str) -> list[str]:
@@ -271,7 +271,7 @@ def _names(node: ast.AST) -> bool:
 @pytest.mark.parametrize("room", ROOMS)
 def test_only_targets_ask_which_target_it_is(room: str) -> None:
     for path in ROOMS[room]:
-        assert "targets" in path.relative_to(ROOT).parts or questions(path.read_text()) == [], path
+        assert "targets" in path.relative_to(ROOT).parts or questions(path.read_text("utf-8")) == [], path
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_pipelines_parse(name: str) -> None:
 
 def unlisted(room: Path) -> set[str]:
     """The files of a room that its map, the docstring of its __init__.py, does not name; a room may have no map."""
-    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
     if not re.search(r"^\w+\.py\b", text, re.MULTILINE):
         return set()
     return {path.name for path in room.glob("[!_]*.py")} - set(re.findall(r"\w+\.py\b", text))
@@ -322,7 +322,7 @@ def unlisted(room: Path) -> set[str]:
 @pytest.mark.parametrize("room", sorted(ROOT.rglob("__init__.py")), ids=lambda p: str(p.parent.relative_to(ROOT)))
 def test_the_map_of_a_room_names_its_files(room: Path) -> None:
     assert unlisted(room.parent) == set()
-    text = ast.get_docstring(ast.parse(room.read_text())) or ""
+    text = ast.get_docstring(ast.parse(room.read_text("utf-8"))) or ""
     assert all((room.parent / name).exists() for name in re.findall(r"^(\w+\.py)\b", text, re.MULTILINE))
 
 
@@ -335,7 +335,7 @@ def test_a_file_that_no_map_names_is_seen(tmp_path: Path) -> None:
 
 
 def test_the_map_names_every_room() -> None:
-    text = (ROOT.parent / "docs" / "rooms.md").read_text()
+    text = (ROOT.parent / "docs" / "rooms.md").read_text("utf-8")
     entries = [path for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
     names = [f"compiler/{path.name}{'' if path.suffix else '/'}" for path in entries if path.name[0] != "_"]
     assert [name for name in names if not re.search(rf"^{re.escape(name)}\b|^{re.escape(name)} ", text, re.M)] == []
@@ -369,13 +369,13 @@ def test_the_stock_tool_finds_us() -> None:
 
 
 def test_the_package_says_its_version() -> None:
-    stated = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())
+    stated = tomllib.loads((ROOT.parent / "pyproject.toml").read_text("utf-8"))
     project = stated["project"]
     assert project["dynamic"] == ["version"]
     assert stated["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "compiler.__version__"}
-    written = [path for path in FILES if f'"{compiler.__version__}"' in path.read_text()]
+    written = [path for path in FILES if f'"{compiler.__version__}"' in path.read_text("utf-8")]
     assert written == [ROOT / "__init__.py"], "one source of the version"
-    newest = re.search(r"^## (\d[\d.]*)", (ROOT.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\d[\d.]*)", (ROOT.parent / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest is not None and newest[1] == compiler.__version__
     module, _, name = project["entry-points"]["xdsl.universe"]["strata"].partition(":")
     assert getattr(import_module(module), name).all_passes
