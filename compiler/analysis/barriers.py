@@ -59,6 +59,7 @@ class _Pending:
 
 def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
     """Return the barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes.
+    A dependence that isl does not decide requires a barrier as well.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -36,8 +36,9 @@ def copy_groups(program: Program, kernel: Loop, barriers: Collection[object]) ->
     """Return the groups of a kernel's asynchronous copies; None if its barriers, before the nodes with the keys
     `barriers`, have to wait for all copies.
 
-    They have to unless all copies are in one loop under the loops over blocks, whose iterations have one barrier, and
-    all uses of what is copied are in the loop behind that barrier.
+    They have to unless all copies are in one serial loop under the loops over blocks, whose iterations have one
+    barrier, and all uses of the copied elements are in the loop behind that barrier; also if an element is used too
+    early for a group to stay in flight, if isl does not decide, and without copies.
     """
     copies = [node for node in walk((kernel,)) if isinstance(node, Loop) and ASYNC in dict(node.attributes)]
     around = [[outer for outer in program.enclosing(node.number) if outer.kind not in BLOCKS] for node in copies]

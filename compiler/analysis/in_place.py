@@ -52,7 +52,8 @@ def _ways(
 
 
 def in_place(program: Program, source: str, target: str) -> Program:
-    """Replace reads of the input `source` by reads of the output `target`, which has its memory."""
+    """Replace reads of the input `source` by reads of the output `target`, which has its memory. Only valid if
+    `may_overwrite` holds, which is not checked."""
 
     def redirected(block: Block) -> Block:
         reads = tuple(replace(a, buffer=target) if a.buffer == source else a for a in block.reads)

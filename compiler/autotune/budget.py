@@ -100,7 +100,7 @@ class Budget:
 
     def final_turn_seconds(self, share: float = 1.0) -> float:
         """The seconds that the leaders' turns may take at the end: `share` of the remaining ones of the run; without a
-        limit, of those reserved for turns and not used half-way."""
+        limit, of those reserved for turns and not used half-way. Negative if more than these were used."""
         remaining = (
             self._unlimited - self.turn_seconds if self.options.seconds is None else self.options.seconds - self.seconds
         )

@@ -111,7 +111,7 @@ class Leaders:
 
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
         """The number of rounds that fit into some seconds, after all contenders are built and checked; at most ROUNDS,
-        or twice as many on a busy machine.
+        or twice as many on a busy machine; 0 if none fits. All contenders must have been measured.
 
         Two contenders that took 1 s to build, one builder, calls of 0.1 s, 4.5 s: 2 * (1 + 3 * 0.1) = 2.6 s pass before
         the first round, a round takes 2 * 2 * 0.1 = 0.4 s, so int((4.5 - 2.6) / 0.4) = 4 rounds.
@@ -126,7 +126,7 @@ class Leaders:
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
         """Measure candidates in turns, each once a round, and record the outcomes. If the best and the program as
-        written took part, they become `compared` of the progress."""
+        written took part and were measured, they become `compared` of the progress."""
         measurer = self.run.measurer()
         scripts = [self.run.space.script(candidate) for candidate in contenders]
         outcomes = checked(lambda: measurer.compare(scripts, rounds))

@@ -27,21 +27,20 @@ class TuningOptions:
 
     trials: the number of trials in the database at which the run ends, those of earlier and of concurrent runs
     included; of a whole program the sum over its groups. seconds: the time after which the run ends, in any phase; a
-    whole program reserves a tenth of it to compare its groups in place. At least one of the two is required.
-    began: the `time.perf_counter` reading from which the seconds count; None is the call of `tune`.
-    database: the file of records, created if missing; None keeps them in memory only.
-    seed: of the search and of the random inputs. batch: candidates proposed together. builders: the number of processes
-    that build, by default one a core. log: the file to which the search writes its log as it runs; the log replays
-    without hardware.
-    search: the parameters of the search; `descent` 0 disables the final descent.
-    allocation: how the groups of a whole program share trials and seconds: `gain` prefers the group with the largest
-    expected saving of the program's time, `turns` is round robin (see `compiler.autotune.tasks.allocation`).
-    scheduler: the address of a dask scheduler whose workers measure instead of this machine. patience: the seconds
-    after which a job of a worker that does not answer is given to another one (see docs/fleet.md).
-    num_measure_trials: TVM's name of `trials`; replaces `trials` unless it is None.
-    callbacks: called after each trial, once it is on disk, and at each change of phase. An exception ends the run.
-    show: True draws a live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table if
-    stderr or stdout is a terminal and there are no callbacks, and shows nothing elsewhere, as in a notebook.
+    whole program reserves a tenth of it to compare its groups in place. At least one of the two is required. began: the
+    `time.perf_counter` reading from which the seconds count; None is the call of `tune`. database: the file of records,
+    created if missing; None keeps them in memory only. seed: of the search and of the random inputs. batch: candidates
+    proposed together. builders: the number of processes that build, by default one a core. log: the file to which the
+    search writes its log as it runs; the log replays without hardware. search: the parameters of the search; `descent`
+    0 disables the final descent. allocation: how the groups of a whole program share trials and seconds: `gain` prefers
+    the group with the largest expected saving of the program's time, `turns` is round robin (see
+    `compiler.autotune.tasks.allocation`). scheduler: the address of a dask scheduler whose workers measure instead of
+    this machine. patience: the seconds after which a job of a worker that does not answer is given to another one (see
+    docs/fleet.md). num_measure_trials: TVM's name of `trials`; replaces `trials` unless it is None. callbacks: called
+    after each trial, once it is on disk, and at each change of phase. An exception ends the run. show: True draws a
+    live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table if stderr or stdout
+    is a terminal and there are no callbacks, and shows nothing elsewhere, as in a notebook. Raises InputError for an
+    option of a wrong type or out of range.
 
     >>> TuningOptions(trials=None, seconds=60, database="matmul.db").batch
     8

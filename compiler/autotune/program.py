@@ -126,8 +126,8 @@ class TaskProgram(Unpicklable):
         return self.machine.described(self.threads)
 
     def _written(self, template: Template | None) -> ModuleOp | None:
-        """Convert a template to a module: parse a text, record a function of a Schedule; None stays None. Raises
-        InputError for another type."""
+        """Convert a template to a module: parse a text, record a function of a Schedule; a module or None is returned
+        as is. Raises InputError for another type, ParseError for a text that does not parse."""
         if template is None or isinstance(template, ModuleOp):
             return template
         if isinstance(template, str):
@@ -307,7 +307,8 @@ class TaskProgram(Unpicklable):
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
         """Return the unscheduled loops after a script of the space, with the script's names and the program's order of
-        arguments. Raises ScheduleError for a script that does not apply."""
+        arguments. Raises ScheduleError for a script that does not apply. Not for a whole program, whose groups have the
+        scripts."""
         script = parse(script, "the script") if isinstance(script, str) else script
         return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
 

@@ -254,7 +254,9 @@ class SearchTask(TaskProgram):
         """Print the best record in a mode, and return the text; of a whole program group by group.
 
         mode: `script`, `steps` (all steps of the script, recipes expanded), `python` (the script in Python), or a text
-        of the target: `llvm` or `asm`, for a GPU the source of its kernels. Raises InputError for an unknown mode.
+        of the target: `llvm` or `asm`, for a GPU the source of its kernels. Raises InputError for an unknown mode and
+        without any record; in `steps` and the texts of the target ScheduleError for a record whose script no longer
+        applies.
         """
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")

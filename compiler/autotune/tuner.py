@@ -65,14 +65,17 @@ class TuningProblem:
 
 
 def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
-    """Search until the budget is spent, and return the task's best record, earlier runs included; None without one."""
+    """Search until the budget is spent or all feasible candidates are tried, and return the task's best record, that of
+    earlier runs included; None without one. An interruption ends the search. Records are in memory only if
+    `options.path` is None."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
 
 
 def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
-    """Search until the budget is spent; record each outcome in the database. Return False if interrupted, else True."""
+    """Search until the budget is spent or all feasible candidates are tried; record each outcome in the database.
+    Return False if interrupted, else True."""
     budget = Budget(options)
     with Workers(options, task.machine) as workers, TuningRun(task, options, database, budget, workers) as run:
         try:
@@ -136,7 +139,8 @@ class TuningRun:
             callback(self.progress)
 
     def run(self) -> None:
-        """Tune this task alone: read the database, measure batches, with the leaders' turns half-way and at the end."""
+        """Tune this task alone: read the database, measure batches, with the leaders' turns at the end, and half-way if
+        at least TELLS scripts were tried and less than HALF of the budget was spent before."""
         self.prepare()
         halfway = self.budget.spent_share < HALF
         while self.begin_batches():
@@ -219,7 +223,9 @@ class TuningRun:
         self.update_progress()
 
     def candidate_of(self, record: Record) -> Candidate | None:
-        """The candidate of this space with a record's script; None if there is none because rules have changed."""
+        """The candidate of this space with a record's script: the one that was tried with this script, else the
+        record's own candidate. None if the record has none, or if its script is another in this space because rules
+        have changed."""
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not is_in_space(self.space.sizes, record.candidate):
             return candidate
@@ -227,8 +233,9 @@ class TuningRun:
         return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
-        """Count an outcome of a script as a trial, and teach it to the search unless `candidate` is None: a script that
-        is not of the space."""
+        """Count an outcome of a script as a trial, and teach it to the search, with an earlier outcome of the script
+        that the search lacks. With `candidate` None, for a script that is not of the space, the search learns
+        nothing."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
         self.budget.record_trials(self.task.name, len(self.trials))
@@ -276,7 +283,8 @@ class TuningRun:
     # --- trials -----------------------------------------------------------------------------------------------------
 
     def choose(self, most: int | None = None) -> list[Proposal]:
-        """Choose the next proposals, at most `most` (None: a batch); none when the budget or the space is exhausted."""
+        """Choose the next proposals, at most `most` (None: a batch), as `proposals`, and return them; none when the
+        budget or the space is exhausted. From DESCENT of the budget on, the search descends."""
         self.proposals = []
         while not self.proposals and (count := min(self.budget.next_batch_size, most or self.options.batch)):
             self.report("choosing candidates")

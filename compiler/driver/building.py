@@ -260,14 +260,16 @@ class Selection:
 
 
 def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
-    """The partition of a program in the forms, of the whole and of groups, that a database has chosen of `offers`."""
+    """The partition of a program in the forms, of the whole and of groups, that a database has chosen of `offers` for
+    the threads and policy; else in the preferred forms. Raises InputError for a database that cannot be opened."""
     with Database(database, create=False) as opened:
         offers = offers.chosen_program(opened, threads, policy)
         return offers.in_forms(offers.chosen(opened, threads, policy))
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
-    """Map the name of each part with records to the one that a database chose inside `program`, else to the best."""
+    """Map the name of each part with records to the one that a database chose inside `program`, else to the best;
+    `program` None takes the best. Raises InputError for a database that cannot be opened."""
     program_key = "" if program is None else program.program_key(parts)
     with Database(database, create=False) as opened:
         best = {name: opened.chosen(part.key, program_key) for name, part in parts.items()}
@@ -326,8 +328,10 @@ def build_scheduled(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """Compile a program under the schedules `sources`, by the names of its parts; missing ones are as written.
-    `profiled` counts the ticks of each call. Raises ScheduleError for a script that does not apply."""
+    """Compile the program `x`, which `program` partitions, under the schedules `sources` by the names of its parts;
+    missing ones are as written. constants: the arrays of constant inputs by name, as in `build`. `profiled` counts the
+    ticks of each call. Raises ScheduleError for a script that does not apply, InputError for constants that do not fit,
+    LoweringError or TargetError for code that cannot be compiled or loaded."""
     return _under(program, x, sources, threads, policy, constants, profiled).load()
 
 

@@ -43,6 +43,7 @@ WHY = {
 
 def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
     """List the size of the space, then the sketches `numbers`: their choices, the options and the steps that read them.
+    Raises InputError for a number that the space does not have.
 
     4 sketches, 456 candidates
     sketch 0 (270 candidates): C: gebp ab
@@ -89,7 +90,7 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
     """List `count` random candidates of the sketches `numbers`, each sketch equally likely: their decisions, and
-    whether they are feasible. The same seed gives the same ones.
+    whether they are feasible. The same seed gives the same ones; `numbers` must not be empty.
 
         0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 

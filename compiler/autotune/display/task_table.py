@@ -99,7 +99,8 @@ class TaskTable:
         return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials{before} in {seconds:.0f} s"
 
     def table(self, most: int | None = None) -> Table:
-        """The rows as a table of at most `most` rows (None: all); if some are left out, the last row counts them."""
+        """The rows as a table of at most `most` rows, 1 or more (None: all); if some are left out, the last row counts
+        them."""
         from rich.table import Table
 
         table = Table(title=printable(self.heading()), title_justify="left", title_style="bold", box=None)

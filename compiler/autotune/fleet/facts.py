@@ -41,7 +41,8 @@ def read_facts(plain: object) -> WorkerFacts | None:
 
 def difference(facts: WorkerFacts, ours: WorkerFacts) -> str | None:
     """Return a sentence that names the first version that differs, or that the files differ, so that a worker cannot
-    measure for this process; None if all agree."""
+    measure for this process; None if all agree. Versions of Python agree if the first two numbers do, files if either
+    digest is empty."""
     for name, version in ours.versions.items():
         theirs = facts.versions.get(name, "none")
         if name != "python" and theirs != version:

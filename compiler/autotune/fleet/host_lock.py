@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def building() -> Iterator[None]:
-    """Hold the host's lock in shared mode during a build: waits while anything is timed."""
+    """Hold the host's lock in shared mode during a build: waits while anything is timed or waits to be timed."""
     with _locked(fcntl.LOCK_SH):
         yield
 

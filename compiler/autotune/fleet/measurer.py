@@ -36,7 +36,8 @@ class Fleet:
 
     Any worker builds candidates; workers of the model time them. `measure` begins at once: its candidates are in flight
     while others are chosen, each a coroutine in the cluster's thread. Outcomes are judged, see judge.py. A worker that
-    leaves, hangs or computes wrongly costs time only, and has a sentence in `notes`. Methods raise TargetError if no
+    leaves, hangs or computes wrongly costs time only, and has a sentence in `notes`. cluster: the connection, by which
+    `address` and `patience` are ignored; None connects to the scheduler at `address`. Methods raise TargetError if no
     worker is trusted for `patience` seconds, InputError for a program that cannot be compiled.
     """
 

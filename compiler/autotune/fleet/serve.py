@@ -20,7 +20,8 @@ SPARE = 2
 
 
 def serve(address: str, builders: int | None = None, is_timing: bool = True, once: bool = False) -> None:
-    """Serve the scheduler at an address; when it ends, wait for another one there, unless `once`.
+    """Serve the scheduler at an address; when it ends or does not answer, wait for another one there, or return if
+    `once`.
 
     builders: the candidates built at once, by default one a core. is_timing: whether the worker times as well. Prints a
     line when it has joined a scheduler, and for each that ended or does not answer. Raises InputError where dask is

@@ -41,8 +41,8 @@ def builders_of(
     environment: Mapping[str, str] | None = None,
     files: Sequence[int] = (),
 ) -> WorkerPool:
-    """Start `count` builders of a subject, by default one a core. They inherit the open file descriptors `files`, and
-    `environment` is added to theirs."""
+    """Start `count` builders of a subject, by default one a core. Builders on a GPU's subject have PATIENCE times the
+    limit of build seconds. They inherit the open file descriptors `files`, and `environment` is added to theirs."""
     builders = BUILDERS[target_named(subject.target).family]
     setup, seconds = builder_of(subject, limits), builders.patience * limits.build_seconds
     environment = {**worker_environment(1), **(environment or {})}

@@ -50,9 +50,11 @@ class Measurer:
         with Measurer(Subject(str(compiler.lower(function)))) as measurer:
             for position, outcome in measurer.measure(scripts): ...
 
-    The default executor is processes of this machine, with `builders` builders, by default one a core, and the default
-    `limits` on each candidate. Candidates for a GPU that is not present are simulated, and their times estimated.
-    Methods raise InputError for a program that cannot be compiled, TargetError where workers cannot start.
+    The default executor is processes of this machine, with `builders` builders, by default one a core, and `limits` on
+    each candidate, by default `Limits()`. An `executor` has its own builders and limits: `limits` is then ignored, and
+    `builders` is only the number of scripts built before they are timed. Candidates for a GPU that is not present are
+    simulated, and their times estimated. Methods raise InputError for a program that cannot be compiled, TargetError
+    where workers cannot start.
     """
 
     def __init__(

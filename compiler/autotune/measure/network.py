@@ -133,7 +133,8 @@ def random_call(kernel: Kernel) -> tuple[Call, list[Array]]:
 
 def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
     """Random constants by name, of a fixed seed. Floating-point weights with several dimensions are divided by the
-    square root of the elements a result sums, so that the scale of values is the same in all layers."""
+    square root of the elements of `array[0]`, which a result of a layer sums, so that the scale of values is the same
+    in all layers."""
     random = np.random.default_rng(0)
     arrays = {argument.name: draw(argument, random) for argument in arguments}
     for array in arrays.values():

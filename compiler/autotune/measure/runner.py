@@ -94,8 +94,8 @@ class RunnerSetup:
 
 
 class Affinity:
-    """The affinity mask of this process: one allowed processor a thread, the last ones first: interrupts use the
-    first."""
+    """The affinity mask of this process: one allowed processor a thread, the last ones first, since interrupts use the
+    first; all allowed ones if they are fewer. No effect on a system without affinity masks."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -165,8 +165,8 @@ class Runner:
         self._clocks: dict[int, Clock] = {}
 
     def __call__(self, job: RunnerJob) -> Outcome:
-        """Check and time an artefact, or sample it, as the job states. TargetError and lack of memory become
-        Outcomes."""
+        """Check and time an artefact, or sample it, as the job states. TargetError and lack of memory become Outcomes;
+        any other OSError is raised."""
         try:
             return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
         except TargetError as error:

@@ -147,7 +147,8 @@ class Clock:
 
 
 def taken(call: Call, calls: int = 1, threads: int = 1) -> Sample:
-    """Time `calls` calls together, without the `arrange` of an ArrangedCall."""
+    """Time `calls` calls together, each of which runs on `threads` threads, without the `arrange` of an ArrangedCall;
+    the seconds of the sample are those of one call."""
     if isinstance(call, ArrangedCall):
         return time_each_call(call.arrange, calls, threads)
     return time_calls(call, calls, threads)

@@ -23,8 +23,9 @@ def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
-    """Pick at most `count` positions of a pool, in the order of preference `order`, each dissimilar to `beside` and to
-    earlier picks. If too few are dissimilar, similar ones follow in this order, but none of `beside`."""
+    """Pick at most `count` positions of a pool, in the order of preference `order`: of the first LOOKED * `count`,
+    those that are dissimilar to `beside` and to earlier picks. If these are too few, further positions follow in this
+    order, similar ones too, but none of `beside` or equal to a pick."""
     ranked = list(order)
     picked: list[int] = []
     near = list(beside)
@@ -41,8 +42,9 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
     """Choose at most `count` candidates, round robin over their sketches, each farthest from those chosen before. The
-    distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first. Of
-    a sketch only the first max(CHOSEN_FROM, `count`) candidates are considered."""
+    distance is the number of choices in which a candidate differs from the nearest chosen one; a candidate of a sketch
+    without a chosen one has the distance 0; ties take the first. Of a sketch only the first max(CHOSEN_FROM, `count`)
+    candidates are considered."""
     by_sketch: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_sketch.setdefault(candidate[0], []).append(candidate)

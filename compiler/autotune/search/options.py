@@ -18,12 +18,11 @@ class Options:
 
     start: trials of the first round, the space's defaults included; if there are more sketches, one for each, up to
     twice `start`. random: the share of later proposals drawn at random. greedy: the share of the model's picks by
-    predicted mean; the others are by expected improvement.
-    pool: candidates drawn for each round; a space of at most that many is enumerated.
-    mutants: candidates mutated from `parents` good ones, for each round and generation. generations: the first mutates
-    the best measured candidates, each further one the best scored so far.
-    repeats: the number of measurements after which a leader is not measured again.
-    trials: the budget, if there is one; its last `descent` share goes to the neighbours of the best.
+    predicted mean; the others are by expected improvement. pool: candidates drawn for each round; a space of at most
+    that many is enumerated. mutants: candidates mutated from `parents` good ones, for each round and generation.
+    generations: the first mutates the best measured candidates, each further one the best scored so far. repeats: the
+    number of measurements after which a leader is not measured again. trials: the budget, if there is one; its last
+    `descent` share goes to the neighbours of the best. Raises InputError for a value out of range.
     """
 
     start: int = 16

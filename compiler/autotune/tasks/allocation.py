@@ -34,8 +34,9 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
     """The seconds of a run of the program that the next batch of a task is expected to save.
 
     The mean, by HABIT, of the usual gain of its turns and of the model's promise, scaled by how far earlier promises
-    came true; a task without a promise counts as UNTOLD. With total_seconds = 2, habit = 0.02, promise = 0.1 and sums
-    of 0: kept_share = 0.15 / 0.3 = 0.5, so 2 * (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
+    came true; a task without a promise counts as UNTOLD, unscaled. 0 for a task without a measurement. `every`: the
+    accounts of all tasks. With total_seconds = 2, habit = 0.02, promise = 0.1 and sums of 0: kept_share = 0.15 / 0.3 =
+    0.5, so 2 * (0.8 * 0.02 + 0.2 * 0.1 * 0.5) = 0.052 s.
     """
     promised, gained = PRIOR
     promised += sum(task.promised for task in every.values())
@@ -47,8 +48,9 @@ def expected_saving(account: TaskState, every: Accounts) -> float:
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
     """Return the name of the task in `ready` whose next batch is expected to save most, per second of measuring if
-    seconds are limited (`timed`). Tasks without a measurement come first: of those with the fewest turns the largest
-    estimate. None if no task saves enough."""
+    seconds are limited (`timed`). Tasks without a measurement and with less than FAILING turns come first: of those
+    with the fewest turns the largest estimate. None if no task saves more than NOTHING of the program's time, which is
+    that of the tasks `every`."""
     unmeasured = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unmeasured:
         return max(unmeasured, key=lambda name: (-ready[name].turns, ready[name].estimate))
@@ -58,7 +60,8 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
 
 
 def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Pick the first of the tasks with the fewest turns. None if no task is ready. `every` and `timed` are not used."""
+    """Return the name of the first of the ready tasks with the fewest turns. None if no task is ready. `every` and
+    `timed` are not used."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 

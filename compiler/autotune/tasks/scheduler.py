@@ -48,8 +48,8 @@ def tune_together(
     """Tune tasks that share one budget, and return their best records by task name; tasks without one are left out.
 
     Each task has a short turn first, the largest tasks first; then `options.allocation` picks the tasks of turns, until
-    the budget is spent or no task promises a gain. At the end the groups of `finals` are compared inside the program.
-    An interruption ends the run; its records stay.
+    the budget is spent or no task promises a gain. At the end the groups of `finals` are compared inside the program;
+    None compares nothing. An interruption ends the run; its records stay.
     """
     if not tasks:
         return {}

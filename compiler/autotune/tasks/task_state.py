@@ -44,12 +44,11 @@ class TaskState:
     """The state of a task between its turns.
 
     weight: the number of calls in a run of the program. seconds: of a call of the best; None while nothing was
-    measured. promise: the expected decrease of the log time by the next batch. promised, gained: the sums over earlier
-    turns of expected and of actual decreases of the log time. count, took, turns: the trials so far, their seconds, and
-    the turns.
-    habit: the usual decrease of the log time by a turn: USUAL at first, then a mean in which each turn counts DECAY
-    times as much as the next. estimate: the cost of a perfect implementation of all calls, in any unit; it ranks tasks
-    without a measurement.
+    measured. promise: the expected decrease of the log time by the next batch. promised, gained: the sums of expected
+    and of actual decreases of the log time over earlier turns that began with a measurement and a promise. count, took,
+    turns: the trials so far, their seconds, and the turns. habit: the usual decrease of the log time by a turn: USUAL
+    at first, then a mean in which each turn that began with a measurement counts DECAY times as much as the next.
+    estimate: the cost of a perfect implementation of all calls, in any unit; it ranks tasks without a measurement.
     """
 
     weight: int
@@ -69,7 +68,8 @@ class TaskState:
         return 0.0 if self.seconds is None else self.weight * self.seconds
 
     def add(self, turn: Turn) -> None:
-        """Add a finished turn to the sums and means. Gains of turns that began without a measurement do not count."""
+        """Add a finished turn to the sums and means. The gain of a turn that began without a measurement does not
+        count, in the sums also of one without a promise."""
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained

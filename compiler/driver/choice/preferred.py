@@ -66,7 +66,7 @@ def with_predicted_choices(
 
 def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[int, ...]:
     """The decisions, as an option's index for each choice of a sketch, that a forest prefers to the recorded ones by
-    MARGIN; else the recorded ones."""
+    MARGIN; else the recorded ones, also if these are infeasible."""
     if not sketch.choices:
         return sketch.recorded_positions
     positions = candidate_positions(sketch)

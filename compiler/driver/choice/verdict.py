@@ -24,7 +24,8 @@ def judged_verdict(
     schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
 ) -> tuple[bool, str]:
     """Return whether a schedule may be used, and the verdict in words. It may be used if it is proved (`proof`, by
-    default computed here), or if the proof is undecided and its results on random inputs agree with the original's."""
+    default computed here), or if the proof is undecided and its results on random inputs agree with the original's.
+    Raises the errors of `result_difference`, which is called if the proof is undecided."""
     verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)
@@ -37,7 +38,8 @@ def judged_verdict(
 
 def result_difference(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
     """A sentence about the first output of a schedule that differs from its original's on random inputs by more than
-    the tolerance; None if all agree."""
+    the tolerance; None if all agree. Raises InputError for a program without outputs, LoweringError or TargetError if
+    one of the two cannot be compiled."""
     subject = Subject(str(original.module), original.name, policy, threads)
     case: ReferenceCase = reference(subject).cases[0]
     module = schedule.module.clone()

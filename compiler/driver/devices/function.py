@@ -56,9 +56,9 @@ def usable_kernel(
 def usable_form(
     form: Schedule, target: Target, machine: Machine | Gpu, make: Callable[[Schedule], Made]
 ) -> Usable[Made] | None:
-    """Compile the kernel of a function in another form, under the first schedule by the rules of forms that is proved
-    and that the target accepts; None if there is none.
-    """
+    """Compile the kernel of a function in another form, under the first of TRIED schedules by the rules of forms that
+    schedules all blocks, is proved, and is accepted by the target; None if there is none, also for a target without
+    such rules."""
     rules = FORM_RULES_OF.get(target.family, ())
     for derivation in islice(one_by_one(form, rules, machine), TRIED if rules else 0):
         if derivation.draft.left:

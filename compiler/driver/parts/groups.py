@@ -206,8 +206,9 @@ def input_positions(x: object, function: FuncOp, constants: Sequence[str]) -> tu
 
 
 def te_module(x: object) -> ModuleOp | None:
-    """The module of a te program: a te function, a module, MLIR text or the path of a file; None for anything else.
-    Raises InputError for a file that cannot be read, ParseError for text that is no IR."""
+    """The module of a te program: a te function, a module, MLIR text or the path of a file, which a text of one line is
+    taken for; None for anything else. Raises InputError for a file that cannot be read, ParseError for text that is no
+    IR."""
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
         module = parse(read(x), str(x))
         return module if level_of(module) == "te" else None

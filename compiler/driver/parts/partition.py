@@ -200,7 +200,7 @@ class Alternatives:
         return () if self.program is None else self.program.laws
 
     def in_forms(self, forms: Mapping[str, str]) -> Partition:
-        """The partition with groups in `forms`, names of forms by names of groups."""
+        """The partition with groups in `forms`, the names of forms by the names of all groups with other forms."""
         if self.offered is None:
             return self.written()
         grouped = self.offered.in_forms(forms)
@@ -334,7 +334,7 @@ def alternatives(
     constants: the names of the constant inputs. in_groups: whether to cut it into groups. canonical: whether to use its
     canonical form; if not, it is not cut either. conditions: if set, and the program is cut, it takes the form of the
     whole that laws prefer, and its groups the forms that laws offer; None offers no forms. If `x` is a Group, it is the
-    only part.
+    only part, and the other arguments are ignored. Raises InputError for constants that are no inputs.
     """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(ungrouped=x))

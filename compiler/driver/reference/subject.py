@@ -105,8 +105,8 @@ def least_seconds(program: Program, machine: Machine, threads: int) -> float:
 
 
 def share(program: Program, machine: Machine, cost: float) -> float | None:
-    """The share of its ceiling that a candidate of a cost reaches; 1 is a perfect implementation. None without a
-    ceiling for its operations."""
+    """The share of its ceiling that a candidate of a cost above 0 reaches; 1 is a perfect implementation. None if
+    `work` is."""
     operations = work(program, machine)
     return None if operations is None else operations / cost
 
