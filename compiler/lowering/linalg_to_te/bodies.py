@@ -45,7 +45,8 @@ class ComputeBody:
         return body
 
     def read(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """Return the scalar of a tensor at an index map over the axes; a constant for a known scalar or splat."""
+        """Return the scalar of a tensor, or of a scalar for a map without results, at an index map over the axes; a
+        constant for a known scalar or splat. Raises LoweringError for a value without a te value."""
         if value in self.values.literals:
             return self.literal(self.values.literals[value])
         return self.read_te(self.values.tensor(value, self.source), AccessAttr(map))
@@ -93,8 +94,8 @@ class ComputeBody:
         return values[value]
 
     def compute(self, label: str, yields: Sequence[SSAValue], combination: Combination | None = None) -> te.ComputeOp:
-        """Yield the scalars and return the te.compute `label`, a reduction by `combination` unless None; ends the
-        body."""
+        """Yield the scalars, which ends the body, and return the te.compute `label` of one result for each; a reduction
+        by `combination` unless None. The caller adds it to the function."""
         self.block.add_op(te.YieldOp(*yields))
         shape = [axis.size for axis in self.axes if not axis.is_reduce]
         types = [TensorType(value.type, shape) for value in yields]

@@ -16,8 +16,8 @@ from compiler.support.errors import InputError
 
 def inline_calls(module: ModuleOp) -> None:
     """Inline all calls in functions of linalg, and of such functions, until there are none. Callees that are private,
-    or have arguments of open shape, are removed. Raises LoweringError for a callee without a body of one block. A
-    verified module has no recursion."""
+    or have an argument that is an index or a tensor of dynamic shape, are removed. Raises LoweringError for an unknown
+    callee, and for one without a body of one block. A verified module has no recursion."""
     inlined: dict[FuncOp, None] = {}
     while call := next((c for f in functions(module) for c in calls(f) if _concerns_linalg(f, c)), None):
         callee = _callee(call)

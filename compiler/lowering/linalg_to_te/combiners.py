@@ -50,7 +50,7 @@ _DIFFERENCES = {"arith.subf": arith.AddfOp, "arith.subi": arith.AddiOp}
 
 @dataclass(frozen=True)
 class OutputUpdate:
-    """The update of one output by a reduction's body: `output = kind(output, added)`.
+    """The update of one output by a reduction's body: `output = kind(output, added)`, without fastmath flags.
 
     kind, type: of the combining op. negated: the negation of `added` is combined. conditions: values, each with the
     truth value under which the update applies. is_from_nan: maxnumf or minnumf, whose identity is NaN.
@@ -103,7 +103,8 @@ def combinings(op: Operation, body: Block, outputs: Sequence[SSAValue]) -> list[
 
 
 def are_separate(body: Block, outputs: Sequence[SSAValue]) -> bool:
-    """Whether no op of a body, except its terminator, depends on two outputs, and each output is combined by one op."""
+    """Whether no op of a body, except its terminator, depends on two outputs, and each output is combined by one op of
+    two operands, perhaps under conditions."""
     last = body.last_op
     assert last is not None
     dependent = [depending(body, [output]) for output in outputs]
@@ -135,7 +136,7 @@ def _unconditional(
 ) -> tuple[Operation, tuple[tuple[SSAValue, bool], ...]] | None:
     """Return the binary op that combines an output, and the conditions of the selects around it that otherwise return
     the output, each with the truth value under which the op applies, as in `select %c, (addf %out, %a), %out`; None for
-    any other use of the output."""
+    any other op, and if the output has further uses."""
     conditions: list[tuple[SSAValue, bool]] = []
     while isinstance(owner := yielded.owner, SelectOp) and owner.cond not in tainted and out in (owner.lhs, owner.rhs):
         conditions.append((owner.cond, owner.rhs is out))

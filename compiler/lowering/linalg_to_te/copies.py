@@ -70,7 +70,7 @@ def _index(body: ComputeBody, expr: AffineExpr) -> SSAValue:
 
 
 def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValue:
-    """Return the scalar that a tensor.extract reads, under its condition if it has one."""
+    """Return the scalar that a tensor.extract reads, under its condition if it has one; `op` is the location of errors."""
     map = AffineMap(len(body.axes), 0, read.index)
     tensor = body.values.tensor(read.source, op)
     if not read.constraints:
@@ -82,8 +82,8 @@ def _gather(body: ComputeBody, read: ExtractedGather, block: Block, dims: Sequen
     """Append a te.gather over all axes of a body for a tensor.extract with data-dependent indices; return the gathered
     element.
 
-    An index that is not affine in the axes is read from an integer tensor: an argument of the body, or one computed
-    first. Without a guard an index outside the table, undefined in linalg, reads 0.
+    An index that is not affine in the axes is read from an integer tensor: one that the body reads it from, or a new
+    compute. Without a guard an index outside the table, undefined in linalg, reads 0.
     """
     op = read.op
     indices: list[tuple[SSAValue, AccessAttr]] = []
@@ -116,7 +116,7 @@ def _index_tensor(
     body: ComputeBody, op: ExtractOp, value: SSAValue, block: Block, dims: Sequence[AffineExpr]
 ) -> tuple[SSAValue, AccessAttr]:
     """Return the integer tensor that has an index value at each iteration, and its access: the tensor that the body
-    reads it from, or a new te.compute."""
+    reads it from, perhaps through an index_cast, unless that is a splat; else a new te.compute over all axes."""
     owner = value.owner
     source = owner.operands[0] if isinstance(owner, Operation) and owner.name == "arith.index_cast" else value
     if source in body.arguments:

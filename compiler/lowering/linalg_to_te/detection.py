@@ -14,7 +14,8 @@ def has_linalg(module: ModuleOp) -> bool:
 
 
 def is_linalg(function: FuncOp) -> bool:
-    """Whether a function has ops of linalg or tensor at the top of its blocks, or tensors and ops of arith or math."""
+    """Whether a function has ops of linalg or tensor at the top of its blocks, or has tensors and, at the top of its
+    blocks, ops of arith or math."""
     dialects = {op.name.partition(".")[0] for block in function.body.blocks for op in block.ops}
     return not dialects.isdisjoint(("linalg", "tensor")) or (
         has_tensors(function) and not dialects.isdisjoint(("arith", "math"))

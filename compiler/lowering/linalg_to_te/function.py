@@ -20,8 +20,9 @@ from compiler.types.dtypes import row_of
 
 
 def convert_function(function: FuncOp) -> None:
-    """Replace a function of linalg on tensors by its te form, in place. Raises LoweringError at an op without a te
-    form; the function is then unchanged."""
+    """Replace a function of linalg on tensors by its te form, in place. Ops without users are dropped, and cf.assert
+    always. Raises LoweringError at an op without a te form, and for a function of other than one block; the function is
+    then unchanged."""
     name = function.sym_name.data
     if len(function.body.blocks) != 1:
         raise LoweringError(f"{PASS}: @{name} has {len(function.body.blocks)} blocks, expected one").at(function)

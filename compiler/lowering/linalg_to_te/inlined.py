@@ -34,7 +34,8 @@ def _placeholder(value: SSAValue, name: str, op: Operation) -> Tensor:
 
 def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element: Callable[..., Tensor]) -> None:
     """Append the te ops that `element`, a function of te tensors, builds for the operands; record their result as that
-    of `op`. Raises LoweringError if te refuses."""
+    of `op`. Raises LoweringError if te refuses, and for an operand without a te value or of an element type that is no
+    dtype."""
     inputs = [values.tensor(operand, op) for operand in operands]
     try:
         names = spellings([value.name_hint or "x" for value in inputs])
@@ -46,8 +47,9 @@ def build(op: Operation, values: TeValues, operands: Sequence[SSAValue], element
 
 
 def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function: Operation | None) -> SSAValue:
-    """Move the ops of a te function of one result into the function under construction, with `inputs` for its arguments
-    and labels that begin with the name of `op`; return the value of the result."""
+    """Move the ops of a te function of one result, which is left without them, into the function under construction,
+    with `inputs` for its arguments and labels of computes that begin with the label of `op`; return the value of the
+    result."""
     assert function is not None
     block = function.regions[0].block
     for argument, value in zip(block.args, inputs, strict=True):
@@ -65,8 +67,8 @@ def inline(op: Operation, values: TeValues, inputs: Sequence[SSAValue], function
 
 
 def numbers(op: Operation, values: TeValues, listed: Sequence[int], operands: Iterable[SSAValue]) -> list[int]:
-    """Return `listed`, the integers of an op, with each open entry replaced by the number of the next operand. Raises
-    LoweringError for an operand whose number is unknown."""
+    """Return `listed`, the integers of an op, with each dynamic entry replaced by the number of the next operand.
+    Raises LoweringError for an operand whose number is unknown."""
     rest = iter(operands)
     known: list[int] = []
     for number in listed:
@@ -78,8 +80,8 @@ def numbers(op: Operation, values: TeValues, listed: Sequence[int], operands: It
 
 
 def static_list(op: Operation, values: TeValues, name: str) -> list[int]:
-    """Return the integers of an op's property `static_NAME`, with its operands `NAME` in place of open entries. Raises
-    LoweringError for an operand whose number is unknown."""
+    """Return the integers of an op's property `static_NAME`, with its operands `NAME` in place of dynamic entries.
+    Raises LoweringError for an operand whose number is unknown."""
     listed = op.properties[f"static_{name}"]
     assert isinstance(listed, DenseArrayBase)
     return numbers(op, values, [int(n) for n in listed.get_values()], getattr(op, name))

@@ -35,8 +35,8 @@ def pointwise(
     shape: Sequence[int],
     element: Callable[[ComputeBody, Sequence[SSAValue]], SSAValue],
 ) -> None:
-    """Append a compute of a shape as the result of `op`. `element` builds its element in a body, from those of the
-    operands, which are tensors of the shape or scalars."""
+    """Append a compute of a shape as the result of `op`. `element(body, scalars)` returns its element, from the scalars
+    of the operands in order, which are tensors of the shape or scalars."""
     body = ComputeBody(values, [axis_attribute(f"i{n}", size) for n, size in enumerate(shape)], op)
     identity, scalar = AffineMap.identity(len(shape)), AffineMap(len(shape), 0, ())
     reads = [body.read(v, identity if isinstance(v.type, TensorType) else scalar) for v in operands]
@@ -44,8 +44,9 @@ def pointwise(
 
 
 def convert_pointwise(op: Operation, values: TeValues) -> None:
-    """Append the compute of an op of arith or math; an op from known integers to an integer is evaluated instead, and
-    its result recorded. Raises LoweringError for an op that te bodies cannot contain, or with several results."""
+    """Append the compute of an op of arith or math; an op whose operands are all known integers and whose result is an
+    integer is evaluated instead, and its result recorded. Raises LoweringError for an op that te bodies cannot contain,
+    or with several results."""
     check_scalar_op(op)
     if len(op.results) != 1:
         raise refusal(op, f"has {len(op.results)} results on tensors")

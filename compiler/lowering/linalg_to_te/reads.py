@@ -43,7 +43,8 @@ def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extrac
 
         %i = arith.select %inside, %index, %zero    %a = tensor.extract %A[%i]    %b = arith.select %inside, %a, %else
 
-    `dims` are the dimensions of linalg.index over the axes. Other extracts are left out.
+    `dims` are the dimensions of linalg.index over the axes. Other extracts are left out. A guarded index may itself be
+    a select by the guard's condition, whose first value is then the index.
     """
     reads: dict[Operation, ExtractedRead] = {}
     for op in block.ops:
@@ -69,8 +70,9 @@ class ExtractedGather:
 
 
 def gathers_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, ExtractedGather]:
-    """Map each op of a body whose result is a gather to the gather: a tensor.extract, or a select that guards one by
-    the bounds of all its data-dependent indices. Affine reads are included: callers look in `reads_in` first."""
+    """Map each op of a body whose result is a gather to the gather: each tensor.extract, and the select that guards one
+    by exactly the bounds of all its data-dependent indices. Affine reads are included: callers look in `reads_in`
+    first. dims: the expression of each dimension of linalg.index over the axes."""
     gathers: dict[Operation, ExtractedGather] = {}
     for op in block.ops:
         if not isinstance(op, ExtractOp):
@@ -87,13 +89,15 @@ def gathers_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extr
 
 
 def _unguarded(value: SSAValue, guard: SelectOp) -> SSAValue:
-    """Return an index value before the select by a guard's condition; other indices unchanged."""
+    """Return the value that a select by the guard's condition passes on if the condition holds; any other index value
+    unchanged."""
     owner = value.owner
     return owner.lhs if isinstance(owner, SelectOp) and owner.cond is guard.cond else value
 
 
 def _bounds(value: SSAValue) -> list[tuple[SSAValue, str, int] | None]:
-    """Return the comparisons (value, predicate, number) in a conjunction; None in the list for any other term."""
+    """Return the comparisons (value, predicate, number) of values with constants in a conjunction; None in the list for
+    any other term."""
     owner = value.owner
     match owner:
         case arith.AndIOp():
@@ -104,7 +108,8 @@ def _bounds(value: SSAValue) -> list[tuple[SSAValue, str, int] | None]:
 
 
 def _guard(op: ExtractOp) -> SelectOp | None:
-    """Return the select between an extract's result and a literal, if it is the only use of the result; else None."""
+    """Return the select that yields an extract's result if its condition holds, else a literal, if it is the only use
+    of the result; else None."""
     users = [use.operation for use in op.result.uses]
     if len(users) != 1 or not isinstance(users[0], SelectOp) or users[0].lhs is not op.result:
         return None
@@ -137,8 +142,8 @@ def static_extent(op: DimOp) -> int | None:
 
 
 def affine_index(value: SSAValue, dims: Sequence[AffineExpr]) -> AffineExpr | None:
-    """Return an index as an expression over the axes; None if it is not quasi-affine. `dims`: the expression of each
-    dimension of linalg.index."""
+    """Return an index as an expression over the axes; None if it is not quasi-affine; a floordiv needs a positive
+    constant divisor, and casts are not looked through. `dims`: the expression of each dimension of linalg.index."""
     owner = value.owner
     match owner:
         case IndexOp():
@@ -174,8 +179,8 @@ def _applied(op: Operation, operands: Sequence[AffineExpr]) -> AffineExpr | None
 
 
 def _constraints(value: SSAValue, dims: Sequence[AffineExpr]) -> list[AffineConstraintExpr] | None:
-    """Return a conjunction of comparisons of affine indices as constraints over the axes; None for any other
-    condition."""
+    """Return a conjunction of signed comparisons (not `ne`) of affine indices as constraints over the axes, empty for
+    the constant true; None for any other condition."""
     owner = value.owner
     match owner:
         case arith.AndIOp():

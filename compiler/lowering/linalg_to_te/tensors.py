@@ -65,8 +65,9 @@ def _reshape(op: Operation, values: TeValues) -> None:
 
 
 def _reshaped(op: Operation, values: TeValues, source: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a reshape's result: from its type, or for expand_shape and collapse_shape, which may be
-    dynamic, from the op's operands or the shape of its source."""
+    """Return the shape of a reshape's result: for collapse_shape from the source's shape `source`, for expand_shape
+    from the op's sizes, of which some are operands, else from the result's type. Raises LoweringError for a size that
+    is unknown."""
     match op:
         case tensor.CollapseShapeOp():
             groups = [[int(dim.value.data) for dim in group] for group in op.reassociation]
@@ -99,7 +100,8 @@ def _splat(op: Operation, values: TeValues) -> None:
 
 
 def broadcast(op: Operation, values: TeValues, scalar: SSAValue, shape: Sequence[int]) -> None:
-    """Append a compute of a shape, filled with a computed scalar, as the result of `op`."""
+    """Append a compute of a shape, all of whose elements are a scalar, as the result of `op`. Raises LoweringError for
+    a scalar without a te value."""
     pointwise(op, values, [scalar], shape, lambda body, operands: operands[0])
 
 
@@ -157,7 +159,7 @@ def _insert(op: Operation, values: TeValues) -> None:
 
 
 def _constant_index(op: Operation, values: TeValues, indices: Sequence[SSAValue]) -> list[int]:
-    """Return the numbers of an index. Raises LoweringError if one is unknown."""
+    """Return the numbers of an index. Raises LoweringError if one is unknown or no integer."""
     numbers = [values.literals.get(index) for index in indices]
     if not all(isinstance(number, IntegerAttr) for number in numbers):
         raise refusal(op, "is at an index that is no constant: use tensor.extract in a linalg.generic")

@@ -61,8 +61,8 @@ class TeValues:
         return static_shape(self.tensors.get(value, value), op)
 
     def add(self, op: Operation, source: Operation) -> SSAValue:
-        """Append a te op at the location of the op `source`; return its first result. Results of a compute or gather
-        are named by its label."""
+        """Append a te op at the location of the op `source`; return its first result. The result of a compute or gather
+        is named by its label, several results `label.0`, `label.1`."""
         op.location = source.location
         self.block.add_op(op)
         for number, result in enumerate(op.results if isinstance(op, te.ComputeOp | te.GatherOp) else ()):
@@ -79,7 +79,8 @@ class TeValues:
         return tensor
 
     def label(self, op: Operation, suffix: str = "") -> str:
-        """Return a unique label for the te op of an op: the name of its result, else the op's name, and a suffix."""
+        """Return a unique label for a te op made from `op`: the name of its first result, else the op's name without
+        its dialect, and `suffix`."""
         hint = op.results[0].name_hint if op.results else None
         return self.labels.fresh(spelled(hint or op.name.partition(".")[2]) + suffix)
 
@@ -97,7 +98,7 @@ def static_shape(value: SSAValue, op: Operation) -> tuple[int, ...]:
 
 
 def check_types(op: Operation, values: Sequence[SSAValue]) -> None:
-    """Raise LoweringError at `op` if a value is a buffer (memref)."""
+    """Raise LoweringError at `op` if a value is a memref or contains one."""
     for value in values:
         if "memref" in str(value.type):
             raise refusal(op, f"is on buffers ({value.type}): convert programs on tensors, before bufferisation")

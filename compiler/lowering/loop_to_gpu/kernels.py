@@ -44,8 +44,9 @@ class LaunchShape:
 
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
-    """Replace the body of a loop function by launches of kernels; return their gpu.module. Raises LoweringError for a
-    program that kernels cannot run."""
+    """Replace the body of a loop function by launches of kernels; return their gpu.module. Allocations at the top stay
+    in the host function. `policy` gives the fastmath flags. Raises LoweringError for a program that kernels cannot run.
+    """
     lowering = _KernelLowering(prepare_program(function), policy)
     kernels = lowering.run()
     replace_body(function, Region(lowering.host))
@@ -53,9 +54,10 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 
 
 def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
-    """Return a kernel's launch: along each dimension the largest extent of a loop bound to it. Raises LoweringError
-    for parallel loops, block loops inside other loops, stages that are empty, allocate shared memory or have blocks on
-    different threads, and for warp intrinsics in loops over x or with other than 32 threads along x."""
+    """Return a kernel's launch: along each dimension the largest extent of a loop bound to it, 1 without such a loop.
+    Raises LoweringError for parallel loops, block loops inside other loops, stages that are empty, allocate shared
+    memory or have blocks on different threads, and for warp intrinsics in loops over x or with other than 32 threads
+    along x."""
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     loops = loops_in(kernel)
     for loop in loops:
@@ -83,7 +85,8 @@ def _check_blocks(loop: Loop, enclosing_loops: Sequence[Loop]) -> None:
 
 
 def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: int) -> None:
-    """Raise LoweringError unless the warp that runs a nest is all threads along x, with no loop bound to them."""
+    """Raise LoweringError unless `threads`, the number of threads along x, is a warp's 32 and none of the enclosing
+    loops is bound to them."""
     outer = next((loop_ for loop_ in enclosing_loops if loop_.kind == "thread_x"), None)
     if outer is not None:
         raise LoweringError(f"loop '{loop.label}' is run by a warp, inside the loop '{outer.label}' over threads")

@@ -32,7 +32,8 @@ from compiler.types.scopes import SCOPES, space_of
 
 
 def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> None:
-    """Emit a block. `guard`: the conditions that no test around checks; they differ between lanes or are deferred."""
+    """Emit a block. guard: the conditions over loops that no test around the block checks, since they differ between
+    lanes; those of `deferred_conditions` are not tested, the others are tests or the mask."""
     deferred = deferred_conditions(context, block, guard)
     untested = [c for c in guard if c not in deferred]
     if blends(context, block):
@@ -45,7 +46,7 @@ def blends(context: Context, block: Block) -> bool:
     """Return whether a reduction may store all lanes of its accumulators, with the old value where its guard fails. The
     masked end of a cut loop does so: it accesses the same elements as the full iterations, and both keep them in
     registers. Requires that no other thread writes those lanes, as in a thread's own temporary, and that they are
-    within the buffer."""
+    within the buffer. Always False outside of a masked end and of a vectorized loop."""
     if not context.in_masked_end or context.lane is None or not _is_separate_reduction(block):
         return False
     emitter = Emitter(context, block, [], [])
@@ -67,8 +68,9 @@ def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
 
 def deferred_conditions(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
     """Return the conditions of `guard` that a vectorized reduction need not test, since the mask of its accumulator,
-    outside of the innermost loop, applies them: those that do not depend on that loop. Empty unless each target has a
-    stride of one over the lanes, no copy for each lane, and an index that does not depend on that loop."""
+    outside of the innermost loop, applies them: those that may fail and do not depend on that loop. The innermost loop
+    is the deepest serial or parallel one around the block. Empty unless each target has a stride of one over the lanes,
+    no copy for each lane, and an index that does not depend on that loop."""
     if (
         not guard
         or not _is_separate_reduction(block)
@@ -111,7 +113,8 @@ def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
     """Emit code by `emit` under conditions that differ between lanes, with a branch that skips it if they fail in all
-    lanes. `emit` is called with the conditions that may fail, as its mask; not at all if one always fails."""
+    lanes. `emit` is called with the conditions that may fail, as its mask, an empty list for none; not at all if one
+    always fails. Requires a vectorized loop around if a condition may fail."""
 
     def emit_tested(open_conditions: list[Condition]) -> None:
         necessary_conditions = [
@@ -151,8 +154,8 @@ class Emitter(Accessor):
     """The emitter of one block: its reads, body, combination and writes."""
 
     def emit(self) -> None:
-        """Emit an asynchronous copy, or the reads, body, combination and writes; nothing if the block combines only
-        identities."""
+        """Emit an asynchronous copy, or the reads, body, combination and writes; nothing if known elements show that
+        the block combines only identities."""
         block = self.block
         if self._is_async():
             self._begin_copy()
@@ -182,7 +185,8 @@ class Emitter(Accessor):
             self._write(access, value)
 
     def _changes_nothing(self, emitter: scalars.Expressions) -> bool:
-        """Return whether the block combines only identities into its targets."""
+        """Return whether the values of the block that `emitter` knows are the identities of all its combiners; False
+        for other blocks and joint combiners."""
         if not _is_separate_reduction(self.block):
             return False
         pairs = zip(self.block.combiners, map(emitter.known, self.block.body), strict=True)
@@ -192,8 +196,9 @@ class Emitter(Accessor):
         return reads[leaf.position] if isinstance(leaf, Read) else self._index(self.axes[leaf.axis])
 
     def _is_async(self) -> bool:
-        """Return whether the block is an asynchronous copy of 4, 8 or 16 bytes from global to shared memory: its loop
-        requests it, and no other block of the stage accesses the target, since a stage has no wait."""
+        """Return whether the block is an asynchronous copy of 4, 8 or 16 bytes from global to shared memory: a loop
+        around requests it, the block only copies, without a mask and at contiguous lanes, with +0.0 or 0 where its
+        read's condition fails, and no other block of the stage accesses the target, since a stage has no wait."""
         if self.context.threads is None or self.mask is not None:
             return False
         block, enclosing_loops = self.block, self.context.program.enclosing(self.block.label)

@@ -144,13 +144,14 @@ class Context:
         return self.lane is not None and form.depends_on(self.lane)
 
     def conditions(self, conditions: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
-        """Return conditions with `values` in place of variables. On a GPU, which has no masks, terms of lanes that
-        cannot change a condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
+        """Return conditions with `values`, forms by number, in place of variables. On a GPU, which has no masks, terms
+        of lanes that cannot change a condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
         substituted = [c.substitute(values, self.scopes.ranges) for c in conditions]
         return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 
     def untested(self, block: Block) -> list[Condition]:
-        """Return the conditions of a block's guard that no test around has checked and no fact implies."""
+        """Return the conditions of a block's guard, at the current values of unrolled loops, that no test around has
+        checked and no fact implies."""
         if not block.guard:
             return []
         tested = set[Condition]().union(*self.tested)
@@ -158,8 +159,8 @@ class Context:
         return [c for c in guard if c not in tested and not self.is_implied(c)]
 
     def shared_untested(self, node: Node) -> list[Condition]:
-        """Return the untested conditions that all blocks in a node share, in the order of the first block's guard;
-        empty for a node without blocks."""
+        """Return the untested conditions that all blocks at and in a node share, in the order of the first block's
+        guard; empty for a node without blocks."""
         untested_by_block = [self.untested(block) for block in blocks_in(node)]
         return (
             [c for c in untested_by_block[0] if all(c in untested for untested in untested_by_block[1:])]

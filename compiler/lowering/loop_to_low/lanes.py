@@ -66,7 +66,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Strided:
-    """An access with a constant stride: the first lane's indices, the lanes' offsets from it in elements, the mask."""
+    """An access with a constant stride: the first lane's indices, the lanes' offsets from it in elements, the mask. All
+    lanes are active in the mask of an access without tests."""
 
     indices: list[SSAValue]
     offsets: SSAValue
@@ -100,7 +101,8 @@ class BlockLanes:
             self.accumulator_mask = self._mask([*self.guard, *self.deferred]) if deferred else self.mask
 
     def _element(self, access: Access) -> Element:
-        """Return the element of an access; a buffer inside a vectorized loop has the lane as its last dimension."""
+        """Return the element of an access; a buffer inside a vectorized loop has the lane as its last dimension, a
+        private one has an index in its thread's or warp's part."""
         element = self._by_access.get(id(access))
         if element is None:
             element = self._by_access[id(access)] = self._new_element(access)
@@ -180,7 +182,8 @@ class BlockLanes:
         return self.scopes.add(builders.added(start, offsets))
 
     def _count_lanes(self) -> None:
-        """Count the accesses of all lanes as unrolled statements. Raises LoweringError above MAX_STATEMENTS."""
+        """Add the number of lanes to the statements of the nest's unrolled code. Raises LoweringError above
+        MAX_STATEMENTS."""
         self.context.count_statements(self.context.lanes, f"block '{self.block.label}'")
 
     def _vector_of(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
@@ -191,7 +194,8 @@ class BlockLanes:
         return vector_
 
     def _mask(self, tests: Sequence[Condition]) -> SSAValue | None:
-        """Emit the mask of the lanes in which all `tests` hold; None without tests."""
+        """Emit the mask of the lanes in which all `tests` hold; None without tests. Requires a vectorized loop around
+        for tests."""
         mask: SSAValue | None = None
         level = 0
         for test in tests:
@@ -233,12 +237,13 @@ class BlockLanes:
         return scalars.splat(value, self.context.lanes) if is_vector else value
 
     def _inside(self, element: Element) -> bool:
-        """Return whether an access is within its buffer even if its guard fails."""
+        """Return whether the ranges of the loops prove that an element is within its buffer even if its guard fails."""
         spans = [lin.bounds(form, self.scopes.ranges) for form in element.index]
         return all(low >= 0 and high < size for (low, high), size in zip(spans, element.shape, strict=True))
 
     def _inside_along_lanes(self, element: Element) -> bool:
-        """Return whether the lanes are contiguous and within the last dimension even if the guard fails."""
+        """Return whether the lanes are contiguous and the ranges of the loops prove that they are within the last
+        dimension even if the guard fails."""
         if not self.contiguous(element):
             return False
         low, high = lin.bounds(element.index[-1], self.scopes.ranges)
@@ -253,7 +258,8 @@ class BlockLanes:
         return (not self._varies(element.index) or self.contiguous(element)) and self._inside(element)
 
     def _safe_indices(self, element: Element) -> list[SSAValue]:
-        """Emit an element's indices, clamped into the buffer if the block is blended or has deferred conditions."""
+        """Emit an element's indices, scalars; clamped into the buffer if the block is blended or has deferred
+        conditions."""
         if not self.deferred and not self.blended:
             return self.scopes.indices(element.index)
         return [self.scopes.clamped(form, size) for form, size in zip(element.index, element.shape, strict=True)]

@@ -106,7 +106,8 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 
 def _conditions_to_test(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
-    """Return the conditions to test around a node: inside the innermost loop not those that all its blocks defer."""
+    """Return the conditions to test around a node: all if a serial or parallel loop is in the node, else without those
+    that all its blocks defer."""
     if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     deferred = [deferred_conditions(context, block, testable) for block in blocks_in(node)]
@@ -180,7 +181,8 @@ def _emit_vectorized(context: Context, loop: Loop) -> None:
 
 def _emit_serial(context: Context, loop: Loop) -> None:
     """Emit a loop as scf.for. On a CPU a serial loop has the bounds that guards narrow, and a loop over vectors with a
-    guard is cut into its full iterations and a masked end; a kernel's loop that fetches ahead is emitted in rounds."""
+    guard is cut into its full iterations and a masked end; a kernel's loop that fetches ahead is emitted in rounds. A
+    kernel's unrolled or vthread loop comes here too, and is only marked for the GPU's compiler."""
     bounds = Bounds(loop.extent)
     keeps_bounds = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
     narrowing = {
@@ -201,8 +203,8 @@ def _emit_serial(context: Context, loop: Loop) -> None:
 
 def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:
     """Emit a loop that fetches operands ahead, into one of `buffers` buffers an iteration, as two loops: the first
-    iterations, which only fetch, then the others, unrolled by `buffers`, so that the buffer of an iteration is a
-    constant."""
+    iterations, `buffers` - 1 at most, which only fetch, then the remaining ones, at least one, unrolled by `buffers`,
+    so that the buffer of an iteration is a constant."""
     scopes, (first, last) = context.scopes, context.scopes.ranges[loop.number]
     start = min(buffers - 1, loop.extent - 1)
     for lower, upper in ((0, start), (start, loop.extent)):

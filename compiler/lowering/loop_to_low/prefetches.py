@@ -47,8 +47,9 @@ def emit_prefetches(context: Context, loop: Loop) -> None:
 
 
 def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tuple[Loop, int]:
-    """Return the loop whose later iteration is prefetched, and the distance in its iterations. Raises LoweringError for
-    a malformed distance, and for a named loop that is vectorized or not around `loop`."""
+    """Return the loop whose later iteration is prefetched, `loop` itself for a plain number, and the distance in its
+    iterations. Raises LoweringError for a malformed distance, and for a named loop that is vectorized or not around
+    `loop`."""
     match distance:
         case IntegerAttr():
             return loop, distance.value.data
@@ -64,8 +65,8 @@ def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tup
 
 @dataclass(frozen=True)
 class _Window:
-    """A box of a buffer to prefetch, for writes if `written`: the start and the extent of each dimension; `locality` 3
-    is L1, 2 is L2."""
+    """A box of a buffer to prefetch, for writes if `written`: the start and the extent of each dimension, in elements;
+    `locality` 3 is L1, 2 is L2."""
 
     buffer: SSAValue
     starts: tuple[Linear, ...]
@@ -88,8 +89,8 @@ class _Window:
 
     @property
     def merged(self) -> tuple[int, ...]:
-        """The extents, with inner dimensions that are accessed completely merged into the next outer one; () becomes
-        (1,). Example: the window (2, 16) of a buffer (8, 16) merges to (32,)."""
+        """The extents, with inner dimensions that are accessed completely merged into the next outer one; no dimensions
+        give (1,). Example: the window (2, 16) of a buffer (8, 16) merges to (32,)."""
         sizes = list(self.sizes) or [1]
         for d in range(len(sizes) - 1, 0, -1):
             if sizes[d] != prod(self.shape[d:]):
@@ -111,8 +112,9 @@ def _emit(context: Context, loop: Loop, name: str, outer: Loop, ahead: int) -> N
 
 
 def _aligned(window: _Window, step: int) -> bool:
-    """Return whether all rows of a window start at cache lines of `step` elements: it is in a temporary, and its starts
-    and row strides are multiples of `step`."""
+    """Return whether all rows of a window start at cache lines of `step` elements: its buffer is a temporary or a
+    constant, and its starts and row strides are multiples of `step`. False for an argument, whose alignment is unknown.
+    """
     if isinstance(window.buffer.owner, Block):
         return False
     shape = window.shape
@@ -145,7 +147,8 @@ class _IterationNumber:
 
 
 def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNumber:
-    """Number the iterations of the loops inside `outer` down to `loop`; vector lanes count as one iteration."""
+    """Number the iterations of the loops inside `outer` down to `loop`, which is inside it too, in the order of
+    execution; a vectorized loop counts as one iteration."""
     number, count = lin.constant(0), 1
     for inner in (loop, *reversed(context.program.enclosing(loop.number))):
         if inner is outer:
@@ -223,8 +226,9 @@ def _delinearized(number: int, counts: Sequence[int]) -> list[int]:
 
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
-    """Return the windows of a buffer that the iteration of `outer` further on by `ahead` accesses, without duplicates.
-    Gathers and accesses without a window are skipped; none for a buffer that is allocated inside the loop."""
+    """Return the windows of a buffer that the iteration of `outer` further on by `ahead` accesses, without duplicates;
+    of windows with the same starts the last written one stays, else the first. Gathers and accesses without a window
+    are skipped; none for a buffer that is allocated inside the loop."""
     windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []
@@ -267,7 +271,8 @@ def _span(
     form: Linear, inner: set[int], outer_values: Mapping[int, Linear], ranges: lin.Ranges
 ) -> tuple[Linear, int] | None:
     """Return the start of an index, with `outer_values` substituted, and the extent of its values over inner loops;
-    None if a term mixes inner and outer loops. Example: 4*i + j with j inner and j < 3 starts at 4*i, with extent 3."""
+    None if a term mixes inner and outer loops; `outer_values` maps numbers of outer loops to forms. Example: 4*i + j
+    with j inner and j < 3 starts at 4*i, with extent 3."""
     outer_terms: list[tuple[Atom, int]] = []
     low = high = 0
     for atom, factor in form.terms:

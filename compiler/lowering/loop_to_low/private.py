@@ -24,8 +24,8 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class PartDimension:
-    """One dimension of a part: its first index and its extent. If loops step through it with gaps, `steps` has for each
-    loop the step in the buffer, the step in the part, and the extent."""
+    """One dimension of a part: its first index and its extent. If the part drops the gaps between the indices, `low` is
+    0 and `steps` has for each loop the step in the buffer, the step in the part, and the extent."""
 
     low: int
     extent: int
@@ -64,15 +64,16 @@ class PrivatePart:
         return tuple(side.extent for side in self.sides)
 
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
-        """Return the index in the part for an index over loops; `threads` are the thread loops among them."""
+        """Return the index in the part for an index over loops; `threads` are the numbers of the thread loops among
+        them, whose terms are dropped. Raises LoweringError for a term that mixes thread loops with others."""
         kinds = dict.fromkeys(threads, 0)
         return [side.at(_split_by_threads(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
 
 def private_parts(program: Program) -> dict[str, PrivatePart]:
     """Map the name of each local or fragment buffer outside thread loops to its part. Raises LoweringError if threads,
-    or for a fragment warps, share an element, if isl cannot decide it, or if a term of an index mixes thread loops with
-    others."""
+    or for a fragment warps, share an element, if accesses differ in their terms over threads, if isl cannot decide, or
+    if a term of an index mixes thread loops with others."""
     names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
     return {name: _part_of(program, name) for name in names}
 
@@ -111,8 +112,8 @@ def _part_of(program: Program, name: str) -> PrivatePart:
 
 
 def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> PartDimension:
-    """Return the dimension of a part for indices without thread terms, of range `span`; without gaps if all indices are
-    sums of loops with positive steps, each beyond the reach of the smaller steps.
+    """Return the dimension of a part for indices without thread terms, of range `span`, one index for each access;
+    without gaps if all indices are sums of loops with positive steps, each beyond the reach of the smaller steps.
 
     16 v + e for v < 2, e < 2  ->  2 v + e
     """

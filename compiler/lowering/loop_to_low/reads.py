@@ -27,7 +27,8 @@ class Reader(BlockLanes):
     """The emitter of one block's reads."""
 
     def _read(self, access: Access) -> SSAValue:
-        """Read an access: a scalar, or a vector if it varies with the lane; `otherwise` where its conditions fail."""
+        """Read an access: a scalar, or a vector if its index or its conditions vary with the lane; `otherwise` where
+        its conditions fail."""
         element, otherwise = self._element(access), access.otherwise
         tests = self.context.conditions(access.where, self.axes)
         if otherwise is not None and any(test.never(self.scopes.ranges) for test in tests):
@@ -44,7 +45,8 @@ class Reader(BlockLanes):
         )
 
     def _accumulator(self, access: Access) -> SSAValue:
-        """Read a target before the block combines, in the lanes that the block will write."""
+        """Read a target before the block combines, in the lanes that the block will write, all if it is blended; other
+        lanes are 0. A target whose lanes are not contiguous is read as any access."""
         element = self._element(access)
         if not self.contiguous(element) or (self.accumulator_mask is None and not self.blended):
             return self._read(access)
@@ -103,7 +105,8 @@ class Reader(BlockLanes):
         return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """Return the element of a constant that all lanes read unconditionally; None for other accesses and NaN."""
+        """Return the element of a constant that all lanes read unconditionally; None for other accesses, NaN, and
+        indices that are not constant."""
         constant = self.context.program.stated.get(access.buffer)
         if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None
@@ -172,8 +175,8 @@ class Reader(BlockLanes):
         return self._tested(tests, load, fallback)
 
     def _tested(self, tests: Sequence[Condition], read: Callable[[], SSAValue], fallback: Attribute) -> SSAValue:
-        """Emit `read` for one lane, in an scf.if on the `tests` that are neither always true nor always false; the
-        value is `fallback` where a test fails."""
+        """Emit `read` for one lane, in an scf.if on the `tests` that may fail; the value is `fallback` where a test
+        fails. Nothing is read if one always fails."""
         if any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(fallback)
         open_tests = [test for test in tests if not test.always(self.scopes.ranges)]

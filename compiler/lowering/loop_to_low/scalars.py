@@ -24,7 +24,7 @@ _FUSED_OPS = ("arith.addf", "arith.subf", "arith.mulf")
 
 
 def lanes_of(value: SSAValue) -> int | None:
-    """Return the number of lanes of a vector; None for a scalar."""
+    """Return the number of lanes of a vector of rank 1; None for a scalar."""
     return value.type.get_shape()[0] if isinstance(value.type, VectorType) else None
 
 
@@ -51,12 +51,12 @@ def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Constant:
 
 
 def zeros(type: Constant) -> Constant:
-    """Return a constant of zeros, of a vector type."""
+    """Return a constant of zeros; `type` is its vector type."""
     return DenseIntOrFPElementsAttr.from_list(type, [0])
 
 
 def dense(values: Sequence[int | float], element: Constant) -> Constant:
-    """Return a vector constant with one value of type `element` for each lane."""
+    """Return a vector constant with these values, one for each lane; `element` is their type."""
     return DenseIntOrFPElementsAttr.from_list(vector_type(element, len(values)), list(values))
 
 
@@ -75,7 +75,8 @@ def all_lanes(lanes: int) -> Constant:
 def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
-    """Emit scalar expressions, each common subexpression once; `leaf` emits reads and axes. Return their values."""
+    """Emit scalar expressions, each common subexpression once; return their values in order. leaf: emits a read or an
+    axis."""
     emitter = Expressions(scopes, leaf, policy)
     return [emitter.value(root) for root in roots]
 
@@ -83,8 +84,8 @@ def evaluate(
 @dataclass
 class Expressions:
     """The emitter of scalar expressions, which emits equal subexpressions once. leaf: emits a read or an axis. reads:
-    the elements of constant buffers, by the number of the read. values, ops: values emitted so far, by node and by
-    operation."""
+    the element of each read of a constant buffer, by the number of the read; without any, no operation is folded.
+    values, ops: values emitted so far, by node and by operation."""
 
     scopes: Scopes
     leaf: Callable[[Read | Index], SSAValue]
@@ -117,7 +118,8 @@ class Expressions:
         return number
 
     def _simplified(self, node: Apply) -> SSAValue | None:
-        """Emit the other operand, or its negation, if an operation with a constant equals it; else None."""
+        """Return the other operand of an operation with a known number, or its emitted negation, if the operation
+        equals it; else None. Without reads of constants always None."""
         if not self.reads or len(node.operands) != 2:
             return None
         first, second = (self.known(operand) for operand in node.operands)
@@ -151,8 +153,8 @@ _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 
 def _is_neutral(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
-    """Return whether an operation of a kind, with a known number as its first or second operand, equals its other
-    operand."""
+    """Return whether an operation of a kind equals its other operand: `number` is its first operand if `is_first`, else
+    its second. `policy.zeros` lets a zero of either sign count as one that adds nothing."""
     if kind in _PRODUCTS:
         return number.number == 1
     drops = number.is_zero and number.of_constant and policy.zeros
@@ -164,8 +166,8 @@ def _is_neutral(kind: type[Operation], number: KnownNumber, is_first: bool, poli
 
 
 def _negates(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
-    """Return whether an operation of a kind, with a known number as its first or second operand, equals the negated
-    other operand."""
+    """Return whether a float operation of a kind equals its negated other operand: `number` is its first operand if
+    `is_first`, else its second. `policy.zeros` lets a zero of either sign count as one that adds nothing."""
     if kind is arith.MulfOp:
         return number.number == -1
     drops = number.is_zero and number.of_constant and policy.zeros
@@ -217,8 +219,8 @@ def combine(
 
 
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
-    """Create the reduction of a vector's lanes to a scalar by `combiner`; `element`, the target's element type, selects
-    the float, signed or unsigned kind."""
+    """Create, but do not insert, the reduction of a vector's lanes to a scalar by `combiner`; `element`, the target's
+    element type, selects the float, signed or unsigned kind."""
     assert isinstance(value.type, VectorType)
     kind = (
         combiner

@@ -52,7 +52,8 @@ def thread_fragment_type(program: Program, buffer: Buffer, shape: Sequence[int])
 
 def fragment_use(program: Program, buffer: Buffer) -> tuple[str, Intrinsic, NestOperand]:
     """Return the kind of a fragment buffer, a, b or c, an intrinsic that accesses it, and the operand that it is there.
-    Raises LoweringError unless warp intrinsics write it, or read it if none does, all as one kind of MMA tile."""
+    Of several such intrinsics the last one is returned. Raises LoweringError unless warp intrinsics write it, or read
+    it if none does, all as one kind of MMA tile."""
     uses: dict[object, tuple[str, Intrinsic, NestOperand]] = {}
     for blocks, is_write in ((program.writers[buffer.name], True), (program.readers[buffer.name], False)):
         for block in () if uses else blocks:
@@ -135,8 +136,8 @@ def _store_tiles(nest: Operands, loaded: SSAValue) -> None:
 
 
 def _tile_indices(nest: Operands, reference: Reference, at: Mapping[int, Linear] | None = None) -> list[SSAValue]:
-    """Return the indices of the MMA tile in a buffer of tiles; in the warp's part if the warp owns one. `at`: the
-    values of the nest's loops by number, 0 for a loop that it lacks."""
+    """Return the indices of the MMA tile in a buffer of tiles, without the last two dimensions; in the warp's part if
+    the warp owns one. `at`: the values of the nest's loops by number, 0 for a loop that it lacks."""
     threads, forms = nest.context.threads, nest.at(reference, at)
     assert threads is not None
     if reference.buffer in threads.parts:
@@ -203,7 +204,8 @@ def _store(nest: Operands, sums: SSAValue) -> None:
 
 def emit_sum(nest: Operands) -> None:
     """Combine a value of each thread of a warp by xor shuffles over halving distances; the first thread stores the
-    result, or combines it with the target; each thread does if the target is local."""
+    result, or combines it with the target if the nest accumulates; each thread does if the target is local. Raises
+    LoweringError for an operand that is a fragment, or local and allocated inside the thread loops."""
     context, (source,), target = nest.context, nest.reads, nest.target
     lane, scopes, combiner = _lane(context), context.scopes, nest.intrinsic.combiner
     source_indices = _own_indices(nest, source, {nest.fit.loops["t"]: lane})
