@@ -63,7 +63,8 @@ NAMES = StreamedNames()
 
 def streamed_attention(graph: Graph, policy: str) -> Graph | None:
     """Rewrite a group of attention to a form that works by blocks of keys; None for any other group, under `strict`,
-    and for dtypes other than f16, bf16 and f32, and for fewer than FEWEST queries.
+    for fewer than FEWEST queries, unless queries, keys and values have one dtype of f16, bf16 and f32 and the powers
+    are f32, and for f16 or bf16 values of a number of columns that is no multiple of LANES.
 
         S = sum over d of Q[m, d] * K[n, d];  L = c * f(S);  T = max over n of L;  E = exp(L - T);  Z = sum over n of E
         Y[m, e] = sum over n of (E / Z) * V[n, e]
@@ -300,7 +301,8 @@ class _Streamed:
         self.lanes = LANES if self.is_narrow else THREADS
 
     def graph(self) -> Graph | None:
-        """Return the streamed graph; None for unsupported dtypes and extents."""
+        """Return the streamed graph; None for the dtypes, columns and numbers of queries that `streamed_attention`
+        refuses."""
         found, values = self.found, self.old.values
         depth, columns = (
             found.scores.block.axes[-1].size,

@@ -36,8 +36,8 @@ BYTES_PER_CYCLE = 8.0
 
 
 def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
-    """Yield the Winograd form of a group around a convolution of constant weights; nothing for any other group and
-    under `strict`.
+    """Yield the Winograd form of a group around an f32 convolution of 3 by 3 taps and constant weights, with at least a
+    vector of channels and of filters; nothing for any other group and under `strict`.
 
     If sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if those of the
     written form are. The guard of the form tests this; NaN fails it. `rounding` bounds the error of both forms.

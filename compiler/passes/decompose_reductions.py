@@ -24,7 +24,8 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class DecomposeReductionsPass(ModulePass):
-    """Write each implicit init as a nest before the outermost loop that binds a reduce axis.
+    """Write each implicit init as a nest before the outermost loop that binds a reduce axis. Reductions that a whole
+    warp computes stay. Raises LoweringError for a reduction whose write is indexed by a reduce axis.
 
       loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] } }
     ->

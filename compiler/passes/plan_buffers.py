@@ -43,7 +43,8 @@ class PlanBuffersPass(ModulePass):
     that calls others all buffers are views of one arena, at offsets without overlap of live buffers (by
     `compiler.analysis.arena`). Allocs inside serial loops are hoisted to the function's top level, or to the body of
     the scf.parallel around them, where each thread has a slot; unused ones and deallocs are erased. Raises
-    LoweringError for buffers that are not static and row-major, or are aligned to more than 64 bytes.
+    LoweringError for buffers outside the default memory space, that are not static and row-major, or are aligned to
+    more than 64 bytes.
     """
 
     name = "plan-buffers"

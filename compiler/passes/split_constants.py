@@ -41,8 +41,9 @@ class SplitConstantsPass(ModulePass):
     readers are dropped from the arguments; the others, and the temporaries between the functions, are aligned to 64
     bytes in the function that is called. If no nest moves there is no second function.
 
-    `function` selects one of several. Raises InputError for a name that is no input of the function, and for an input
-    that the function writes. Elsewhere: onnxruntime's and oneDNN's prepacked weights, TVM's bound parameters.
+    `function` selects one of several. Raises InputError for an unknown function, or one that is not at the loop level,
+    for a name that is no input of the function, and for an input that the function writes. Elsewhere: onnxruntime's and
+    oneDNN's prepacked weights, TVM's bound parameters.
     """
 
     name = "split-constants"

@@ -25,7 +25,8 @@ class VerifySchedulePass(ModulePass):
     te-to-loop leaves it. Each block is compared with the one that its origin names, each read must find the right
     value, each contribution to a reduction must occur once, and none may be missing. Changes nothing.
 
-    Raises ScheduleError if a function is refuted (with an instance) or, unless `undecided` is true, undecided.
+    Raises ScheduleError if a function is refuted (with an instance) or, unless `undecided` is true, undecided;
+    InputError for an original that cannot be read, is not at the loop level, or lacks the function.
     """
 
     name = "verify-schedule"

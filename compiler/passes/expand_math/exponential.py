@@ -64,7 +64,7 @@ class _ReducedExponent:
 
 
 def exp(x: Real) -> Real:
-    """e^x; a subnormal result is rounded twice."""
+    """e^x; 0 or infinity for x beyond the range of exponents, NaN for NaN. A subnormal result is rounded twice."""
     low, high = _EXP_LIMITS[x.site.format.name]
     return exp_in_range(at_least(at_most(x, high), low))
 

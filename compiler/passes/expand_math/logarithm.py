@@ -50,23 +50,23 @@ class _ExponentAndFraction:
 
 
 def log(x: Real) -> Real:
-    """The natural logarithm."""
+    """The natural logarithm; -inf for 0, NaN for a negative x."""
     return _with_special_cases(_natural(_decompose(x)), x)
 
 
 def log2(x: Real) -> Real:
-    """The logarithm to the base 2."""
+    """The logarithm to the base 2; -inf for 0, NaN for a negative x."""
     return _with_special_cases(_to_base(_decompose(x), _BINARY[x.site.format.name]), x)
 
 
 def log10(x: Real) -> Real:
-    """The logarithm to the base 10."""
+    """The logarithm to the base 10; -inf for 0, NaN for a negative x."""
     return _with_special_cases(_to_base(_decompose(x), _DECIMAL[x.site.format.name]), x)
 
 
 def log1p(x: Real) -> Real:
-    """log(1 + x): e is the exponent of 1 + x, and f is x 2^-e + (2^-e - 1), without cancellation of x's digits. 2^-e,
-    which may be subnormal, is formed as 4 2^-e. Source: N. Juffa's log1pf."""
+    """log(1 + x), with the sign of x; -inf for -1, NaN below. With e, the exponent of 1 + x, f is x 2^-e + (2^-e - 1),
+    without cancellation of x's digits. 2^-e, which may be subnormal, is formed as 4 2^-e. Source: N. Juffa's log1pf."""
     format = x.site.format
     one_plus_x = x + 1.0
     exponent = _exponent(one_plus_x)

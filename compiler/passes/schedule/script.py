@@ -19,10 +19,12 @@ from compiler.support.errors import ScheduleError
 class ApplySchedulePass(ModulePass):
     """Apply a script, the `transform.named_sequence` of the module or of the file `script`, to a loop function.
 
-    The script is erased from the module. Choices without a decision are drawn at random from `seed`. With `verify`
-    the result must be proved to be equivalent to the original.
+    The script is erased from the module. `function` selects one of several. Choices without a decision are drawn at
+    random from `seed`. With `verify` the result must be proved to be equivalent to the original.
 
-    Raises ScheduleError at the refused op of the script; for a script of a file the message names the op.
+    Raises ScheduleError at the refused op of the script; for a script of a file the message names the op. Raises
+    ScheduleError also unless there is exactly one script, and for a result that is not proved; InputError for a file
+    that cannot be read.
     """
 
     name = "apply-schedule"
