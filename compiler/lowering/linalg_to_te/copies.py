@@ -70,7 +70,7 @@ def _index(body: ComputeBody, expr: AffineExpr) -> SSAValue:
 
 
 def _extracted(body: ComputeBody, read: ExtractedRead, op: Operation) -> SSAValue:
-    """Return the scalar that a tensor.extract reads, under its condition if it has one; `op` is the location of errors."""
+    """Return the scalar that a tensor.extract reads, under its condition if it has one. op: the location of errors."""
     map = AffineMap(len(body.axes), 0, read.index)
     tensor = body.values.tensor(read.source, op)
     if not read.constraints:

@@ -48,7 +48,8 @@ from compiler.types.policies import policy_named
 @dataclass(frozen=True)
 class LoopToLowPass(ModulePass):
     """Lower loop nests to func, scf, memref, vector, arith and math. `policy` is strict, contract or fast: the fastmath
-    flags of floating-point operations."""
+    flags of floating-point operations. Main functions are lowered too: their buffers become allocations around calls.
+    Raises LoweringError for an unknown policy, and for a function that has no low form."""
 
     name = "loop-to-low"
     anchor: ClassVar = "func.func"

@@ -44,14 +44,15 @@ class Bounds:
         return True
 
     def count(self, ranges: lin.Ranges) -> int | None:
-        """Return the number of iterations if they start at 0 and the number is constant; else None."""
+        """Return the number of iterations if ranges prove that they start at 0 and that the number is constant; else
+        None."""
         if self._has_lower_bound(ranges):
             return None
         smallest, largest = self._range_of_upper(ranges)
         return max(smallest, 0) if max(smallest, 0) == max(largest, 0) else None
 
     def lower(self, scopes: Scopes) -> SSAValue:
-        """Emit the number of the first iteration: the largest of 0 and `lows`."""
+        """Emit the number of the first iteration, the largest of 0 and `lows`, and return it."""
         value = scopes.index_constant(0)
         for form in self.lows:
             if lin.bounds(form, scopes.ranges)[1] > 0:
@@ -59,7 +60,7 @@ class Bounds:
         return value
 
     def upper(self, scopes: Scopes) -> SSAValue:
-        """Emit the exclusive upper bound; it may be below `lower` for an empty loop."""
+        """Emit the exclusive upper bound and return it; it may be below `lower` for an empty loop."""
         constant_end = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
         value = scopes.index_constant(constant_end)
         for form in self.highs:
@@ -68,7 +69,7 @@ class Bounds:
         return value
 
     def end(self, scopes: Scopes) -> SSAValue:
-        """Emit the exclusive upper bound; it equals `lower` for an empty loop."""
+        """Emit the exclusive upper bound and return it; it equals `lower` for an empty loop."""
         if self.count(scopes.ranges) == 0:
             return self.lower(scopes)
         value = self.upper(scopes)

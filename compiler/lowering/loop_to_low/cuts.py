@@ -35,7 +35,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class _VariableBound:
-    """A condition `form - step * variable >= 0`; minimum and maximum of the form over lanes and inner loops."""
+    """A condition `form - step * variable >= 0` with a positive step; minimum and maximum of the form over lanes and
+    inner loops, as forms over outer loops."""
 
     variable: int
     step: int
@@ -52,8 +53,8 @@ class _VariableBound:
 
 
 def find_cut(context: Context, loop: Loop, guards: Sequence[Sequence[Condition]]) -> Cut | None:
-    """Return the cut of a loop; None if no guard bounds it, or it is shorter than MIN_EXTENT and its bounds vary.
-    `guards`: each block's untested conditions.
+    """Return the cut of a loop; None if no guard bounds it from above, inside a vectorized loop, or if it is shorter
+    than MIN_EXTENT and its bounds vary. `guards`: each block's untested conditions.
 
         v = 7 { 16 lanes: D if 16*v + lane < 100 }  ->  full (6), where 84 - 16*v >= 0, ends (7)
 
@@ -82,8 +83,9 @@ def _holds_vectors_only(loop: Loop) -> bool:
 
 
 def _variable_bound(context: Context, condition: Condition, variable: int) -> _VariableBound | None:
-    """Return a condition as an upper bound of a variable, for all values of inner variables; None for others. Example:
-    100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100."""
+    """Return a condition as an upper bound of a variable, for all values of inner variables; None for an equality, a
+    condition that always holds or bounds the variable from below, and a term that mixes outer and inner variables.
+    Example: 100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100."""
     factor, ranges = condition.form.coefficient(variable), context.scopes.ranges
     if condition.equal or factor is None or factor >= 0 or condition.always(ranges):
         return None

@@ -62,9 +62,9 @@ def warp_loop(program: Program, block: Block) -> Loop:
 
 
 def thread_element(kind: str, index: Sequence[Linear], lane: int, ranges: lin.Ranges, subject: str) -> list[Linear]:
-    """Return the register, and the element in it, of the tile element at the row and column `index`, in a fragment of
-    `kind` a, b or c, for the thread `lane` of a warp. Raises LoweringError, which names `subject`, unless the thread
-    owns this element at all values of the loops."""
+    """Return the register, and the element in it (0 or 1), of the tile element at the row and column `index`, in a
+    fragment of `kind` a, b or c, for the thread `lane` of a warp. Raises LoweringError, which names `subject`, unless
+    the thread owns this element at all values of the loops."""
     layout, x = LAYOUTS[kind], lin.variable(lane)
     group, pair = index if layout.is_column else reversed(index)
     group_rest = group - lin.floordiv(x, QUAD, ranges)
@@ -78,7 +78,7 @@ def thread_element(kind: str, index: Sequence[Linear], lane: int, ranges: lin.Ra
 
 
 def _by_matrices(form: Linear) -> tuple[Linear, Linear]:
-    """Divide a form into 8 q + e: return q and e. 8 r + 16 v + e  ->  r + 2 v, e."""
+    """Divide a form into 8 q + e, term by term: return q and e, which may exceed 7. 8 r + 16 v + e  ->  r + 2 v, e."""
     whole, rest = divmod(form.constant, MATRIX)
     quotient, element = lin.constant(whole), lin.constant(rest)
     for atom, factor in form.terms:

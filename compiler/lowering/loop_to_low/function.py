@@ -18,7 +18,7 @@ from compiler.program.write import hint, memref_type
 
 def prepare_program(function: FuncOp) -> Program:
     """Read a loop function for lowering: inits are separate blocks, and no guard depends on the loops of a tensorized
-    nest. Raises LoweringError for a tensorized nest that does not fit its intrinsic."""
+    nest. Raises LoweringError for a tensorized nest that is not perfect or does not fit its intrinsic."""
     return run_whole(decompose_reductions(read(function)))
 
 

@@ -42,7 +42,8 @@ class ConstantGlobals:
         self.references: list[tuple[Literal, GetGlobalOp]] = []
 
     def get(self, literals: Sequence[Literal], scopes: Scopes) -> dict[str, SSAValue]:
-        """Emit a memref.get_global for each constant; map the buffers' names to the memrefs."""
+        """Emit a memref.get_global for each constant; map the buffers' names to the memrefs. One buffer name is one
+        global in all calls."""
         return {literal.buffer.name: scopes.add(self._get(literal)) for literal in literals}
 
     def _get(self, literal: Literal) -> GetGlobalOp:
@@ -89,7 +90,8 @@ def _signless(value: DenseAttr) -> DenseAttr:
 
 
 def constant_element(value: DenseAttr, index: Sequence[int]) -> Number | None:
-    """Return the element at an index, clamped into the shape; None for NaN, whose bits a number would lose."""
+    """Return the element at an index, clamped into the shape; None for NaN, whose bits a number would lose. The index
+    has a number for each dimension."""
     dense = value.data
     number = array_of(dense)[tuple(min(max(i, 0), size - 1) for i, size in zip(index, dense.shape, strict=True))]
     type = scalar_type(dense.type.element_type)
@@ -132,7 +134,7 @@ def known_number(
 ) -> KnownNumber | None:
     """Return the value of a literal, an element of a constant, or a sum, difference, product, negation or conversion of
     such values with at least one element; None for other expressions, and where the element or result is NaN. `reads`:
-    the elements of constants, by the number of the read; `numbers` caches results."""
+    the elements of constants, by the number of the read; `numbers` caches results by the id of the node."""
     if id(node) not in numbers:
         numbers[id(node)] = _compute_known(node, reads, numbers)
     return numbers[id(node)]

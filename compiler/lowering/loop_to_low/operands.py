@@ -34,8 +34,8 @@ class Operands:
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
-        """Return the distance of an operand's rows in elements, 0 if the intrinsic fixes it; numbers count reads, then
-        the target."""
+        """Return the distance of an operand's rows in elements, 0 if the intrinsic fixes it. number: of the operand in
+        the intrinsic's order, reads first, then the target."""
         return next((step for (operand, _), step in self.fit.open_steps.items() if operand == number), 0)
 
     def buffer(self, reference: Reference) -> SSAValue:
@@ -47,7 +47,8 @@ class Operands:
         return VectorType(reference.scalar, [self.intrinsic.length(operand)])
 
     def at(self, reference: Reference, iterations: Mapping[int, Linear] | None = None) -> list[Linear]:
-        """Return the index of an operand at an iteration of the nest's loops; loops not in `iterations` are at 0."""
+        """Return the index of an operand, over outer loops, at an iteration of the nest's loops. iterations: forms by
+        loop number; loops that it lacks are at 0, with None all."""
         values = {loop.number: lin.constant(0) for loop in self.nest.loops} | dict(iterations or {})
         return self.context.substitute_axes(self.context.values | values, reference.index)
 

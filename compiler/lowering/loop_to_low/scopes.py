@@ -72,7 +72,8 @@ class Scopes:
 
     @contextmanager
     def region(self) -> Iterator[Block]:
-        """Open a region of one block, without terminator, to which ops are appended in the `with` body."""
+        """Open a region of one block, without terminator, to which ops are appended in the `with` body; the caller puts
+        it into an op."""
         body = Block()
         self.stack.append(InsertionScope(body))
         yield body
@@ -105,7 +106,7 @@ class Scopes:
         return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
-        """Emit a form over bound variables, once, in the scope of its innermost variable."""
+        """Emit a form over bound variables, once, in the scope of its innermost variable; return its value."""
         if form.is_constant:
             return self.index_constant(form.constant)
         level = self.level(form)
@@ -121,15 +122,15 @@ class Scopes:
         return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:
-        """Emit form >= 0, as a comparison of two sums without negative terms."""
+        """Emit form >= 0, as a comparison of two sums without negative terms; return the i1."""
         return self._compare(form, "sge")
 
     def is_zero(self, form: Linear) -> SSAValue:
-        """Emit form == 0."""
+        """Emit form == 0; return the i1."""
         return self._compare(form, "eq")
 
     def clamped(self, form: Linear, size: int) -> SSAValue:
-        """Emit a form, clamped into [0, size) if its range exceeds it."""
+        """Emit a form, clamped into [0, size) at the ends that its range exceeds; return the value."""
         low, high = lin.bounds(form, self.ranges)
         value, level = self.index(form), self.level(form)
         if high >= size:
@@ -182,7 +183,8 @@ class Scopes:
         return self.home[atom] if isinstance(atom, int) else self.level(atom.form)
 
     def once(self, level: int, key: object, build: Callable[[], Operation]) -> SSAValue:
-        """Return the value of a key in the scope at a level; build its op there if there is none."""
+        """Return the value of a key in the scope at a level; call `build` for its op and append it there if there is
+        none."""
         cached = self._cached(level, key)
         if cached is None:
             op = build()

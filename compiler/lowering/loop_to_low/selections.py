@@ -15,8 +15,8 @@ Values = Mapping[int, Linear]
 
 
 def resolve_selections(body: tuple[Scalar, ...], axes: Values, ranges: lin.Ranges) -> tuple[Scalar, ...]:
-    """Replace each selection whose condition the axes' forms decide by the selected operand; without any, return `body`
-    itself."""
+    """Replace each selection whose condition is decided by the axes' forms over loops of `ranges` by the selected
+    operand; without any, return `body` itself."""
     if not _uses_axes(body):
         return body
     resolved: dict[int, Scalar] = {}
@@ -25,7 +25,7 @@ def resolve_selections(body: tuple[Scalar, ...], axes: Values, ranges: lin.Range
 
 
 def reads_of(body: tuple[Scalar, ...]) -> list[int]:
-    """Return the numbers of the reads that expressions use, in order."""
+    """Return the numbers of the reads that expressions use, in ascending order, each once."""
     return sorted({leaf.position for leaf in leaves(body) if isinstance(leaf, Read)})
 
 

@@ -34,7 +34,8 @@ from compiler.support.errors import LoweringError
 
 def emit_tensorized(context: Context, loop: Loop) -> None:
     """Emit the nest from the outermost tensorized loop inward as its intrinsic. Raises LoweringError if it does not fit
-    the intrinsic, or the policy or the target excludes it."""
+    the intrinsic, if the intrinsic's rounding needs a policy other than strict, or fast, and if the target does not run
+    it."""
     intrinsic = find(loop.intrinsic)
     if not intrinsic.exact and not context.policy.sums:
         raise LoweringError(f"loop '{loop.label}': '{intrinsic.name}' rounds otherwise, and the policy is strict")
@@ -114,7 +115,8 @@ def _emit_tile(nest: Operands) -> None:
 
 
 def _tile(nest: Operands, reference: Reference, step: int) -> SSAValue:
-    """Load the tile at a reference: a fragment, or rows in memory at a distance of `step` elements."""
+    """Load the tile at a reference: a fragment, or rows in memory at a distance of `step` elements, for which an
+    earlier load may serve."""
     scopes, buffer = nest.context.scopes, nest.buffer(reference)
     if reference.fragment:
         return scopes.add(vector.LoadOp(buffer, _fragment_indices(nest, reference), TILE))
@@ -156,8 +158,8 @@ def _bytes(reference: Reference) -> int:
 
 
 def fragment_type(label: str, type: MemRefType) -> MemRefType:
-    """Return the low-level type of a fragment. Raises LoweringError, which names `label`, for a shape that is no row of
-    tiles."""
+    """Return the low-level type of a fragment, [..., 256] words, for its type [..., 16, 16] of f32. Raises
+    LoweringError, which names `label`, for a shape that is no row of tiles."""
     *outer, rows, columns = (1, 1, *type.get_shape())
     if (rows, columns) != (ROWS, ROW_BYTES // 4) or type.element_type != f32:
         raise LoweringError(f"'{label}' is a fragment of {type}, where a tile is of 16 by 16 f32")

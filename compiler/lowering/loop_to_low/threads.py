@@ -24,8 +24,8 @@ from compiler.types.scopes import SCOPES
 
 
 def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
-    """Allocate a shared buffer of a block, or each thread's part of a local or fragment buffer. Raises LoweringError
-    for scope global."""
+    """Allocate a shared buffer of a block, or a local or fragment buffer: each thread's part if the buffer is outside
+    the thread loops, else the whole. Raises LoweringError for scope global."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
     if space is None:
@@ -45,8 +45,8 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
 
 def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
     """Emit a node of a kernel after its barrier, if it has one; of the threads along a dimension that a stage does not
-    use, only index 0 runs the stage, unless it is replicated. A barrier is after a wait for asynchronous copies, if
-    there are any: the copies since the last one are a group."""
+    use, only index 0 runs the stage, unless it is replicated along it. A barrier is after a wait for asynchronous
+    copies, if there are any: the copies since the last one are a group."""
     key, groups = key_of(node), threads.groups
     if key in threads.barriers:
         if threads.copies_wait:
@@ -66,7 +66,7 @@ def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit
 
 def emit_bound(context: Context, threads: BlockThreads, loop: Loop, emit: Callable[[], None]) -> None:
     """Bind a loop's variable to its hardware index, and emit its body by `emit`, under a test if the kernel has indices
-    beyond the loop's extent."""
+    beyond the loop's extent. Requires that `threads` has an index of the loop's kind."""
     scopes, kind = context.scopes, loop.kind
     scopes.bound[loop.number], scopes.home[loop.number] = threads.ids[kind], 0
     tests = []

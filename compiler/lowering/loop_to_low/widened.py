@@ -19,7 +19,7 @@ MAX_GROWTH = 1.5
 
 def enlarge_temporaries(program: Program) -> Program:
     """Return the program with each temporary enlarged to the elements that all lanes of guarded, vectorized reductions
-    read, unless it would grow by more than the factor MAX_GROWTH."""
+    read, unless it would grow by more than the factor MAX_GROWTH. Reads that vary with the lane are not counted."""
     needed_shapes: dict[str, list[int]] = {}
     for block in program.blocks.values():
         lanes = [loop.number for loop in program.enclosing(block.label) if loop.kind == "vectorized"]
@@ -38,7 +38,7 @@ def enlarge_temporaries(program: Program) -> Program:
 
 def _add_read(needed_shapes: dict[str, list[int]], program: Program, block: Block, access: Access, lane: int) -> None:
     """Extend the needed shape of a buffer by the elements that a read accesses if its guard is ignored; not for a read
-    that varies with the lane."""
+    that varies with the vectorized loop `lane`."""
     forms = [block.at(form, program.ranges) for form in access.index]
     if any(lane in form.variables() for form in forms):
         return

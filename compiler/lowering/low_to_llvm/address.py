@@ -26,7 +26,8 @@ class Address:
 
 
 def element_address(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
-    """Emit the address of an op's access to a buffer; an `alignment` attribute of the op is trusted."""
+    """Emit the address of an op's access to a buffer; an `alignment` attribute of the op is trusted. Raises
+    LoweringError for a buffer without a known alignment: one that is carried by a loop or chosen."""
     address = form_address(f, buffer, access_form(f, buffer, indices))
     return Address(address.pointer, max(_alignment_attribute(op), address.alignment))
 
@@ -37,7 +38,8 @@ def access_form(f: FunctionEmitter, buffer: SSAValue, indices: Sequence[SSAValue
 
 
 def form_address(f: FunctionEmitter, buffer: SSAValue, form: Linear) -> Address:
-    """Emit the address of the element at offset `form` of a buffer."""
+    """Emit the address of the element at offset `form`, in elements, of a buffer. Raises LoweringError for a buffer
+    without a known alignment."""
     layout = _layout_of(f, buffer)
     pointer = _address(f, buffer, form, layout)
     factors = [factor * layout.size for factor in divisors(f, form)]
@@ -94,7 +96,7 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: BufferL
 
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
-    """Return a divisor of each varying term of a form: its factor times the known divisor of a loop's index."""
+    """Return a divisor of all values of each term of a form: its factor, times the known divisor of a loop's index."""
     multiples = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
@@ -147,8 +149,8 @@ def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
 
 
 def _divisor(f: FunctionEmitter, atom: int) -> int:
-    """Return a divisor of all values of the variable `atom` of a form: for a loop's index the gcd of start and step,
-    else 1."""
+    """Return a divisor of all values of the variable `atom` of a form: for a loop's index the gcd of constant start and
+    step, else 1."""
     if atom not in f.divisors:
         loop = _loop_bounds(f.forms.values[atom])
         start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))

@@ -69,8 +69,9 @@ def _select(f: FunctionEmitter, op: Operation) -> None:
 
 
 def selections(machine: Machine) -> Handlers:
-    """Return the handlers of selections for a machine with an instruction for a minimum that keeps NaN: the selection
-    `x > limit ? limit : x` of a constant limit is one, and so is that of a maximum. Empty for any other machine."""
+    """Return the handlers of selections for a machine with an instruction for a minimum that returns NaN if an operand
+    is NaN: the selection `x > limit ? limit : x` of a constant limit becomes one, and likewise a maximum; others stay
+    selections. Empty for any other machine."""
     if not machine.has_minimum_of_nan:
         return {}
 
@@ -122,7 +123,7 @@ def _division(instruction: str) -> Emit:
 
 def _rounded(instruction: str, up: bool) -> Emit:
     """Return a handler of a quotient by `instruction`, sdiv or udiv, rounded down (with `up`, up): one less (more) if
-    there is a remainder and the signs differ (agree)."""
+    there is a remainder and, for sdiv, the signs differ (agree). A division by zero gives 0."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
@@ -143,7 +144,8 @@ def _rounded(instruction: str, up: bool) -> Emit:
 
 
 def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> str:
-    """Emit the divisor `rhs`, or 1 if the division would trap: by zero, and, if `signed`, the minimum integer by -1."""
+    """Emit the divisor `rhs` in each lane, or 1 where the division would trap: by zero, and, if `signed`, the minimum
+    integer by -1; return the operand. A constant that never traps is `rhs` itself."""
     if _never_traps(rhs):
         return f.use(rhs)
     type, truth, unit = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)

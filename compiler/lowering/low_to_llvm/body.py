@@ -44,7 +44,8 @@ PART_LOOPS = 32
 
 def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
     """Emit a function: its entry, body, parts and parallel loops, or a declaration if it has no body. Return the text,
-    and the declarations of externals that it needs. Raises LoweringError for several blocks."""
+    and the declarations of externals that it needs. Raises LoweringError for several blocks, a declaration with
+    results, and an op without a form in LLVM IR."""
     name = symbol(function.sym_name.data)
     if not function.body.blocks and not function.function_type.outputs:
         return _declaration(function), set()
@@ -94,7 +95,8 @@ def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], team: _Team, name: 
 
 
 def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[list[Operation]]]:
-    """Return the ops to compute before all parts, and each part's ops; no part uses a value of another part."""
+    """Return the ops to compute before all parts, and each part's ops, in order; no part uses a value of another part.
+    A part has at least PART_LOOPS loops, except the last."""
     shared: list[Operation] = []
     parts: list[list[Operation]] = [[]]
     available = set[SSAValue](block.args)

@@ -32,7 +32,8 @@ def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
 
 
 def emit_return(f: FunctionEmitter) -> None:
-    """Emit the return of a function, after a fence if it has nontemporal stores."""
+    """Emit the return of a function, after a fence if its own lines, not those of outlined functions, have nontemporal
+    stores."""
     if any("!nontemporal" in line for line in f.lines):
         f.line("fence seq_cst")  # non-temporal stores are weakly ordered
     f.line("ret void")

@@ -64,7 +64,7 @@ def _splat(op: casts.CastOp, value: int) -> str:
 
 def _to_odd(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
     """Round the double `value` to a float, to odd: an inexact result has the last bit 1, so that a second rounding, to
-    f16 or bf16, is correct."""
+    f16 or bf16, is correct. `op` gives the number of lanes; return the register."""
     double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
     nearest = f.temporary(f"fptrunc {double} {value} to {real}")
     back = f.temporary(f"fpext {real} {nearest} to {double}")
@@ -123,8 +123,9 @@ def _from_integer(signed: bool) -> Emit:
 
 
 def _with_sticky_bit(f: FunctionEmitter, op: casts.CastOp, signed: bool) -> str:
-    """Replace the low 11 bits of an i64 that is no exact double by a sticky bit, so that the result is an exact double
-    and rounds to bf16 as the integer does. `signed`: whether the i64 is."""
+    """Emit the replacement of the low 11 bits of an i64 of magnitude above 2^53 by a sticky bit, bit 11, and return the
+    register, so that the result is an exact double and rounds to bf16 as the integer does. `signed`: whether the i64
+    is."""
     type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
 
     def number(value: int) -> str:

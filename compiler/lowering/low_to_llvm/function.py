@@ -36,7 +36,8 @@ class BufferLayout:
 
 @dataclass(frozen=True)
 class Lane:
-    """An element of a vector: the vector's register, LLVM's type of an element, their count, and its number."""
+    """An element of a vector: the vector's register, LLVM's type of an element, the count of elements, and the
+    element's number from 0."""
 
     vector: str
     element: str
@@ -87,7 +88,7 @@ class FunctionEmitter:
         self._count = 0
 
     def fresh(self, stem: str = "v") -> str:
-        """Return a new local name, without its sigil."""
+        """Return a new local name that begins with `stem`, without `%`."""
         self._count += 1
         return f"{stem}{self._count}"
 
@@ -96,7 +97,7 @@ class FunctionEmitter:
         self.lines.append(f"  {text}")
 
     def temporary(self, instruction: str) -> str:
-        """Append an instruction; return the name of its result."""
+        """Append an instruction; return the register of its result, with `%`."""
         name = f"%{self.fresh()}"
         self.line(f"{name} = {instruction}")
         return name
@@ -106,15 +107,15 @@ class FunctionEmitter:
         self.names[value] = self.temporary(instruction)
 
     def use(self, value: SSAValue) -> str:
-        """Return a value as an operand, without its type."""
+        """Return a value, which has been emitted, as an operand without its type."""
         return self.names[value]
 
     def typed(self, value: SSAValue) -> str:
-        """Return a value as an operand, with its type."""
+        """Return a value, which has been emitted, as an operand with its type."""
         return f"{llvm_type(value.type)} {self.names[value]}"
 
     def once(self, key: object, instruction: str) -> str:
-        """Return the result of an instruction with a key; append it unless this scope or an outer one has it."""
+        """Return the result of an instruction with a key; append it unless this scope or an outer one has the key."""
         for scope in reversed(self._scopes):
             if key in scope:
                 return scope[key]
@@ -145,11 +146,13 @@ class FunctionEmitter:
         self._scopes.pop()
 
     def block(self, block: Block) -> None:
-        """Emit the ops of a block in their order. Raises LoweringError for an op without a handler."""
+        """Emit the ops of a block in their order. Raises LoweringError, placed at the op, for one without a handler or
+        that its handler refuses."""
         self.ops(block.ops)
 
     def ops(self, ops: Iterable[Operation]) -> None:
-        """Emit ops in their order. Raises LoweringError for an op without a handler."""
+        """Emit ops in their order. Raises LoweringError, placed at the op, for one without a handler or that its
+        handler refuses."""
         for op in ops:
             handler = self.handlers.get(kind_of(op))
             if handler is None:

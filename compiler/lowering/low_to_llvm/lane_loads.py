@@ -83,8 +83,8 @@ def lane_loads(machine: Machine, handlers: Handlers) -> Handlers:
 
 
 def _load_vectors(f: FunctionEmitter, first: Operation, vector_bits: int) -> None:
-    """Emit vector loads, of at most `vector_bits`, for neighbouring elements among the loads from `first` to the next
-    op that may write their memory. Record their lanes, and mark all these loads as scanned."""
+    """Emit vector loads, of at most `vector_bits`, for neighbouring elements among the loads that `_until_written`
+    yields from `first` on. Record their lanes, and mark all these loads as scanned."""
     groups: dict[tuple[SSAValue, tuple[tuple[Atom, int], ...], _LaneType], list[_LaneLoad]] = {}
     for op, lane in _until_written(first):
         f.scanned.add(op)
@@ -105,7 +105,8 @@ def _load_vectors(f: FunctionEmitter, first: Operation, vector_bits: int) -> Non
 
 @dataclass(frozen=True)
 class _LaneType:
-    """The type of a lane in LLVM, the bits of the widest lanes that it is extended to, and its elements in memory."""
+    """The type of a lane in LLVM, the bits of the widest lanes that it is extended to, and the number of its elements
+    in memory, more than 1 for a word."""
 
     llvm: str
     bits: int
@@ -113,8 +114,8 @@ class _LaneType:
 
 
 def _lane_of(op: Operation) -> _LaneType | None:
-    """Return the lane type of a load whose scalar is only broadcast, or of a word that dot products share; None for
-    another load."""
+    """Return the lane type of a load whose scalar is only broadcast in its block, perhaps after an extension, or of a
+    word that is only the group of dot products in its block; None for another load."""
     if isinstance(op, memref.LoadOp):
         bits = _broadcast_bits(op.res)
         return _LaneType(llvm_type(op.res.type), bits) if bits else None

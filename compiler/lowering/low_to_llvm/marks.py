@@ -49,7 +49,8 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
         br i1 %t, label %body, label %done, !dbg !1007        // !1007 = !DILocation(line: 3, ...)
 
     The loops with the numbers `timed` add the ticks of `llvm.readcyclecounter`, and their runs, to the profile. Debug
-    locations do not change the machine code; timing does, a little. Raises the LoweringErrors of `emit`.
+    locations do not change the machine code; timing does, a little. `timed` are positions of loops from 1. Raises
+    LoweringError for an op without a form in LLVM IR, like `emit`.
     """
     numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
 
@@ -68,7 +69,7 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
 
 def emit_profiled(module: ModuleOp, machine: Machine) -> str:
     """Emit the LLVM IR text of a module in which each call adds its ticks and runs to the profile; calls are numbered
-    from 1 in order. Raises the LoweringErrors of `emit`."""
+    from 1 in order. Raises LoweringError for an op without a form in LLVM IR, like `emit`."""
     numbers = {op: number for number, op in enumerate((op for op in module.walk() if isinstance(op, CallOp)), start=1)}
 
     def emit_call(f: FunctionEmitter, op: CallOp) -> None:
@@ -81,7 +82,7 @@ def emit_profiled(module: ModuleOp, machine: Machine) -> str:
 
 def profile_at(function: int, count: int) -> NDArray[np.int64]:
     """Return a view of the profile of loaded code with `count` loops or calls: row n has the ticks and the runs of
-    number n, row 0 is empty. `function` is the address of PROFILE."""
+    number n, row 0 is empty. `function` is the address of the function PROFILE. Valid as long as the code is loaded."""
     start = ctypes.CFUNCTYPE(ctypes.c_void_p)(function)()
     return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count + 2)).from_address(start or 0)).reshape(count + 1, 2)
 

@@ -34,8 +34,8 @@ def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[
 
 
 def _library(name: str, attributes: str = "") -> Emit:
-    """Return a handler that calls the C library's function `name` for double, or its `f` variant for narrower floats,
-    lane by lane; `attributes` follow the call."""
+    """Return a handler that calls the C library's function `name` for double, or its `f` variant for float and, in
+    float, for half, lane by lane; `attributes` follow the call."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         element = llvm_type(element_of(op.results[0].type))
@@ -72,7 +72,8 @@ def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
-    """Emit a power with an integer exponent as llvm.pow in double, in which each i32 exponent is exact."""
+    """Emit a power with an integer exponent as llvm.pow in double, in which each i32 exponent is exact; the result is
+    rounded to the op's type."""
     type, double_type = op.result.type, shaped(op.result.type, "double")
     name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
     f.declare(double_type, name, [double_type, double_type])
@@ -88,8 +89,8 @@ def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
 
 
 def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
-    """Emit a call for each lane of a function that squares repeatedly; x to a negative exponent is 1/x truncated to an
-    integer, so 0 unless x is 1 or -1. Raises LoweringError for truth values."""
+    """Emit a call for each lane of a function that squares repeatedly; x to a negative exponent n is the power of 1/x
+    truncated to an integer: 0 unless x is 1 or -1. Raises LoweringError for truth values."""
     inner = llvm_type(element_of(op.result.type))
     if is_truth(op.result.type):
         raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")

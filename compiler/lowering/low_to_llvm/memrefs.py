@@ -23,7 +23,7 @@ STACK_BYTES = 1 << 20
 
 
 def load(f: FunctionEmitter, op: Operation) -> None:
-    """Load the op's result, a scalar or a vector; its operands are a buffer and indices."""
+    """Emit the load of the op's result, a scalar or a vector; its operands are a buffer and indices."""
     buffer, *indices = op.operands
     type = memory_type(op.results[0].type)
     address = element_address(f, op, buffer, indices)
@@ -32,21 +32,22 @@ def load(f: FunctionEmitter, op: Operation) -> None:
 
 
 def store(f: FunctionEmitter, op: Operation) -> None:
-    """Store a scalar or a vector; the op's operands are a value, a buffer and indices."""
+    """Emit the store of a scalar or a vector; the op's operands are a value, a buffer and indices."""
     value, buffer, *indices = op.operands
     address = element_address(f, op, buffer, indices)
     f.line(f"store {memory_type(value.type)} {to_memory(f, value)}, ptr {address.pointer}, align {address.alignment}")
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Convert a loaded value to its register form: an i1 is loaded as a byte, and any byte but 0 is true. Other values
-    stay as they are."""
+    """Emit the conversion of a loaded value to its register form: an i1 is loaded as a byte, and any byte but 0 is
+    true. Other values stay as they are."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 
 
 def to_memory(f: FunctionEmitter, value: SSAValue) -> str:
-    """Return a value in its memory form: i1 as a byte, any other value unchanged."""
+    """Return a value in its memory form, as an operand without its type: i1 as a byte, 0 or 1, any other value
+    unchanged."""
     if is_truth(value.type):
         return f.temporary(f"zext {f.typed(value)} to {memory_type(value.type)}")
     return f.use(value)

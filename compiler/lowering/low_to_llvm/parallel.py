@@ -136,7 +136,8 @@ class _Region:
             f.block(op.body.block)
 
     def emit_call(self) -> None:
-        """Emit the call of the runtime, with at most as many threads as units; one thread calls the share itself."""
+        """Emit the call of the runtime, with at most as many threads as units; with one thread or unit, or without
+        units, the function calls the share of all itself."""
         f = self.outer
         units = self.units(f, _counts(f, self.op))
         team = _minimum(f, f.temporary("zext i32 %threads to i64"), units)
@@ -240,14 +241,15 @@ def _minimum(f: FunctionEmitter, a: str, b: str) -> str:
 
 
 def _runtime_value(f: FunctionEmitter, function: str) -> str:
-    """Emit a call of a runtime function without arguments; return its result as i64."""
+    """Emit a call of a runtime function without arguments and with an i32 result; return the result, zero-extended to
+    i64."""
     f.declare("i32", function, [])
     return f.temporary(f"zext i32 {f.temporary(f'call i32 @{function}()')} to i64")
 
 
 def _share(f: FunctionEmitter, units: str, thread: str, threads: str) -> tuple[str, str]:
-    """Emit a thread's share; return its first unit and its exclusive end. Example: 10 units over 4 threads are [0, 3),
-    [3, 6), [6, 8) and [8, 10)."""
+    """Emit the share of the thread number `thread` of `threads`; return its first unit and its exclusive end, which are
+    equal for an empty share. Example: 10 units over 4 threads are [0, 3), [3, 6), [6, 8) and [8, 10)."""
     each = f.temporary(f"udiv i64 {units}, {threads}")
     remainder = f.temporary(f"urem i64 {units}, {threads}")
     before = _minimum(f, thread, remainder)
@@ -263,8 +265,8 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
-    """Emit a loop over [first, end); the `with` body emits its body, from the register of the index. `metadata` is
-    appended to the branch back."""
+    """Emit a loop over [first, end); the `with` body emits its body, from the register of the index. No iteration runs
+    if end <= first. `metadata` is appended to the branch back."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")

@@ -55,10 +55,10 @@ class Workspace:
 
 
 def workspace(function: FuncOp) -> Workspace:
-    """Return the workspace of a function; that of a declaration is its attribute `workspace`. Parallel loops run in
-    sequence, so that the largest determines a thread's part. The distance of parts is whole pages and 64 bytes, so that
-    equal offsets in them fall into different sets of L1. Callees run in sequence, too: behind the function's own slots
-    is room for the largest workspace of a callee."""
+    """Return the workspace of a function; that of a declaration is its attribute `workspace`, without it (0, 0).
+    Parallel loops run in sequence, so that the largest determines a thread's part. The distance of parts, if not 0, is
+    whole pages and 64 bytes, so that equal offsets in them fall into different sets of L1. Callees run in sequence,
+    too: behind the function's own slots is room for the largest workspace of a callee."""
     if not function.body.blocks:
         return _declared_workspace(function)
     outlined = outlined_in(function)
@@ -95,7 +95,7 @@ def takes_threads(function: FuncOp) -> bool:
 
 @dataclass(frozen=True)
 class Outlined:
-    """The parallel loops of a function, which are outlined, and its callees in the order of first calls."""
+    """The parallel loops of a function, which are outlined, and its callees, each once, in the order of first calls."""
 
     loops: list[scf.ParallelOp]
     callees: list[FuncOp]
@@ -126,7 +126,7 @@ def slot_offsets(block: Block) -> list[int]:
 
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
     """Return the text of an internal function without a result, with LLVM's `attributes` and `lines` as its body; a
-    parameter is a type, attributes and a register."""
+    parameter is a type, attributes and a register. `lines` follow the label of the first basic block."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
 
@@ -148,7 +148,7 @@ def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
 
 
 def is_written(buffer: SSAValue) -> bool:
-    """Return whether an op may write to a buffer, directly or through a view."""
+    """Return whether an op may write to a buffer, directly, through a view or in a callee."""
     return any(
         is_written(use.operation.results[0]) if is_view(use.operation) else may_write(use) for use in buffer.uses
     )
@@ -161,7 +161,8 @@ def is_view(op: Operation) -> bool:
 
 
 def may_write(use: Use) -> bool:
-    """Return whether a use of a buffer, other than a view, may write to it."""
+    """Return whether a use of a buffer, other than a view, may write to it; True for an op that is not known to only
+    read. A declared callee writes to its last arguments, its outputs."""
     match use.operation:
         case memref.LoadOp() | vector.LoadOp() | vector.MaskedLoadOp() | GatherOp() | PrefetchOp():
             return False

@@ -27,7 +27,7 @@ from compiler.types.machines import Machine
 
 
 def check_features(module: ModuleOp, machine: Machine) -> None:
-    """Raise LoweringError for an intrinsic that is not declared, or that the machine lacks."""
+    """Raise LoweringError for a tile intrinsic that is not declared, or needs a feature that the machine lacks."""
     for op in ops_in(module):
         if type(op) in (DotOp, TileDotOp, TileLoadOp, TileStoreOp):
             name = op.kind.data if isinstance(op, DotOp | TileDotOp) else "tile.load.f32"

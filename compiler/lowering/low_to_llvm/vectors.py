@@ -93,9 +93,9 @@ MAX_STRIDE = 4
 
 
 def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> None:
-    """Load `stride` vectors, and shuffle every stride-th element out of them. No element after that of the last of
-    `count` active lanes is loaded; other lanes have the pass-through value. Source: LLVM's interleaved access group; a
-    gather makes a memory request for each lane."""
+    """Load `stride` vectors, and shuffle every stride-th element out of them. count: the number of leading lanes that
+    are active, at least 1; no element after that of the last one is loaded, and other lanes have the pass-through
+    value. Source: LLVM's interleaved access group; a gather makes a memory request for each lane."""
     address, all_lanes, element = (
         element_address(f, op, op.base, op.indices),
         lanes(op.result.type),
@@ -217,7 +217,8 @@ def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
 
 
 def _begin_if(f: FunctionEmitter, condition: str) -> str:
-    """Begin code under a condition; return the label of the code after it."""
+    """Begin code under a condition, an operand of type i1; return the label of the code after it, to which the caller
+    branches."""
     then, after = f.fresh("then"), f.fresh("after")
     f.line(f"br i1 {condition}, label %{then}, label %{after}")
     f.start(then)
@@ -268,7 +269,8 @@ def _store_lanes(f: FunctionEmitter, op: vector.MaskedStoreOp, address: Address,
 
 
 def _known_prefix(mask: SSAValue) -> int | None:
-    """Return the constant number of leading lanes of a mask; None for other masks."""
+    """Return the number of active lanes of a mask whose active lanes are known and leading, 0 for none; None for other
+    masks."""
     owner, count = mask.owner, lanes(mask.type)
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
         truths = [bool(truth) for truth in owner.value.get_values()]
