@@ -46,11 +46,12 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
 
     The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`; outputs
     are the model's. Small weights are embedded in the function. Nodes that depend on weights and shapes only are folded
-    by ONNX's reference evaluator.
-    shapes: extents of symbolic dimensions by name, such as {"N": 1}; or full shapes by the names of inputs.
+    by ONNX's reference evaluator. shapes: extents of symbolic dimensions by name, such as {"N": 1}; or full shapes by
+    the names of inputs.
 
-    Raises InputError for an invalid model or an unbound dimension; UnsupportedError, an InputError, that lists all
-    nodes without a te form.
+    Raises InputError for a file that cannot be read, an invalid model, an unbound dimension, or a wrong name or extent
+    in `shapes`; UnsupportedError, an InputError, that lists all nodes without a te form; TeError for more than
+    MAX_NODES nodes.
     """
     if shapes is not None and not isinstance(shapes, Mapping):
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")

@@ -21,7 +21,8 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     """Report one call of a model under `torch.compile(model, backend="strata")`, without gradients.
 
     options: those of the backend. The model runs five times: twice to compile its graphs, once to time them by kernel
-    and operator, and twice in eager mode. Raises InputError for inputs that torch refuses, and for invalid options.
+    and operator, and twice in eager mode. Raises InputError for a model that is not callable, for inputs that torch
+    refuses, for invalid options, and if torch does not know the backend.
     """
     if not callable(model) or isinstance(model, type):
         raise InputError(f"explain takes a model, not a {type(model).__name__}")

@@ -27,8 +27,9 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
 
     Used parameters and buffers are inputs of the function under their names, and `constants` has their values: `build`
     and `tune` take both. Results in lists and mappings are flattened; assertions on values are removed. Raises
-    InputError for a module that torch.export refuses, that writes to its inputs or buffers, or that has operators
-    without a te form, all of which are listed.
+    InputError for an object that is no module, for inputs that are no tensors or of a dtype that te lacks, for a module
+    that torch.export refuses, that writes to its inputs or buffers, that has a result that is no tensor, or that has
+    operators without a te form, all of which are listed.
 
     >>> import torch
     >>> imported = from_torch(torch.nn.Linear(3, 2), torch.ones(4, 3))

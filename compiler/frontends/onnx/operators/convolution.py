@@ -57,7 +57,8 @@ def _split_padding(total: Sequence[int], auto_pad: str) -> list[int]:
 
 @handles("Conv")
 def conv(node: Node) -> Tensor:
-    """A convolution over one to three dimensions, plus the bias."""
+    """A convolution over one to three dimensions, plus the bias. Raises Refused for an image of other than one to three
+    dimensions, and for negative padding."""
     x, w = node.tensor(0), node.tensor(1)
     geometry = windows(node, x.shape[2:], w.shape[2:])
     convolve = CONVOLUTIONS[x.rank - 2]
@@ -67,7 +68,8 @@ def conv(node: Node) -> Tensor:
 
 @handles("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
-    """A transposed convolution plus the bias; `output_shape` or `auto_pad` determine the padding if present."""
+    """A transposed convolution plus the bias; `output_shape` or `auto_pad` determine the padding if present. Raises
+    Refused for an image of other than one to three dimensions."""
     x, w = node.tensor(0), node.tensor(1)
     rank = x.rank - 2
     geometry = _stated_windows(node, x.shape[2:], w.shape[2:])

@@ -20,8 +20,9 @@ MAX_ROOTS = 1 << 22
 @handles("DFT")
 def dft(node: Node) -> Tensor:
     """The discrete Fourier transform along an axis, or its inverse. The last dimension has the real and the imaginary
-    part, or the real part only. With `onesided` the spectrum has its first length // 2 + 1 elements, and the inverse
-    is real. Raises Refused for a last dimension above 2 or as the axis, and for a matrix above MAX_ROOTS."""
+    part, or the real part only. With `onesided` the spectrum has its first length // 2 + 1 elements, and the inverse is
+    real. Raises Refused for a last dimension above 2 or as the axis, an axis out of range, an axis or a length that the
+    model computes, a length below 1, and a matrix of more than MAX_ROOTS elements; TeError for integers."""
     x = check_float("DFT", node.tensor(0))
     axis = node.attribute("axis", 1) if node.opset < 20 else node.integers(2, "the axis")[0] if node.has(2) else -2
     axis, inverse = axis_of(node, axis, x.rank), bool(node.attribute("inverse", 0))

@@ -35,7 +35,7 @@ def _is_dynamic(node: Node) -> bool:
 @handles("Gather")
 def gather(node: Node) -> Tensor:
     """The slices of x at indices along an axis; the indices' dimensions replace the axis. Negative indices count from
-    the end. Raises Refused for a constant index out of bounds; a computed one reads 0."""
+    the end. Raises Refused for an axis out of range, and for a constant index out of bounds; a computed one reads 0."""
     x, indices = node.tensor(0), node.value(1)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     if not isinstance(indices, Tensor) and np.size(indices) == 1:
@@ -51,7 +51,8 @@ def gather(node: Node) -> Tensor:
 @handles("GatherElements")
 def gather_elements(node: Node) -> Tensor:
     """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of the axis's component.
-    Negative indices count from the end. Raises Refused for a constant index out of bounds; a computed one reads 0."""
+    Negative indices count from the end. Raises Refused for an axis out of range, and for a constant index out of
+    bounds; a computed one reads 0."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     indices, wrap = indices_of(node, 1, x.shape[axis]), _is_dynamic(node)
@@ -69,14 +70,16 @@ def gather_nd(node: Node) -> Tensor:
 
 @handles("TopK")
 def top_k(node: Node) -> tuple[Tensor, Tensor]:
-    """The k greatest or least elements along an axis in sorted order, and their indices."""
+    """The k greatest or least elements along an axis in sorted order, and their indices. Raises Refused for a k that
+    the model computes."""
     count, axis = node.integers(1, "the count")[0], node.attribute("axis", -1)
     return nn.topk(node.tensor(0), count, axis, bool(node.attribute("largest", 1)), name=node.name)
 
 
 @handles("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """Input 2's second value where the index along a new axis of extent `depth` is x or x + depth, else its first."""
+    """Input 2's second value where the index along a new axis of extent `depth` is x or x + depth, else its first.
+    Raises Refused for an axis out of range, and for a depth that the model computes."""
     indices, values = node.tensor(0), node.tensor(2)
     depth = node.integers(1, "the depth")[0]
     axis = axis_of(node, node.attribute("axis", -1), indices.rank + 1)
@@ -96,7 +99,7 @@ def one_hot(node: Node) -> Tensor:
 @handles("Compress")
 def compress(node: Node) -> Tensor:
     """The slices along an axis (default: elements of the flat tensor) for which a constant condition is true. Raises
-    Refused if there are none."""
+    Refused if there are none, and for a condition that the model computes."""
     x = node.tensor(0)
     selected = [int(n) for n in np.flatnonzero(node.constant(1, "the condition"))]
     if not selected:

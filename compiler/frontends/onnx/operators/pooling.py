@@ -26,7 +26,8 @@ def _pool_windows(node: Node, x: Tensor) -> tuple[Windows, bool]:
 
 @handles("MaxPool")
 def max_pool(node: Node) -> list[Tensor]:
-    """The maximum of each window, and if used its index in the flat tensor."""
+    """The maximum of each window, and if used its index in the flat tensor. Raises Refused for an image of other than
+    one to three dimensions, and for negative padding."""
     x = node.tensor(0)
     geometry, ceil = _pool_windows(node, x)
     if not node.uses(1):
@@ -63,7 +64,8 @@ def _flat_indices(x: Tensor, image_indices: Tensor, by_columns: bool, name: str)
 
 @handles("AveragePool")
 def average_pool(node: Node) -> Tensor:
-    """The mean of each window; `count_include_pad` counts the padding."""
+    """The mean of each window; `count_include_pad` counts the padding. Raises Refused for an image of other than one to
+    three dimensions, and for negative padding."""
     x = node.tensor(0)
     over, ceil = _pool_windows(node, x)
     include_pad = bool(node.attribute("count_include_pad", 0))
@@ -73,7 +75,8 @@ def average_pool(node: Node) -> Tensor:
 
 @handles("LpPool")
 def lp_pool(node: Node) -> Tensor:
-    """The p-norm of each window."""
+    """The p-norm of each window. Raises Refused for an image of other than one to three dimensions, and for negative
+    padding."""
     x = node.tensor(0)
     geometry, ceil = _pool_windows(node, x)
     p = node.attribute("p", 2)

@@ -118,7 +118,8 @@ def matmul_integer(node: Node) -> Tensor:
 
 @handles("ConvInteger")
 def conv_integer(node: Node) -> Tensor:
-    """The convolution of x - zero point of x with w - zero point of w, as i32."""
+    """The convolution of x - zero point of x with w - zero point of w, as i32. Raises Refused for an image of other
+    than one to three dimensions, and for negative padding."""
     return _convolve(node, node.tensor(0), node.optional(2), node.tensor(1), node.optional(3), node.name)
 
 
@@ -158,7 +159,8 @@ def qlinear_matmul(node: Node) -> Tensor:
 @handles("QLinearConv")
 def qlinear_conv(node: Node) -> Tensor:
     """The quantised convolution of quantised tensors, plus a bias of i32 if there is one; the weight's scale and zero
-    point may be per output channel."""
+    point may be per output channel. Raises Refused for an image of other than one to three dimensions, and for negative
+    padding."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.tensor(position) for position in range(8))
     sums = _convolve(node, x, x_zero, w, w_zero, f"{node.name}.sums")
     bias = node.optional(8)

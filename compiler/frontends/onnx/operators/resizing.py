@@ -10,7 +10,8 @@ from compiler.te.tensor import Tensor
 @handles("Resize")
 def resize(node: Node) -> Tensor:
     """Resize axes, by default all, to constant sizes or by constant scales; a keep_aspect_ratio_policy other than
-    stretch makes one scale of the sizes. Raises Refused without either."""
+    stretch makes one scale of the sizes. Raises Refused without either, and for sizes, scales or a region that the
+    model computes."""
     x = node.tensor(0)
     axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
     roi = [float(n) for n in node.constant(1, "the region").reshape(-1)] if node.has(1) else []
@@ -42,7 +43,8 @@ def resize(node: Node) -> Tensor:
 
 @handles("Upsample")
 def upsample(node: Node) -> Tensor:
-    """Resize by scales as before opset 11: asymmetric coordinates; nearest rounds down, or up for scales below 1."""
+    """Resize by scales as before opset 11: asymmetric coordinates; nearest rounds down, or up for scales below 1.
+    Raises Refused for scales that the model computes."""
     resized, mode = node.tensor(0), node.attribute("mode", "nearest")
     scales = [float(n) for n in node.constant(1, "the scales").reshape(-1)]
     for rounding in ("floor", "ceil"):

@@ -41,7 +41,7 @@ def size(node: Node) -> Array:
 @handles("Reshape")
 def reshape(node: Node) -> Tensor:
     """Reshape in row-major order to a constant shape: -1 is inferred, and 0 copies the input's extent of that dimension
-    unless `allowzero` is set."""
+    unless `allowzero` is set. Raises Refused for a shape that the model computes, TeError for one that does not fit."""
     x, extents = node.tensor(0), node.integers(1, "the shape")
     if not node.attribute("allowzero", 0):
         extents = [x.shape[d] if n == 0 and d < x.rank else n for d, n in enumerate(extents)]
@@ -58,7 +58,8 @@ def flatten(node: Node) -> Tensor:
 
 @handles("Unsqueeze")
 def unsqueeze(node: Node) -> Tensor:
-    """Insert dimensions of extent 1, so that they are the listed axes of the result."""
+    """Insert dimensions of extent 1, so that they are the listed axes of the result. Raises Refused for an axis out of
+    range, and for axes that the model computes."""
     x, axes = node.tensor(0), node.integer_list("axes", 1) or []
     rank = x.rank + len(axes)
     new_dims = {axis_of(node, axis, rank) for axis in axes}
@@ -92,7 +93,7 @@ def empty_array(shape: Sequence[int], dtype: str) -> Array:
 @handles("Split")
 def split(node: Node) -> list[Value]:
     """Split along an axis into parts of listed extents, or else of equal ones except for the last; a part without
-    elements is a constant."""
+    elements is a constant. Raises Refused for an axis out of range, and for extents that the model computes."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
     sizes = node.integer_list("split", 1)
@@ -119,7 +120,8 @@ def slice_axis(x: Tensor, axis: int, start: int, extent: int, name: str) -> Tens
 
 @handles("Slice")
 def slice(node: Node) -> Value:
-    """Slice the listed axes, by default the first ones, as Python does; a result without elements is a constant."""
+    """Slice the listed axes, by default the first ones, as Python does; a result without elements is a constant. Raises
+    Refused for an axis out of range, and for bounds, axes or steps that the model computes."""
     x = node.tensor(0)
     starts, stops = node.integers(1, "where it starts"), node.integers(2, "where it stops")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(len(starts)))
@@ -141,7 +143,8 @@ def slice(node: Node) -> Value:
 
 @handles("Expand")
 def expand(node: Node) -> Tensor:
-    """Broadcast to the common shape of the input's and a constant one. Raises Refused for an extent below 1."""
+    """Broadcast to the common shape of the input's and a constant one. Raises Refused for an extent below 1, and for a
+    shape that the model computes."""
     target = node.integers(1, "the shape")
     if any(n < 1 for n in target):
         raise Refused("its result has no elements")
@@ -182,8 +185,8 @@ def _dynamic_trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
 
 @handles("Pad")
 def pad(node: Node) -> Tensor:
-    """Pad the listed axes, by default all, with a constant value, or in another mode of nn.pad. Raises Refused for a
-    value that the model computes."""
+    """Pad the listed axes, by default all, with a constant value, or in another mode of nn.pad. Raises Refused for
+    widths, axes or a value of the mode `constant` that the model computes, and for an axis out of range."""
     x = node.tensor(0)
     padding = node.integers(1, "the padding")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(x.rank))
@@ -198,7 +201,8 @@ def pad(node: Node) -> Tensor:
 
 @handles("Col2Im")
 def col2im(node: Node) -> Tensor:
-    """Sum overlapping windows, the columns of the input, to images, as nn.fold."""
+    """Sum overlapping windows, the columns of the input, to images, as nn.fold. Raises Refused for shapes that the
+    model computes."""
     size, kernel = node.integers(1, "the image's shape"), node.integers(2, "the window's shape")
     rank = len(size)
     strides, dilations = (node.attribute(name) or [1] * rank for name in ("strides", "dilations"))

@@ -84,8 +84,8 @@ def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right
 
 @operator("bucketize.Tensor")
 def bucketize(call: Call, x: Tensor, bounds: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of sorted bounds below each element of x; with `right`, of those not above it. Raises Unsupported for
-    more than MAX_BOUNDS bounds."""
+    """The number of sorted bounds below each element of x; with `right`, of those not above it. The result's dtype is
+    the call's; `out_int32` is not read. Raises Unsupported for more than MAX_BOUNDS bounds."""
     typed_bounds = to_dtype(bounds, x.dtype, f"{call.name}.bounds")
     return _search(call, x, lambda i, k: typed_bounds[k], bounds.shape[0], right)
 
@@ -102,8 +102,8 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """The number of bounds below each element of x, or not above it with `right` or side="right". Bounds are a vector,
-    or rows for the rows of x; they are sorted, or `sorter` has the indices that sort them. Raises Unsupported for more
-    than MAX_BOUNDS bounds."""
+    or rows for the rows of x; they are sorted, or `sorter` has the indices that sort them. The result's dtype is the
+    call's; `out_int32` is not read. Raises Unsupported for more than MAX_BOUNDS bounds."""
     values = x if isinstance(x, Tensor) else fill((), x, bounds.dtype, f"{call.name}.value")
     ordered = bounds if sorter is None else nn.take_along_axis(bounds, sorter, -1, name=f"{call.name}.sorted")
     ordered = to_dtype(ordered, values.dtype, f"{call.name}.bounds")
@@ -140,8 +140,8 @@ def histogram_of_count(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """`histogram` for `bins` bins of equal width, in a range or between x's extremes, with the same weights and
-    density."""
+    """`histogram` for `bins` bins of equal width, in a range or, for None, between x's extremes, with the same weights
+    and density. Raises Unsupported for more than MAX_BOUNDS bins."""
     return histogram(call, x, _edges(call, x, bins, range, 0.5), weight=weight, density=density)
 
 

@@ -23,7 +23,8 @@ MAX_BAG_ROWS = 256
 
 @operator("embedding")
 def embedding(call: Call, weight: Tensor, indices: Tensor, *options: object) -> Tensor:
-    """The weight's row at each index, along a new last dimension."""
+    """The weight's row at each index, along a new last dimension. options: torch's padding index and settings of
+    gradients, which have no effect."""
     return nn.embedding(indices, weight, name=call.name)
 
 
@@ -37,7 +38,8 @@ def index_select(call: Call, x: Tensor, dim: int, indices: Tensor) -> Tensor:
 
 @operator("gather")
 def gather(call: Call, x: Tensor, dim: int, indices: Tensor, sparse_grad: bool = False) -> Tensor:
-    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of i[dim]."""
+    """x[..., indices[i], ...] for each index i of the result, with indices[i] in place of i[dim]. `sparse_grad`, a
+    setting of gradients, has no effect."""
     axis = dimension(dim, x.rank)
 
     def element(*i: Index) -> TableRead:
@@ -73,7 +75,8 @@ def embedding_bag(
 ) -> tuple[Tensor | None, ...]:
     """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, times per_sample_weights, 0 for an
     empty bag; and None for three results that gradients need. Bag b is indices[offsets[b] : offsets[b + 1]] without
-    `padding_idx`; without include_last_offset the last bag has the rest. Raises Unsupported above MAX_BAG_ROWS."""
+    `padding_idx`; without include_last_offset the last bag has the remaining indices. scale_grad_by_freq and sparse,
+    settings of gradients, have no effect. Raises Unsupported for more than MAX_BAG_ROWS indices."""
     count, bags = indices.shape[0], call.shape[0]
     if count > MAX_BAG_ROWS:
         raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")

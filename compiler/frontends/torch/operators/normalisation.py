@@ -33,7 +33,8 @@ _register_softmax(nn.log_softmax, 0, "_log_softmax", "log_softmax.int")
 
 @operator("_safe_softmax")
 def safe_softmax(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
-    """Softmax along a dimension; 0 for a row in which all elements are -inf."""
+    """Softmax along a dimension, in the call's dtype, whatever `dtype` is; 0 for a row in which all elements are
+    -inf."""
     typed = to_dtype(x, call.dtype, f"{call.name}.wide")
     return softmax_over(typed, dimension(dim, x.rank), call.name, guarded=True)
 
@@ -141,7 +142,7 @@ def group_norm(
     eps: float,
 ) -> tuple[Tensor, ...]:
     """(x - mean) * rstd * weight + bias, mean and rstd = 1 / sqrt(variance + eps), over each of `groups` groups of
-    channels."""
+    channels. `pixels`, the elements of a channel's image, is not read."""
     size = channels // groups
     split = nn.reshape(x, (batch, groups, size, *x.shape[2:]), f"{call.name}.groups")
     affine = (weight, bias, slice(1, 2))

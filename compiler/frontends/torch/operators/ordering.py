@@ -56,8 +56,9 @@ def topk(
 
 @operator("kthvalue")
 def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th least element (k from 1) along a dimension, and its index; NaN is greatest. Raises Unsupported for more
-    than MAX_SORTED elements along it."""
+    """The k-th least element (k from 1) along a dimension, and its index; NaN is greatest. The call's shape decides
+    whether the dimension is kept; `keepdim` is not read. Raises Unsupported for more than MAX_SORTED elements along
+    it."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -74,8 +75,9 @@ def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
 
 @operator("median.dim")
 def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along a dimension and its index; NaN and its index for a row with NaNs. Raises Unsupported for
-    more than MAX_SORTED elements along it."""
+    """The lower median along a dimension and its index; NaN and its index for a row with NaNs. The call's shape decides
+    whether the dimension is kept, whatever `keepdim` is. Raises Unsupported for more than MAX_SORTED elements along
+    it."""
     if not x.rank:
         return _topk(call, x, 1, dim, False)
     axis = dimension(dim, x.rank)
@@ -100,6 +102,6 @@ def median(call: Call, x: Tensor) -> Tensor:
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension, sorted stably, ascending or with `descending` descending, and their indices.
-    Raises Unsupported for more than MAX_SORTED elements along it."""
+    """The elements along a dimension, sorted stably, whatever `stable` is, ascending or with `descending` descending,
+    and their indices. Raises Unsupported for more than MAX_SORTED elements along it."""
     return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

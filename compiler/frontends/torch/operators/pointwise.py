@@ -65,7 +65,8 @@ def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
 
 @operator("hardtanh", "clamp")
 def clamp(call: Call, x: Tensor, low: float | None = None, high: float | None = None, **named: float | None) -> Tensor:
-    """min(max(x, low), high) with numbers as bounds; None for no bound."""
+    """min(max(x, low), high) with numbers as bounds; None for no bound. named: the bounds by torch's names, `min` and
+    `max`, or `min_val` and `max_val` of hardtanh, which replace `low` and `high`."""
     low, high = named.get("min", named.get("min_val", low)), named.get("max", named.get("max_val", high))
     return clamp_tensor(call, x, low, high)
 
@@ -350,13 +351,14 @@ def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
 
 @operator("_to_copy", "to.dtype")
 def to_copy(call: Call, x: Tensor, *options: object, **named: object) -> Tensor:
-    """x cast to the call's dtype."""
+    """x cast to the call's dtype; further arguments, such as a device, have no effect."""
     return to_dtype(x, call.dtype, call.name)
 
 
 @operator("copy")
 def copy(call: Call, x: Tensor, source: Operand, non_blocking: bool = False) -> Tensor:
-    """The source, broadcast to the call's shape and cast to its dtype."""
+    """The source, broadcast to the call's shape and cast to its dtype; x gives neither elements nor shape.
+    `non_blocking` has no effect."""
     dtype = _dtype_of(source, call.dtype)
     return compute(call.shape, lambda *i: e.cast(read(source, i, dtype), call.dtype), call.name)
 

@@ -59,7 +59,8 @@ _register_reduction(e.min, "amin", "min")
 
 @operator("mean.dim", "mean")
 def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-    """The mean over dimensions, None or an empty list for all; they are dropped, or with `keepdim` have extent 1."""
+    """The mean over dimensions, None or an empty list for all; they are dropped, or with `keepdim` have extent 1. The
+    result's dtype is the call's; `dtype` is not read."""
     dims = dimensions(dim, x.rank)
     total = _reduce(call, e.sum, x, dims, keepdim, wide_dtype(call.dtype))
     inverse_count = 1.0 / math.prod(x.shape[d] for d in dims)
@@ -142,7 +143,8 @@ def var_mean(
 def vector_norm(
     call: Call, x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, dtype: object = None
 ) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over dimensions, by default all; for +-inf max or min |x|, for 0 the non-zero count."""
+    """(sum |x|^ord)^(1/ord) over dimensions, by default all; for +-inf max or min |x|, for 0 the non-zero count. Shape
+    and dtype are the call's; `dtype` is not read."""
     dims, calc_dtype = dimensions(dim, x.rank), wide_dtype(call.dtype)
     if ord == 2:
         total = _reduce(call, e.sum, x, dims, keepdim, calc_dtype, lambda v: v * v)

@@ -60,7 +60,7 @@ for _rank in (1, 2, 3):
 @operator("upsample_bilinear2d.vec")
 def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: bool, scales: Scales = None) -> Tensor:
     """Bilinear interpolation of images [N, C, H, W] to the call's extents; scales replace the ratios of extents, except
-    with `align_corners`, where the outermost elements coincide."""
+    with `align_corners`, where the outermost elements coincide. `size` is not read."""
     sizes = call.shape[2:]
     ratios = [m / n if s is None else s for n, m, s in zip(x.shape[2:], sizes, scales or (None, None), strict=True)]
     if align_corners or all(n * ratio == m for n, m, ratio in zip(x.shape[2:], sizes, ratios, strict=True)):
@@ -70,7 +70,8 @@ def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: b
 
 @operator("upsample_bilinear2d")
 def bilinear_sized(call: Call, x: Tensor, size: Sequence[int], align_corners: bool, *scales: float | None) -> Tensor:
-    """Bilinear interpolation of images to the call's extents, as by `bilinear` with a list of these scales."""
+    """Bilinear interpolation of images to the call's extents, as by `bilinear` with a list of these scales, none for
+    the ratios of extents. `size` is not read."""
     return bilinear(call, x, size, align_corners, scales)
 
 

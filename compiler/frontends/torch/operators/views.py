@@ -49,7 +49,8 @@ def t(call: Call, x: Tensor) -> Tensor:
 
 @operator("expand", trivial=True)
 def expand(call: Call, x: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
-    """Broadcast to the call's shape: repeat dimensions of extent 1, and add leading ones."""
+    """Broadcast to the call's shape: repeat dimensions of extent 1, and add leading ones. `size` and `implicit` are not
+    read."""
     return x if x.shape == call.shape else nn.broadcast_to(x, call.shape, call.name)
 
 
@@ -93,7 +94,8 @@ def split_with_sizes(call: Call, x: Tensor, sizes: Sequence[int], dim: int = 0) 
 
 @operator("split.Tensor", trivial=True)
 def split(call: Call, x: Tensor, size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split a dimension into adjacent parts of one size; the last may be smaller."""
+    """Split a dimension into adjacent parts of one size; the last may be smaller. The sizes are those of the call's
+    shapes; `size` is not read."""
     axis = dimension(dim, x.rank)
     return _split(call, x, [shape[axis] for shape in call.shapes], axis)
 
