@@ -52,8 +52,9 @@ TUNED_FOR_512 = "sapphirerapids"
 def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:
     """Emit the LLVM IR text of a low-level module, for a machine. Buffers are bare pointers in row-major order, with a
     byte for an i1; an argument is aligned to its element, a slot of the workspace, and an argument in the attribute
-    `aligned`, to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type
-    without a native form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
+    `aligned`, to 64 bytes. Integer division by zero gives 0, as in numpy. `handlers` emit ops by class; those for the
+    machine's instructions are added to them. Raises LoweringError for an op or a type without a native form, and for an
+    instruction that the machine lacks."""
     handlers = {**handlers, **intrinsics(machine), **stores(machine), **selections(machine)}
     handlers = {**handlers, **lane_loads(machine, handlers)}
     texts: list[str] = []

@@ -17,7 +17,8 @@ from compiler.support.errors import LoweringError
 
 class Captured:
     """The values of `outer` that ops use: each is a parameter of the function that `inner` emits, or recomputed there.
-    `values` are the captured values, `parameters` their declarations, both in the order of first use."""
+    `values` are the captured values, without recomputed ones, `parameters` their declarations, both in the order of
+    first use."""
 
     def __init__(self, ops: Sequence[Operation], outer: FunctionEmitter, inner: FunctionEmitter) -> None:
         self.values: list[SSAValue] = []
@@ -61,8 +62,8 @@ class Captured:
 
 
 def is_recomputed(op: Operation) -> bool:
-    """Return whether an op is recomputed where it is used: a sum, difference or product of index, a view, or a
-    constant's buffer."""
+    """Return whether an op is recomputed where it is used: a sum, difference or product of type index, a view, or the
+    memref.get_global of a constant. Constants are not among them: their text is used again."""
     if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp):
         return isinstance(op.results[0].type, IndexType)
     return is_view(op) or isinstance(op, memref.GetGlobalOp)

@@ -32,8 +32,8 @@ def _ldexp(f: FunctionEmitter, op: CallIntrinsicOp) -> None:
 
 
 def _ldexp_by_bits(f: FunctionEmitter, op: CallIntrinsicOp) -> None:
-    """Emit x 2^(n/2) 2^(n - n/2) with powers built from bits, or x 2^n if the op has `normal`: LLVM would emit a
-    call for each lane."""
+    """Emit x 2^(n/2) 2^(n - n/2) with powers built from bits, or x 2^n if the op has the attribute `normal`: LLVM would
+    emit a call for each lane. Exact only if each power is a normal number."""
     x, count = op.args
     real, integer = x.type, count.type
     digits, bias = _DIGITS[width(integer)]

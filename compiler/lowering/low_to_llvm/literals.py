@@ -38,7 +38,8 @@ def literal(attribute: Attribute) -> str:
 
 
 def number(value: float, type: Attribute) -> str:
-    """Return a number as an operand of a scalar type, or as a splat of a vector type, without the type."""
+    """Return a number as an operand of a scalar type, or as a splat of a vector type, without the type. Integers wrap
+    to the type's bits, floats are rounded to nearest, but to bf16 towards zero; for i1 any number but 0 is true."""
     inner = element_of(type)
     text = _literal(value, inner)
     if isinstance(type, VectorType):
@@ -79,7 +80,8 @@ def fast_flags(op: Operation) -> str:
 
 
 def wrap_flags(op: Operation) -> str:
-    """Return the overflow flags of an integer op, each with a space after; index arithmetic has nsw: it never wraps."""
+    """Return the overflow flags of an integer op, each with a space after; "" without flags. Index arithmetic always
+    has nsw, since it never wraps."""
     flags = op.properties.get("overflowFlags")
     names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
     if isinstance(element_of(op.results[0].type), IndexType):

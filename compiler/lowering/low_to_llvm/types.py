@@ -16,7 +16,8 @@ from compiler.types.elements import element_bytes
 
 @lru_cache(maxsize=512)
 def llvm_type(type: Attribute) -> str:
-    """Return the register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError for a type without one."""
+    """Return the register type: `float`, `i64`, `<16 x float>`, `ptr`; bf16 is `i16`. Raises LoweringError for a type
+    without one, such as a vector of two dimensions."""
     match type:
         case IndexType():
             return "i64"
@@ -31,7 +32,8 @@ def llvm_type(type: Attribute) -> str:
 
 
 def lanes(type: Attribute) -> int:
-    """Return the number of lanes of a vector. Raises LoweringError unless it is static and one-dimensional."""
+    """Return the number of lanes of a vector. Raises LoweringError unless it is static and one-dimensional; requires a
+    vector type."""
     assert isinstance(type, VectorType)
     if type.get_num_dims() != 1 or type.get_num_scalable_dims():
         raise LoweringError(f"the vector type {type} is not one-dimensional and static")
@@ -39,7 +41,8 @@ def lanes(type: Attribute) -> int:
 
 
 def is_float(type: Attribute) -> bool:
-    """Return whether a type is a float type of LLVM, or a vector of one; a bf16 is an integer there."""
+    """Return whether a type is a float type in the LLVM IR, or a vector of one; False for bf16, which is an integer
+    there."""
     row = row_of(element_of(type))
     return row is not None and row.kind == "f" and not isinstance(row.type, BFloat16Type)
 
@@ -64,12 +67,14 @@ def shaped(type: Attribute, scalar: str) -> str:
 
 @lru_cache(maxsize=512)
 def memory_type(type: Attribute) -> str:
-    """Return the LLVM type in memory, where i1 is a byte."""
+    """Return the LLVM type in memory, where an i1, also in a vector, is a byte. Raises LoweringError for a type without
+    one."""
     return shaped(type, "i8") if is_truth(type) else llvm_type(type)
 
 
 def suffix(type: Attribute) -> str:
-    """Return the suffix of an intrinsic's name for a type: `f32`, `v16f32`, `i64`."""
+    """Return the suffix of an intrinsic's name for a type: `f32`, `v16f32`, `i64`; bf16 gives `i16`. Raises
+    LoweringError for a type that LLVM lacks."""
     if isinstance(type, VectorType):
         return f"v{lanes(type)}{suffix(type.element_type)}"
     row = row_of(type)
@@ -94,5 +99,6 @@ def buffer_type(type: Attribute) -> MemRefType:
 
 
 def buffer_bytes(type: Attribute) -> int:
-    """Return the size of a static, row-major buffer, in bytes. Raises LoweringError for any other type."""
+    """Return the size of a static, row-major buffer, in bytes, one for an i1. Raises LoweringError for any other
+    type."""
     return prod(buffer_type(type).get_shape()) * byte_size(buffer_type(type).element_type)

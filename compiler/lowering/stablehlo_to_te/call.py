@@ -63,7 +63,8 @@ class HloWalk(Protocol):
         `values` has those of the blocks around it."""
 
     def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Convert the body of the function `name` for these arguments, and return its results."""
+        """Convert the body of the function `name` for these arguments, inlined, and return its results; errors are
+        placed at `op`."""
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
         """Return a constant tensor `name` of an array, of the te dtype `dtype`; of a large array an input tensor
@@ -102,7 +103,8 @@ class HloCall:
         return self.op.properties.get(name, self.op.attributes.get(name))
 
     def integers(self, name: str, default: list[int] | None = None) -> list[int]:
-        """Return the integers of a property, or `default` without one. Raises LoweringError if both are missing."""
+        """Return the integers of a property or discardable attribute, or `default` without one. Raises LoweringError if
+        both are missing."""
         value = self.attribute(name)
         if value is None and default is None:
             raise self.refused(f"has no '{name}'")
@@ -110,11 +112,12 @@ class HloCall:
 
     def dims(self, name: str, rank: int, default: list[int] | None = None) -> list[int]:
         """Return the dimensions that a property lists, or `default` without one. Raises LoweringError unless they are
-        distinct and below `rank`."""
+        distinct, at least 0 and below `rank`, and if both the property and `default` are missing."""
         return self.check_dims(name, self.integers(name, default), rank)
 
     def check_dims(self, name: str, listed: list[int], rank: int) -> list[int]:
-        """Return `listed`, the dimensions of a property. Raises LoweringError unless distinct and below `rank`."""
+        """Return `listed`, the dimensions of the property `name`. Raises LoweringError unless they are distinct, at
+        least 0 and below `rank`."""
         if len({*listed}) != len(listed) or any(not 0 <= dim < rank for dim in listed):
             raise self.refused(f"has the {name} {listed}, which are not dimensions below {rank}, each once")
         return listed
@@ -144,7 +147,8 @@ class HloCall:
         return list(zip(listed[::2], listed[1::2], strict=True))
 
     def at(self, tensor: Tensor, *index: IndexLike) -> Expr:
-        """Return the element of a tensor at an index; a constant if all elements are known and equal."""
+        """Return the element of a tensor at an index; a constant, whatever the index, if all elements are known and
+        equal."""
         number = self.known.number(tensor)
         return tensor[index] if number is None else const(number, tensor.dtype)
 
@@ -154,5 +158,5 @@ class HloCall:
 
     def array(self, tensor: Tensor) -> Array | None:
         """Return the elements of a constant, or of a tensor that depends on constants only and has at most
-        MAX_ELEMENTS; else None."""
+        MAX_ELEMENTS, which is evaluated; else None."""
         return self.known.array(tensor)

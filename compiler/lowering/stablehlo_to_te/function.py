@@ -41,7 +41,8 @@ class HloConversion:
     """The state of the conversion of one function. functions: the module's functions by name. elements: arrays by name,
     for constants whose text has a name instead of elements. weights: the arrays of large constants that become inputs,
     by name of the input; None if constants stay constants. weight_tensors: those inputs, by dtype, shape and digest of
-    the array. swapped: as in `HloWalk`."""
+    the array. swapped: for a product tensor, a function that builds the product with its operands exchanged, and
+    returns for each dimension of the stated product the dimension of the new one."""
 
     functions: Mapping[str, FuncOp]
     elements: Mapping[str, Array] = field(default_factory=dict)
@@ -55,7 +56,8 @@ class HloConversion:
 
     def run(self, block: Block, arguments: Sequence[Tensor], values: Mapping[SSAValue, HloValue]) -> list[Tensor]:
         """Convert the ops of a block for tensors of its arguments; return the operands of its last op. `values` has
-        those of the blocks around it. Raises LoweringError for an unsupported op."""
+        those of the blocks around it. Raises LoweringError for an unsupported op, after MAX_OPS ops of the whole
+        function, and for a block without a return."""
         scope: dict[SSAValue, HloValue] = dict(values)
         scope |= zip(block.args, arguments, strict=True)
         for op in block.ops:
@@ -86,7 +88,8 @@ class HloConversion:
 
     def constant(self, array: Array, dtype: str, name: str) -> Tensor:
         """Return a constant tensor `name` of an array, of the te dtype `dtype`. If weights are collected, an array of
-        MAX_WEIGHT elements or more becomes an input tensor instead; equal arrays share one."""
+        MAX_WEIGHT elements or more becomes an input tensor instead, named `w0` and so on; equal arrays of a dtype share
+        one."""
         if self.weights is None or array.size < MAX_WEIGHT:
             return self.known.add(constant(array, dtype, name), array)
         key = (dtype, array.shape, sha256(np.ascontiguousarray(array).view(np.uint8).data).digest())
@@ -153,10 +156,12 @@ def convert(
     elements: Mapping[str, Array] | None = None,
     weights: dict[str, Array] | None = None,
 ) -> Function:
-    """Convert a function of StableHLO to a te function called `name` (None: as the function). `labels` name its inputs.
-    elements: arrays of constants that the text names. weights: an empty dict, to which large constants are added by the
-    name of the input that each becomes, behind the other inputs; None keeps them constants. Raises LoweringError for an
-    op without a te form, and a function without results."""
+    """Convert a function of StableHLO to a te function called `name` (None: as the function). `labels` name its inputs,
+    all of them; None or empty: their hints, else `arg0` and so on; equal names get a number. elements: arrays of
+    constants that the text names. weights: an empty dict, to which large constants are added by the name of the input
+    that each becomes, behind the other inputs; None keeps them constants. Raises LoweringError for an op without a te
+    form, an argument without elements or of a type that te lacks, and a function without results or of other than one
+    block."""
     conversion = HloConversion(
         {f.sym_name.data: f for f in functions(module)}, {} if elements is None else elements, weights
     )

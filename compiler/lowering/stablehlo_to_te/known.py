@@ -34,7 +34,8 @@ class KnownValues:
     computed: set[Tensor] = field(default_factory=set)
 
     def add(self, tensor: Tensor, array: Array) -> Tensor:
-        """Record the elements of a tensor, and their value if all have the same bits; return the tensor."""
+        """Record the elements of a tensor, and their value if there are any and all have the same bits (0.0 and -0.0
+        differ); return the tensor."""
         self.arrays[tensor] = array
         self.computed.add(tensor)
         first = array.reshape(-1)[:1]
@@ -43,7 +44,8 @@ class KnownValues:
         return tensor
 
     def add_number(self, tensor: Tensor, number: Any) -> Tensor:
-        """Record that all elements of a tensor are equal to a number; return the tensor."""
+        """Record that all elements of a tensor are equal to a number, as a float unless it is an int or bool; return
+        the tensor."""
         self.numbers[tensor] = float(number) if not isinstance(number, bool | int) else number
         self.computed.add(tensor)
         return tensor
@@ -64,7 +66,8 @@ class KnownValues:
 
     def settled(self, results: Sequence[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
         """Return the results of an op. If it has operands, all of them known, the results are recorded as known, and
-        those of at most MAX_EAGER elements are replaced by constants."""
+        those of at most MAX_EAGER elements, unless they were known before, are replaced by constants. Other results are
+        returned unchanged."""
         if not operands or not all(operand in self.computed for operand in operands):
             return list(results)
         return [self._settled(result) for result in results]

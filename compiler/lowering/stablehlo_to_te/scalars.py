@@ -18,7 +18,8 @@ ScalarFunction: TypeAlias = Callable[..., Expr]
 
 
 def _wide(function: ScalarFunction) -> ScalarFunction:
-    """Return a function that computes floats narrower than f32 in f32, and rounds the result back; others unchanged."""
+    """Return a function that computes floats narrower than f32 in f32, and rounds the result back; by the dtype of the
+    first operand; floats of 32 bits or more and other dtypes are computed as they are."""
 
     def build(*operands: Expr) -> Expr:
         dtype = operands[0].dtype
@@ -62,7 +63,8 @@ def _sign(x: Expr) -> Expr:
 
 
 def _cbrt(x: Expr) -> Expr:
-    """Return the cube root: a power, and a Newton step."""
+    """Return the cube root of a float: the power 1/3 of the magnitude and a Newton step, with the sign of x; zeros and
+    infinities stay."""
     size = e.abs(x)
     root = e.pow(size, 1.0 / 3.0)
     better = root - (root - size / (root * root)) / 3.0
@@ -71,13 +73,14 @@ def _cbrt(x: Expr) -> Expr:
 
 
 def _round_away(x: Expr) -> Expr:
-    """The nearest integer, ties away from zero."""
+    """Return the nearest integer to a float, as a float, ties away from zero; NaN and infinities stay."""
     integer = e.trunc(x)
     return e.select(e.abs(x - integer) >= 0.5, integer + e.copysign(e.const(1.0, x.dtype), x), integer)
 
 
 def _count_ones(x: Expr) -> Expr:
-    """Return the number of one bits of an integer, in its dtype. Source: Hacker's Delight, 5-1."""
+    """Return the number of one bits of an integer, in its dtype; the width is a multiple of 8. Source: Hacker's
+    Delight, 5-1."""
     bits = width(x.dtype)
     value = e.cast(x, _unsigned(x.dtype))
 
@@ -110,7 +113,8 @@ def _shift_logical(x: Expr, count: Expr) -> Expr:
 
 
 def _shift_arithmetic(x: Expr, count: Expr) -> Expr:
-    """Return x shifted right arithmetically; a count of the width or more leaves the sign bit everywhere."""
+    """Return x shifted right arithmetically, also if its dtype is unsigned; a count of the width or more, or below 0,
+    leaves the sign bit everywhere."""
     signed, limit = e.cast(x, _signed(x.dtype)), e.const(width(x.dtype) - 1, _unsigned(x.dtype))
     steps = e.cast(e.minimum(e.cast(count, _unsigned(x.dtype)), limit), _signed(x.dtype))
     return e.cast(signed >> steps, x.dtype)
@@ -205,8 +209,9 @@ _NARROW = {(8, 7): "bf16", (5, 10): "f16"}
 
 
 def scalar_of(op: Operation, operands: Sequence[Expr]) -> Expr:
-    """Return the result of an elementwise op for scalar operands. Raises LoweringError for any other op, TeError for
-    dtypes that its te function refuses."""
+    """Return the result of an elementwise op for scalar operands. Raises LoweringError for any other op, an unknown
+    comparison and a precision that no dtype has; TeError for dtypes that its te function refuses, ValueError for an
+    erf_inv of other floats than f32."""
     if op.name in FUNCTIONS:
         return FUNCTIONS[op.name](*operands)
     match op.name:

@@ -15,7 +15,7 @@ from compiler.te.tensor import Tensor
 class DimWindow:
     """A window in one dimension of an image. size: elements of the window; stride: between windows; dilation: between
     the window's elements. base: the distance of the image's elements in the dilated image. before, after: elements of
-    padding."""
+    padding; a negative number crops."""
 
     size: int
     stride: int = 1
@@ -25,14 +25,15 @@ class DimWindow:
     after: int = 0
 
     def count(self, extent: int) -> int:
-        """Return the number of windows over `extent` elements; 0 if the padded image is smaller than a window."""
+        """Return the number of windows over `extent` elements; 0 if the padded, dilated image is smaller than a window.
+        Requires an extent of at least 1."""
         padded = (extent - 1) * self.base + 1 + self.before + self.after
         span = (self.size - 1) * self.dilation + 1
         return 0 if padded < span else (padded - span) // self.stride + 1
 
     def position(self, output: Index, tap: Index | int) -> Index:
-        """Return the position in the dilated image, negative in the padding, of the window element `tap` for the result
-        index `output`."""
+        """Return the position in the dilated image, negative in the padding before it, of the window element number
+        `tap` for the result index `output`."""
         moved = output if self.stride == 1 else output * self.stride
         total = moved + (tap if self.dilation == 1 else tap * self.dilation)
         return total - self.before if self.before else total
@@ -49,8 +50,8 @@ def read_window(
     windows: Sequence[tuple[int, DimWindow, Index]],
     outside: float,
 ) -> Expr:
-    """Return the element of x at an index. Each dimension in `windows`, with its window and a position in the dilated
-    image, is read there; in the padding and the gaps the element is `outside`."""
+    """Return the element of x at an index. windows: a dimension, its window and a position in the dilated image, at
+    which that dimension is read instead of at `index`; in the padding and the gaps the element is `outside`."""
     position = list(index)
     conditions: list[Condition] = []
     for dim, window, at in windows:

@@ -49,12 +49,13 @@ class GenericBody:
         return self._literals[value]
 
     def expression(self, expr: AffineExpr) -> SSAValue:
-        """Emit the value of an affine expression of the dimensions, an index."""
+        """Emit the value of an affine expression of the dimensions, an index; return it."""
         map = AffineMap(self.count, 0, (expr,))
         return self.add(ApplyOp([self.index(dim) for dim in range(self.count)], AffineMapAttr(map)))
 
     def condition(self, condition: AffineSet) -> SSAValue:
-        """Emit the conjunction of a set's constraints on the dimensions, an i1."""
+        """Emit the conjunction of a set's constraints on the dimensions, an i1, and return it; the constant true
+        without constraints."""
         zero = IntegerAttr(0, IndexType())
         truths = [
             self.add(CmpiOp(self.expression(c.lhs - c.rhs), self.literal(zero), _PREDICATES[c.kind]))
@@ -63,7 +64,7 @@ class GenericBody:
         return self.all_of(truths)
 
     def all_of(self, truths: Sequence[SSAValue]) -> SSAValue:
-        """Emit the conjunction of values of type i1; true without any."""
+        """Emit the conjunction of values of type i1; the constant true without any. Return it."""
         if not truths:
             return self.literal(IntegerAttr(1, 1))
         joined = truths[0]
@@ -72,8 +73,8 @@ class GenericBody:
         return joined
 
     def guarded(self, source: SSAValue, indices: Sequence[SSAValue], holds: SSAValue, otherwise: Attribute) -> SSAValue:
-        """Emit the element of a tensor at `indices` if the i1 `holds` is true, else `otherwise`; where it is false, the
-        element at index 0 is read and dropped."""
+        """Emit the element of a tensor at `indices` if the i1 `holds` is true, else `otherwise`, and return it; where
+        `holds` is false, the element at index 0 is read and dropped."""
         zero = self.literal(IntegerAttr(0, IndexType()))
         inside = [self.add(SelectOp(holds, index, zero)) for index in indices]
         element = source.type.get_element_type()  # type: ignore[attr-defined]
@@ -81,8 +82,8 @@ class GenericBody:
         return self.add(SelectOp(holds, value, self.literal(otherwise)))
 
     def conditional(self, source: SSAValue, access: te.AccessAttr) -> SSAValue:
-        """Emit the element that an access with a condition reads; the access's `otherwise` where the condition
-        fails."""
+        """Emit the element that an access with a condition reads; the access's `otherwise` where the condition fails.
+        Return it. Requires a condition."""
         assert access.condition is not None and access.otherwise is not None
         holds = self.condition(access.condition)
         indices = [self.expression(expr) for expr in access.affine_map.results]
@@ -90,7 +91,7 @@ class GenericBody:
 
     def gathered(self, op: te.GatherOp, table: SSAValue, values: Sequence[SSAValue]) -> SSAValue:
         """Emit the element that a gather reads from its table; the op's literal `outside` where an index is out of
-        bounds. `values` are the elements of its index tensors."""
+        bounds. `values` are the elements of its index tensors, by their number. Return it."""
         zero, truths, indices = self.literal(IntegerAttr(0, IndexType())), [], []
         for expr, size in zip(op.table_map.data.results, table.type.get_shape(), strict=True):  # type: ignore[attr-defined]
             if not isinstance(expr, AffineSymExpr):
@@ -103,7 +104,7 @@ class GenericBody:
         return self.guarded(table, indices, self.all_of(truths), op.outside)
 
     def _as_index(self, value: SSAValue, unsigned: bool) -> SSAValue:
-        """Convert an integer to an index; an unsigned one of 2^63 or more becomes negative."""
+        """Convert an integer to an index; an unsigned one of 2^63 or more becomes negative, out of bounds."""
         if unsigned and value.type != i64:
             value = self.add(ExtUIOp(value, i64))
         return self.add(IndexCastOp(value, IndexType()))

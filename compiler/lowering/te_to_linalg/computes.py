@@ -49,7 +49,8 @@ class GenericNest:
         return sum(not axis.is_reduce for axis in self.axes)
 
     def read(self, source: SSAValue, map: AffineMap) -> SSAValue:
-        """Add a tensor as an input, read at `map`; return its argument of the body."""
+        """Add a tensor as an input, read at `map` over the axes, or its slice with the axes' extents; return its
+        argument of the body."""
         self.inputs.append(self._reduced(source, map))
         self.maps.append(map)
         return self._argument(source)
@@ -84,7 +85,8 @@ class GenericNest:
         return [self._argument(value) for value in outputs]
 
     def generic(self, outputs: Sequence[SSAValue], yields: Sequence[SSAValue]) -> GenericOp:
-        """End the body with `yields`, and return the op, which is not appended."""
+        """End the body with `yields`, and return the op with the initial values `outputs`, which is not appended.
+        Requires `finish` before."""
         self.block.add_op(YieldOp(*yields))
         kinds = kinds_of(self.spatial, self.count - self.spatial)
         return GenericOp(self.inputs, outputs, self.maps, kinds, Region(self.block), [value.type for value in outputs])
@@ -114,7 +116,7 @@ def convert_compute(op: te.ComputeOp, values: dict[SSAValue, SSAValue], add: Add
 
 def convert_gather(op: te.GatherOp, values: dict[SSAValue, SSAValue], add: Add) -> GenericOp:
     """Append the slices and empty tensors that are operands, and return the linalg.generic of a te.gather, which is not
-    appended. `values` maps each te tensor to its linalg tensor."""
+    appended. `values` maps each te tensor to its linalg tensor. An index out of bounds reads the op's literal."""
     nest = GenericNest(op.axes.data, add)
     reads = list(zip(op.indices, op.reads, strict=True))
     scalars = {n: nest.read(values[s], a.affine_map) for n, (s, a) in enumerate(reads) if a.condition is None}

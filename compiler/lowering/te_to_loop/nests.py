@@ -23,12 +23,14 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, N
 
 
 def lowered(function: FuncOp) -> Program:
-    """Return the loop program of a te function without calls; its fields `constants` and `values` are empty."""
+    """Return the loop program of a te function without calls; its fields `constants` and `values` are empty. Arguments
+    are the inputs, then the results; each other tensor has a buffer."""
     return _TeLowering(function).program()
 
 
 def program_of(function: FuncOp) -> Program:
-    """Return the loop program of a te function without calls, with its constant arguments and their values."""
+    """Return the loop program of a te function without calls, with the names of its constant arguments, in the order of
+    the arguments, and the values of those that have one."""
     program = lowered(function)
     names, elements = [buffer.name for buffer in program.arguments], constant_values(function)
     values = tuple((names[n], value) for n, value in elements.items())

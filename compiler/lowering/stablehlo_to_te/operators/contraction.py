@@ -31,8 +31,8 @@ class DotDims(NamedTuple):
 
 
 def _accumulator(call: HloCall) -> str:
-    """Return the dtype of a contraction's sums: f32 for floats narrower than f32, the accumulator of i1 for i1, else
-    the dtype of the result."""
+    """Return the dtype of a contraction's sums: f32 for floats narrower than f32, f64 for f64, the integer accumulator
+    of i1 for i1, else the dtype of the result."""
     dtype = call.dtype
     return accumulator(dtype) if is_float(dtype) or dtype == "i1" else dtype
 
@@ -65,7 +65,8 @@ def _dot_general(call: HloCall) -> Tensor:
 
 def _swapped(call: HloCall, lhs: Tensor, rhs: Tensor, dims: DotDims) -> tuple[Tensor, list[int]]:
     """Return the product with its operands exchanged, and for each dimension of the stated product the dimension of the
-    new one. An einsum of JAX may state the product transposed, with a transpose behind it."""
+    new one. An einsum of JAX may state the product transposed, with a transpose behind it. lhs, rhs, dims: of the
+    stated product."""
     exchanged = DotDims(dims.rhs_batch, dims.lhs_batch, dims.rhs_contract, dims.lhs_contract)
     batch = len(dims.lhs_batch)
     lhs_count, rhs_count = (len(_free(x, *used)) for x, used in ((lhs, dims[::2]), (rhs, dims[1::2])))
@@ -179,7 +180,7 @@ def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
 
 class HloConvolution:
     """A convolution of x with the kernel w, whose result is computed element by element. dims: the dimension numbers.
-    windows: one for each spatial dimension. groups: the feature groups and the batch groups."""
+    windows: one for each spatial dimension. groups: the numbers of feature groups and of batch groups."""
 
     def __init__(
         self, call: HloCall, x: Tensor, w: Tensor, dims: ConvDims, windows: list[DimWindow], groups: tuple[int, int]

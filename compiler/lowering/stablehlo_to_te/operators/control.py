@@ -44,7 +44,7 @@ def _decomposition(call: HloCall) -> str:
 @handles("while")
 def _while(call: HloCall) -> Sequence[Tensor]:
     """Unroll a loop whose condition is known in each iteration; return its final state. Raises LoweringError for a
-    condition that depends on inputs, and after MAX_TRIPS iterations."""
+    condition that depends on inputs, and for more than MAX_TRIPS iterations."""
     condition, body = (region.block for region in call.op.regions)
     state = list(call.operands)
     for _ in range(MAX_TRIPS + 1):
@@ -60,8 +60,8 @@ def _while(call: HloCall) -> Sequence[Tensor]:
 
 @handles("case", "if")
 def _branch(call: HloCall) -> Sequence[Tensor]:
-    """Return the results of the branch that a known index selects. Of an unknown index, convert all branches, and
-    select between their results element by element."""
+    """Return the results of the branch that a known index selects. A known index out of range selects the last branch.
+    Of an unknown index, convert all branches, and select between their results element by element."""
     selector = call.operands[0]
     blocks = [region.block for region in call.op.regions]
     array, last = call.array(selector), len(blocks) - 1

@@ -22,8 +22,8 @@ from compiler.types.dtypes import DTYPES, is_float
 
 
 def pointwise(call: HloCall, function: Callable[[Sequence[Expr]], Expr]) -> Tensor:
-    """Return the tensor of `function` of the operands' elements at each index; operands of rank 0 broadcast. Raises
-    LoweringError for an operand of another shape than the result's."""
+    """Return the tensor, of the shape of the op's result, of `function(scalars)` of the operands' elements at each
+    index; operands of rank 0 broadcast. Raises LoweringError for an operand of another shape than the result's."""
     shape = call.shape
     for operand in call.operands:
         if operand.shape not in ((), shape):

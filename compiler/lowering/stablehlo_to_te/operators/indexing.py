@@ -21,7 +21,8 @@ def known_starts(
     call: HloCall, starts: Sequence[Tensor], extents: Sequence[int], sizes: Sequence[int]
 ) -> list[int] | None:
     """Return the start of a box of `sizes` in each dimension, clamped so that the box is inside the `extents`; None if
-    a start is unknown. A box as large as its dimension starts at 0."""
+    a start is unknown. A box as large as its dimension starts at 0, whatever its start. Requires sizes within the
+    extents."""
     numbers = [call.number(start) if n != size else 0 for start, n, size in zip(starts, extents, sizes, strict=True)]
     if any(number is None for number in numbers):
         return None
@@ -74,7 +75,7 @@ def _dynamic_update_slice(call: HloCall) -> Tensor:
 
 def _written_at(call: HloCall, x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
     """Return x with a box replaced by `update`, from run-time starts, clamped so that the box is inside x: a select
-    between x and a gather of the update."""
+    between x and a gather of the update. Requires that the update is smaller than x in a dimension."""
     places: dict[int, Tensor] = {}
     for d, (start, size, extent) in enumerate(zip(starts, update.shape, x.shape, strict=True)):
         if size != extent:
@@ -124,8 +125,8 @@ class GatherDims:
         self.index_dims = [d for d in range(indices.rank) if d != self.vector]
 
     def index(self, batch: Sequence[IndexLike], component: int, rank: int) -> tuple[IndexLike, ...]:
-        """Return the index in the start indices, of rank `rank`, of one component of the start vector of a batch
-        index."""
+        """Return the index in the start indices, of rank `rank`, of one component of the start vector of a batch index.
+        `component` is dropped if the indices have no dimension for it."""
         listed = list(batch)
         return tuple(listed if self.vector == rank else [*listed[: self.vector], component, *listed[self.vector :]])
 

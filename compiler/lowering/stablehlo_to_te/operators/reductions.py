@@ -34,7 +34,7 @@ _OF_TRUTHS = {"or": "maximum", "and": "minimum", "add": "maximum", "multiply": "
 
 def combining_op(block: Block, dtype: str) -> str | None:
     """Return the name, a key of REDUCTIONS, of the single op by which a region combines its two arguments, for i1 that
-    of the op on 0 and 1 that equals it; None for any other region."""
+    of the op on 0 and 1 that equals it; None for any other region, also for one with further ops."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or {*ops[0].operands} != {*block.args}:
         return None
@@ -46,7 +46,8 @@ def combining_op(block: Block, dtype: str) -> str | None:
 
 
 def identity_of(name: str, dtype: str) -> float:
-    """Return the identity of `add`, `multiply`, `maximum` or `minimum` on numbers of a dtype."""
+    """Return the identity of `add`, `multiply`, `maximum` or `minimum` on numbers of a dtype: infinities for extrema of
+    floats, the dtype's limits for those of integers."""
     if name in ("maximum", "minimum"):
         low, high = (-math.inf, math.inf) if is_float(dtype) else limits(dtype)
         return low if name == "maximum" else high
@@ -110,8 +111,8 @@ def _reduce_by_name(call: HloCall, name: str, x: Tensor, start: Tensor, dims: Se
 
 
 def started(call: HloCall, name: str, reduced: Tensor, start: Tensor, dtype: str) -> Tensor:
-    """Return a reduction by the op `name` cast to `dtype`, combined with its initial value first unless that is the
-    identity."""
+    """Return a reduction by the op `name`, a key of REDUCTIONS, cast to `dtype`, combined with its initial value
+    `start`, of rank 0, first unless that is known to be the identity."""
     number = call.number(start)
     neutral = identity_of(name, dtype) if dtype != "i1" else int(name == "minimum")
     if number is not None and number == neutral:
@@ -125,8 +126,8 @@ def started(call: HloCall, name: str, reduced: Tensor, start: Tensor, dtype: str
 
 
 def outside(call: HloCall, block: Block) -> dict[SSAValue, Expr]:
-    """Return constants for the values around a region that its ops read. Raises LoweringError for a value that is not
-    one known number."""
+    """Return constants for the values around a region that its ops read directly, by value. Raises LoweringError for a
+    value that is not one known number."""
     scalars: dict[SSAValue, Expr] = {}
     for op in block.ops:
         for value in op.operands:
@@ -168,7 +169,8 @@ def _joint(call: HloCall, block: Block, starts: Sequence[Tensor]) -> tuple[Combi
 
 def _arg_extremum(call: HloCall, block: Block, inputs: Sequence[Tensor], dim: int) -> list[Tensor] | None:
     """Return the value and the index along `dim` of an argmax or argmin in the form that JAX prints; None for another
-    region. The index is that of the first of equal elements; NaN wins against all numbers."""
+    region, and if the second input is not known to be the index along `dim`. The index is that of the first of equal
+    elements; NaN wins against all numbers."""
     direction = _EXTREMA.get(spelled_region(block))
     index = call.array(inputs[1])
     if direction is None or index is None:
@@ -189,8 +191,8 @@ def _counted(shape: Sequence[int], dim: int) -> Any:
 
 
 def spelled_region(block: Block) -> str:
-    """Return a region's ops as one line of text, without dialect names and types, with values named by number (`?`:
-    from outside)."""
+    """Return the ops of a region, the block `block`, as one line of text, without dialect names and types, with values
+    named by number (`?`: from outside)."""
     names = {value: f"a{n}" for n, value in enumerate(block.args)}
     lines = []
     for op in block.ops:
@@ -282,7 +284,7 @@ def _windows(call: HloCall, rank: int) -> list[DimWindow]:
 
 def _scanned(call: HloCall, x: Tensor, name: str, windows: Sequence[DimWindow]) -> Tensor | None:
     """Return the cumulative sums or products of floats along a dimension, if the windows are the prefixes or suffixes
-    in one dimension; else None."""
+    in one dimension of two elements or more; else None. name: the combining op."""
     wide = [d for d, window in enumerate(windows) if window != DimWindow(1)]
     if len(wide) != 1 or name not in ("add", "multiply") or not is_float(x.dtype):
         return None

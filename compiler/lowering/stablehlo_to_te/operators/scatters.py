@@ -52,7 +52,7 @@ class ScatterDims:
 
     def index(self, batch: Sequence[IndexLike], component: int, rank: int) -> tuple[IndexLike, ...]:
         """Return the index in the scatter indices, of rank `rank`, of one component of the index vector of a batch
-        index."""
+        index. `component` is dropped if the indices have no dimension for it."""
         listed = list(batch)
         return tuple(listed if self.vector == rank else [*listed[: self.vector], component, *listed[self.vector :]])
 
@@ -88,7 +88,8 @@ def _scatter(call: HloCall) -> Tensor:
 
 def _in_one_box(call: HloCall, dims: ScatterDims, name: str | None) -> Tensor | None:
     """Return the result of a scatter of a single box at a known position, by the combining op `name` (None: replacing);
-    x if the box is not inside x. Return None for other scatters."""
+    x if the box is not inside x. Return None for scatters of several boxes, at unknown positions or with batching
+    dimensions."""
     x, indices, updates = call.operands
     array = call.array(indices)
     if array is None or any(updates.shape[d] != 1 for d in dims.batch) or dims.batching:
@@ -132,7 +133,8 @@ class ScatterWrites:
         self.count = prod(self.extents)
 
     def hits(self, i: Sequence[Index], batch: Sequence[IndexLike]) -> Expr:
-        """Return the truth value of whether the write of a batch index is to element i of x."""
+        """Return the truth value of whether the write of a batch index is to element i of x, by the dimensions that
+        have a start or are batching. Requires at least one such dimension."""
         conditions: list[Expr] = []
         for component, d in enumerate(self.dims.starts):
             position = self.call.at(self.indices, *self.dims.index(batch, component, self.indices.rank))

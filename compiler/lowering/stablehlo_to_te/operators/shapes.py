@@ -120,7 +120,7 @@ class Placed:
 
     def read(self, call: HloCall, x: Tensor, index: Sequence[Index], otherwise: Expr) -> Expr:
         """Return the element of x, the box, at an index of the larger tensor; `otherwise` where there is no element of
-        x."""
+        x. A box of rank 0 is read itself."""
         conditions: list[Condition] = []
         position: list[IndexLike] = []
         for i, extent, start, stride in zip(index, self.extents, self.starts, self.strides, strict=True):

@@ -25,8 +25,8 @@ MAX_SORTED = 2048
 
 @handles("sort")
 def _sort(call: HloCall) -> Sequence[Tensor]:
-    """Sort tensors together, stably, along a dimension by the region's comparison: each element's rank is counted
-    against all others. Raises LoweringError above MAX_SORTED elements."""
+    """Sort tensors together, always stably (`is_stable` is ignored), along a dimension by the region's comparison: each
+    element's rank is counted against all others. Raises LoweringError above MAX_SORTED elements."""
     first = call.operands[0]
     (dim,) = call.dims("dimension", first.rank, [first.rank - 1])
     extent, block = first.shape[dim], call.op.regions[0].block
