@@ -54,7 +54,8 @@ def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
 def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) -> tuple[Reduce, ...]:
     """Reduce several expressions jointly over reduce axes, to one result each; a compute returns the whole tuple.
 
-    Raises TeError if the combiner's number of values or their dtypes differ from the expressions'.
+    Raises TeError for an object that is no combiner, for axes that are no reduce axes, and if the combiner's number of
+    values or their dtypes differ from the expressions'.
 
     >>> least = te.combiner(lambda held, added: (te.minimum(held[0], added[0]),), identity=(np.inf,))
     >>> X, k = te.constant([3.0, 1.0, 2.0]), te.reduce_axis(3, "k")

@@ -39,8 +39,8 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
     no effect; or numbers, by default f32, i64 or i1. dtype: the tensor's dtype, by default the array's. Floats are
     rounded to it; integers must fit.
 
-    Constants are not inputs of `te.function`. Raises TeError for an object that is no array of a supported dtype, and
-    for integers out of the dtype's range.
+    Constants are not inputs of `te.function`. Raises TeError for an object that is no array of a supported dtype, for
+    an array without elements, for floats as an integer dtype, and for integers out of the dtype's range.
 
     >>> te.constant([[1.0, 2.0], [3.0, 4.0]], name="W")
     <Tensor W: f32[2, 2]>

@@ -182,8 +182,8 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range, and for a fraction
-    if it is an integer dtype.
+    """A constant of a dtype; floats are rounded to it. Raises TeError for an unknown dtype, for an object that is no
+    number, for a value out of the dtype's range, and for a fraction if it is an integer dtype.
 
     >>> te.const(0.1, "f16")
     Const(value=0.0999755859375, dtype='f16')

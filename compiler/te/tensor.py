@@ -283,7 +283,7 @@ Source: TypeAlias = Compute | Gather | Constant
 def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tensor:
     """An input tensor. `dtype` is a name of te ("f32"), or numpy's or torch's dtype or its name ("float32").
 
-    Raises TeError for a shape that is not static and positive, or an unknown dtype.
+    Raises TeError for a shape that is not static and positive, an unknown dtype, and a name that is no text.
 
     >>> te.placeholder((4, 8), "f16", name="A"), te.placeholder((2,), np.int32, name="I")
     (<Tensor A: f16[4, 8]>, <Tensor I: i32[2]>)
@@ -306,7 +306,7 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over, with values below its extent; or from the range (0, extent), as TVM writes it.
 
     The default name is k, or k1, k2 ... if a compute has several. Raises TeError for an extent below 1 or that is no
-    integer, and for a range that does not begin at 0.
+    integer, for a range that does not begin at 0, and for a name that is no text.
 
     >>> k = te.reduce_axis(8, "k")
     >>> k.name, k.extent

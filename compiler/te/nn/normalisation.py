@@ -54,7 +54,8 @@ def _map(x: Tensor, value: Value, name: str) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float."""
+    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float, and
+    for an axis out of range."""
     return softmax_over(x, check_axis("softmax", check_float("softmax", x), axis), name)
 
 
@@ -79,7 +80,8 @@ def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tens
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
-    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float."""
+    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis. Raises TeError for a dtype that is no float, and for
+    an axis out of range."""
     dims = [check_axis("log_softmax", check_float("log_softmax", x), axis)]
     value = _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
@@ -94,7 +96,8 @@ def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
 
 def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "logsumexp") -> Tensor:
     """Y = max X + log sum exp(X - max X) over axes (None: all), which are dropped, or with `keepdims` kept with extent
-    1. An infinite maximum is itself the result. Raises TeError for a dtype that is no float."""
+    1. An infinite maximum is itself the result. Raises TeError for a dtype that is no float, and for axes out of range
+    or repeated."""
     dims = check_axes("logsumexp", check_float("logsumexp", x), axis)
     check_flag("logsumexp", "keepdims", keepdims)
     return logsumexp_as(x.dtype, x, dims, keepdims, name)

@@ -80,7 +80,8 @@ def expand_dims(x: Tensor, axis: int, name: str = "expand_dims") -> Tensor:
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "squeeze") -> Tensor:
-    """Y = X without the dimensions `axis` of extent 1 (None: all that have it). Raises TeError for other extents."""
+    """Y = X without the dimensions `axis` of extent 1 (None: all that have it). Raises TeError for other extents, and
+    for an axis out of range."""
     check_tensor("squeeze", x)
     removed_dims = [d for d, n in enumerate(x.shape) if n == 1] if axis is None else check_axes("squeeze", x, axis)
     for d in removed_dims:
