@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from tests.said import Strata, refusal
-from tests.sample import all_asked, is_drawn
+from tests.sample import all_asked, is_drawn, sample_of
 
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("fuzz", settings.get_profile("strata"), derandomize=False, max_examples=1000)  # make fuzz
@@ -40,8 +40,9 @@ DOORS = ("torch", "onnx")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark of tests that need torch and ONNX; `make test-doors` runs them."""
+    """The marks of tests that need torch and ONNX, which `make test-doors` runs, and of large families of cases."""
     config.addinivalue_line("markers", f"doors: needs {' and '.join(DOORS)}")
+    config.addinivalue_line("markers", "sampled: a run takes a fourth of the cases, at least three; make test-all all")
 
 
 SHARE = "STRATA_TEST_SHARE"
@@ -49,12 +50,17 @@ SHARE = "STRATA_TEST_SHARE"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the share of the tests that the environment asks for."""
+    """Keep a sample of the large families, and the share of the tests that the environment asks for."""
     step = int(os.environ.get(SHARE, 1))
-    dropped = [item for item in items if not is_drawn(item.nodeid, step)]
+    families: dict[str, list[str]] = {}
+    for item in items:
+        family = item.nodeid.partition("[")[0] if item.get_closest_marker("sampled") else item.nodeid
+        families.setdefault(family, []).append(item.nodeid)
+    kept = {case for cases in families.values() for case in sample_of(cases) if is_drawn(case, step)}
+    dropped = [item for item in items if item.nodeid not in kept]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = [item for item in items if is_drawn(item.nodeid, step)]
+        items[:] = [item for item in items if item.nodeid in kept]
 
 
 def pytest_collection_finish() -> None:

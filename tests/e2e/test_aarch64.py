@@ -89,6 +89,7 @@ def _drawn(tensor: te.Tensor, seed: int) -> np.ndarray:
     return (numbers * (4 if dtype.kind == "i" else 1)).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(under_qemu.is_missing(), reason=under_qemu.REASON)
 @pytest.mark.parametrize(("name", "machine"), pairs(list(PROGRAMS), ["neoverse-n1", "neoverse-v1"]))
 def test_results_under_qemu(name: str, machine: str) -> None:

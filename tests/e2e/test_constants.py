@@ -125,6 +125,7 @@ def crossing(parts: SplitProgram) -> list[Any]:
     return [b for b in parts.main.arguments if b.name in parts.prepared]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chunk", some(range(5), 2))
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_random_programs(chunk: int, scheduled: bool) -> None:

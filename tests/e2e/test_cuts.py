@@ -64,6 +64,7 @@ def test_row_sums(length: int, vectors: int) -> None:
     agree(f, apply)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", ["softmax", "layer_norm"])
 def test_rows(name: str, length: int) -> None:

@@ -48,6 +48,7 @@ LAST = list({preset.family: name for name, preset in workloads.PRESETS.items()}.
 """A workload of each family: of products the one that no tile divides."""
 
 
+@pytest.mark.sampled
 @needs_gxx
 @pytest.mark.parametrize("name", SMALLER if all_asked() else LAST)
 def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None:

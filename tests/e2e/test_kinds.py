@@ -90,6 +90,7 @@ def disturb(module: ModuleOp, rng: random.Random) -> None:
             rng.choice(loops).properties["kind"] = StringAttr("vectorized")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "seed"), pairs(some(NAMES), range(3)))
 def test_kinds_change_nothing(name: str, seed: int) -> None:
     function = CASES[name]()

@@ -108,6 +108,7 @@ def compiled(s: Schedule, function: te.Function, arrays: Arrays, actuals: Arrays
         yield actual
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", some(OPERATORS, 4))
 def test_a_random_script(name: str) -> None:
     check(OPERATORS[name], 0)

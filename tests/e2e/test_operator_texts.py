@@ -86,6 +86,7 @@ def wrong_results(cases: Sequence[Case], on_host: Callable[[int, Sequence[Array]
                     yield f"{each}, {kind}: off by {off}"
 
 
+@pytest.mark.sampled
 @needs_gxx
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
 def test_each_spread_over_threads(family: Any, tmp_path: Path) -> None:
@@ -94,6 +95,7 @@ def test_each_spread_over_threads(family: Any, tmp_path: Path) -> None:
     assert not (wrong := list(faults(cases, kernels, tmp_path))), "\n".join(wrong)
 
 
+@pytest.mark.sampled
 @needs_gxx
 @pytest.mark.parametrize("name", some(OPERATORS, 13))
 def test_what_a_search_begins_with(name: str, tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ def in_vectors(function: te.Function) -> Schedule:
     return schedule
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -11,6 +11,7 @@ FOUND: list[int] = []
 """Seeds that once failed."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", some(range(4 * len(DTYPES)), 4))
 def test_random_programs(seed: int) -> None:
     check(seed)

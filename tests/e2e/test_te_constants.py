@@ -87,6 +87,7 @@ def expected(table: Array, d: Array) -> Array:
     return np.asarray(np.einsum("ia,abc,jb->ijc", *(x.astype(np.float64) for x in (table, d, table))))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", some(["strict", "contract", "fast"], 2))
 @pytest.mark.parametrize("lanes", [False, True])
 @pytest.mark.parametrize("table", some([INPUT_4, INPUT_6, FILTER_4], 2))

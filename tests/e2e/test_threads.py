@@ -160,6 +160,7 @@ def every_block(s: Schedule) -> None:
         s.parallel(s.get_loops(s.get_block(name))[0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("shape", [(12, 10, 14, 9), (1, 3, 5, 2), (33, 17, 40, 8)], ids=str)
 def test_schedules(name: str, shape: tuple[int, int, int, int]) -> None:

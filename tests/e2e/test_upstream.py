@@ -32,6 +32,7 @@ ABSENT: dict[tuple[str, str], str] = {}
 """What upstream cannot run, by operator and dtype, and the reason it gives."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", some(OPERATORS, 8))
 def test_upstream_agrees(name: str) -> None:
     samples = {dtype: sample(OPERATORS[name], dtype, SAMPLE) for dtype in OPERATORS[name].dtypes}

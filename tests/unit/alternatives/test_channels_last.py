@@ -212,6 +212,7 @@ SIZES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SIZES)
 def test_a_layer_channels_last_gives_what_it_does_plain(name: str) -> None:
     n = Network(1 + len(name) % 2, 20, 7, 9)

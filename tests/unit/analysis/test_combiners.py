@@ -32,6 +32,7 @@ def results(function: te.Function, *arrays: np.ndarray) -> list[list[np.ndarray]
     return [list(evaluated), list(compiled) if isinstance(compiled, tuple) else [compiled], interpreted]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 @pytest.mark.parametrize("operator", ["argmax", "argmin"])

@@ -329,6 +329,7 @@ def kinds(program: Program, rng: random.Random) -> Program:
     return program.replaced(number, lambda n: [replace(n, kind=kind)])  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", some(range(60), 6))
 def test_concurrency_agrees_with_enumeration(seed: int) -> None:
     rng = random.Random(seed)
@@ -337,6 +338,7 @@ def test_concurrency_agrees_with_enumeration(seed: int) -> None:
         assert (legal(program) is None) == is_race_free(program), program
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", some(range(60), 6))
 def test_order_agrees_with_enumeration(seed: int) -> None:
     rng = random.Random(1000 + seed)

@@ -167,6 +167,7 @@ def test_a_script_that_is_not_built_says_why(change: Callable[[str], str], kind:
 # --- the reference --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("number", "name"), some(enumerate(OPERATORS), 5))
 def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> None:
     operator = OPERATORS[name]

@@ -346,6 +346,7 @@ def test_the_json_document() -> None:
     assert all(isinstance(contender[figure], float) for figure in figures)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", workloads.PRESETS)
 def test_every_workload_agrees_with_its_reference(name: str) -> None:
     workload = workloads.find(name, Fraction(1, 16))

@@ -122,6 +122,7 @@ def path(tmp_path: Path) -> Path:
     return filled(tmp_path / "tuning.db", wrong, best)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "arguments",
     [

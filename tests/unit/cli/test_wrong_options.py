@@ -147,6 +147,7 @@ def check(status: int, said: str, call: list[str]) -> None:
     assert status != 1 or harmless(said), call
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("command", "what"), some(product(BASES, WRONG), 4))  # 4 does not divide len(WRONG)
 def test_strata(command: str, what: str, places: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     base = [word.format(**places) for word in BASES[command]]
@@ -156,6 +157,7 @@ def test_strata(command: str, what: str, places: dict[str, str], capsys: pytest.
         check(status, capsys.readouterr().err, call)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", WRONG)
 def test_strata_opt(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     for call in stated(opt_arguments(), [EXAMPLE], WRONG[what]):
@@ -167,6 +169,7 @@ def test_strata_opt(what: str, capsys: pytest.CaptureFixture[str]) -> None:
 LIBRARY = ("--cpu", "--features", "--library", "--weights", "--output")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", WRONG)
 def test_strata_build_of_a_library(
     what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def stable(text: str) -> str:
     return text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NASTY, ids=lambda name: ascii(name[:12]))
 def test_a_program_of_one_name(name: str) -> None:
     function = program(name)
@@ -124,6 +125,7 @@ def quoted(name: str) -> str:
     return '"' + "".join(f"\\{byte:02X}" for byte in name.encode()) + '"'
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NASTY[::2], ids=lambda name: ascii(name[:12]))
 def test_quoted_names_in_text(name: str) -> None:
     text = stable(str(parse(TEXT.format(name=quoted(name)))))

@@ -159,6 +159,7 @@ def interface(kernel: Kernel) -> list[object]:
     return [*own, list(kernel._texts), texts, None if before is None else interface(before)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_second_kernel_is_the_first(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = built(name)

@@ -262,6 +262,7 @@ def anywhere(seed: int) -> Rule:
     return rule
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", some(range(24)))
 def test_random_programs_in_groups_are_the_same_programs(seed: int) -> None:
     random_ = random.Random(seed)

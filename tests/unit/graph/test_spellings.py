@@ -176,6 +176,7 @@ def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) 
 TEXTS = {Law.EXACT: "canonical", Law.CHOICE: "choice"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("pair", list(pairs(FAMILIES)), ids=lambda pair: f"{pair.family.name}: {pair.name}")
 def test_equal_programs_have_one_text_and_others_do_not(pair: Pair) -> None:
     """Small shapes in the interpreter, beside numpy; where they only look equal, results differ."""

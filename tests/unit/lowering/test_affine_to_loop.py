@@ -41,6 +41,7 @@ def assert_computes(nest: Nest, program: ModuleOp | Path) -> None:
         np.testing.assert_allclose(actual, right, rtol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NESTS)
 def test_as_written(name: str) -> None:
     nest = NESTS[name]
@@ -53,12 +54,14 @@ def test_as_written(name: str) -> None:
     assert_computes(nest, module)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NESTS)
 def test_scheduled(name: str) -> None:
     nest = NESTS[name]
     assert_computes(nest, raised(nest.text, nest.schedule))
 
 
+@pytest.mark.sampled
 @upstream.needs_mlir_opt
 @pytest.mark.parametrize("name", NESTS)
 def test_lowered_by_mlir_opt(name: str) -> None:

@@ -252,6 +252,7 @@ def generalisations(*flags: str) -> dict[str, ModuleOp]:
     return {function.sym_name.data: ModuleOp([function.clone()]) for function in functions(module)}
 
 
+@pytest.mark.sampled
 @needs_mlir_opt
 @pytest.mark.parametrize("name", some(name for name in SAMPLES if name not in LATER))
 def test_named_ops_are_what_mlir_generalises_them_to(name: str) -> None:
@@ -260,6 +261,7 @@ def test_named_ops_are_what_mlir_generalises_them_to(name: str) -> None:
         assert here == canonical_hash(generalisations(flag)[name])
 
 
+@pytest.mark.sampled
 @needs_mlir_opt
 @pytest.mark.parametrize("cast", ["cast_signed", "cast_unsigned"])
 @pytest.mark.parametrize("types", [("i8", "i32"), ("f16", "f32"), ("i8", "f32"), ("i1", "i32"), ("f32", "i32")])

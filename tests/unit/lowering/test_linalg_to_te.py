@@ -230,6 +230,7 @@ def test_rows_of_nan_are_the_start(op: str, start: float) -> None:
     np.testing.assert_array_equal(strata.build(module, threads=1)(array, starts), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_from_neutral_and_other_initial_values(name: str) -> None:
     op, element, init, array, expected = REDUCTIONS[name]

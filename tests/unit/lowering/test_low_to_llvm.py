@@ -172,6 +172,7 @@ def _applied(name: str, count: int) -> str:
     return f"{name} {', '.join(f'{{{i}}}' for i in range(count))} : {{t}}"
 
 
+@pytest.mark.sampled
 @BOTH
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("table", [FLOAT_OPS, POSITIVE_OPS], ids=["float", "positive"])

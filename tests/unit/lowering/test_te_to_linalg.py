@@ -105,6 +105,7 @@ def test_random_programs_are_read_back(kind: str) -> None:
             np.testing.assert_array_equal(value, signless(np.asarray(expected)), err_msg=str(function))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", some(OPERATORS, 16))
 def test_operators_compute_the_same_in_mlir(name: str) -> None:
     dtypes = OPERATORS[name].dtypes

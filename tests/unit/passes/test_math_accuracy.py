@@ -51,6 +51,7 @@ def inputs(name: str, dtype: str) -> Iterator[Any]:
         yield from every(STRIDE)
 
 
+@pytest.mark.sampled
 @BOTH
 @EACH
 def test_errors_are_within_the_bounds(name: str, dtype: str) -> None:
@@ -73,6 +74,7 @@ def ways() -> Iterator[tuple[str, str]]:
         yield from ((name, way) for way, present in rooms.items() if present)
 
 
+@pytest.mark.sampled
 @BOTH
 @pytest.mark.parametrize(
     ("name", "way"), [pytest.param(*each, marks=[pytest.mark.doors][: each[1] != "te"]) for each in some(ways(), 2)]
@@ -104,6 +106,7 @@ def test_every_operator_of_one_tensor_is_in_the_table() -> None:
     assert set(UNARY) - {*UNROUNDED, *ROUNDED_ONCE} <= set(ROWS)
 
 
+@pytest.mark.sampled
 @BOTH
 @EACH
 def test_a_lane_has_the_bits_of_a_scalar(name: str, dtype: str) -> None:
@@ -118,6 +121,7 @@ def test_a_lane_has_the_bits_of_a_scalar(name: str, dtype: str) -> None:
             assert np.isnan(second[np.isnan(first)]).all()
 
 
+@pytest.mark.sampled
 @BOTH
 @EACH
 def test_odd_lengths_and_single_scalars(name: str, dtype: str) -> None:

@@ -69,6 +69,7 @@ def check(text: str, rows: int, lanes: int, stride: int, active: int | None = No
 TILES = list(product([2, 3, 6, 8, 14, 16], [0, 1, 3], [None, 0, 1, 5]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("rows", "gap", "active"), some(TILES, 5))
 def test_tiles_of_16_lanes(rows: int, gap: int, active: int | None) -> None:
     module = check(scatters(rows, 16, rows + gap, active=active), rows, 16, rows + gap, active)

@@ -135,6 +135,7 @@ def prepared(name: str) -> tuple[Schedule, list[Any], Any]:
     return s, inputs, reference(*inputs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_right_and_without_a_fault(name: str) -> None:
     s, inputs, want = prepared(name)

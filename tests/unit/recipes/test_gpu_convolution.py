@@ -78,6 +78,7 @@ def inputs_of(function: te.Function) -> list[Any]:
     return [RANDOM.standard_normal(t.shape, np.float32) for t in function.inputs]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_right_and_without_a_fault(name: str) -> None:
     function, s = scheduled(name)

@@ -79,6 +79,7 @@ def expected(name: str, x: Array, w: Array, *bias: Array) -> Array:
     return np.maximum(y + bias[0], 0) if bias else y
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_convolutions_are_proved_and_without_a_fault(name: str) -> None:
     function, s = case(name)
@@ -126,6 +127,7 @@ def test_faults_of_the_text_are_seen(old: str, new: str, kind: str) -> None:
         assert ran.faults or not np.allclose(ran.arrays[0], expected("3x3", *given), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("arch", some(ARCHITECTURES, 2))
 def test_they_are_the_default(arch: str) -> None:
     kernel = compiler.build(convolution(128, 16, 56, padding=1), "cuda", arch=arch, schedule="auto")

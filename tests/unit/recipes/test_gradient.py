@@ -26,6 +26,7 @@ def schedule(s: Schedule, tiles: GradientTiles = SMALL) -> recipes.Gradient:
     return recipes.conv_grad_weight(s, s.get_block("E"), tiles)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", [(2, 5, 4, 6), (3, 9, 3, 2), (1, 2, 1, 3), (5, 3, 2, 1)])
 def test_conv_grad_weight(form: Callable[..., Workload], shape: tuple[int, int, int, int]) -> None:

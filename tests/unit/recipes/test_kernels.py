@@ -28,6 +28,7 @@ def last(s: Schedule) -> str:
     return list(s.program.blocks)[-1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(3, 32), (2, 37), (5, 7), (1, 100)])
 @pytest.mark.parametrize("name", ROWS)
 def test_by_rows(name: str, shape: tuple[int, int]) -> None:
@@ -47,6 +48,7 @@ def test_layer_norm_by_rows(shape: tuple[int, int]) -> None:
     assert check(function, lambda s: recipes.by_rows(s, s.get_block(last(s)), lanes=4), rtol=1e-4).verify()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("image", [(1, 3, 5, 9), (2, 4, 4, 4), (1, 1, 3, 17)])
 @pytest.mark.parametrize("sizes", [(4, 8, 2), (3, 4, 100), (5, 16, 1)])
 def test_implicit_gemm(image: tuple[int, int, int, int], sizes: tuple[int, int, int]) -> None:
@@ -103,6 +105,7 @@ def test_weights_are_asked_for_a_few_lines_at_a_time(size: int, beforehand: bool
     assert asking == [s.label(expected)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(9, 10, 11, 13), (8, 32, 16, 16), (1, 5, 3, 2)])
 @pytest.mark.parametrize("rows", [4, 3])
 def test_a_chain_of_products(shape: tuple[int, int, int, int], rows: int) -> None:
@@ -146,6 +149,7 @@ SMALL = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("family", "threads"), pairs(list(SCRIPTS), [2, 1]))
 def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
     workload = workloads.find(f"{family}:{SMALL[family]}")

@@ -78,6 +78,7 @@ def convolution(
     return te.function("f", [x, w], te.nn.relu(y) if after else y)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", some(CASES, 2), ids=str)
 def test_vectors_of_pixels_are_proved_and_right(case: tuple[object, ...]) -> None:
     function = convolution(*case, after=len(str(case)) % 2 == 0)  # type: ignore[arg-type]
@@ -90,6 +91,7 @@ def test_implicit_gemm_is_proved_and_right(case: tuple[object, ...]) -> None:
     assert "implicit gemm" in _checked(function)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", ["by vectors over rows of pixels", "by vectors of filters, pixels packed"])
 @pytest.mark.parametrize("case", some(POINTWISE, 2), ids=str)
 def test_both_ways_of_one_tap_are_proved_and_right(
@@ -185,6 +187,7 @@ PHASES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", some(PHASES, 2), ids=str)
 @pytest.mark.parametrize("after", [False, True])
 def test_transposed_ones_run_by_phases(case: tuple[tuple[int, ...], int, int, int, int], after: bool) -> None:

@@ -190,6 +190,7 @@ def test_the_example_of_an_operator_runs(name: str) -> None:
     assert f">>> te.nn.{name}(" in text and faults(test) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", recipes.__all__)
 def test_the_example_of_a_recipe_runs(name: str) -> None:
     text = recipe_examples.example(name)

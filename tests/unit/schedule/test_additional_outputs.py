@@ -76,6 +76,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("shape", "group"), pairs(list(SHAPES), [1, 2]))
 def test_attention_of_any_shape_with_additional_outputs(shape: str, group: int) -> None:
     f = with_outputs(SHAPES[shape])["all"]

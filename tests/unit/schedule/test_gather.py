@@ -159,6 +159,7 @@ SCRIPTS: dict[str, Callable[[Schedule], None]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("function", [rows, pairs])
 def test_schedules(name: str, function: Callable[[], te.Function]) -> None:
@@ -190,6 +191,7 @@ def test_reverse_placement_of_a_consumer() -> None:
     assert right(schedule.program, built, native=True)
 
 
+@pytest.mark.sampled
 @needs_mlir_opt
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("function", [rows, pairs])

@@ -107,6 +107,7 @@ def test_a_script_prints_parses_and_replays(name: str) -> None:
     assert texts(Schedule(schedule.original).apply(schedule.script)) == texts(schedule)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_the_results_stay(name: str) -> None:
     assert agree(scheduled(SCHEDULES[name]).program, mm_exp_mm())

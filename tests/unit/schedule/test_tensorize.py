@@ -86,6 +86,7 @@ def low(s: Schedule) -> Any:
 # --- results --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("shape", "kind"), pairs(SHAPES, list(DTYPES)))
 def test_a_matmul_of_any_shape(kind: str, shape: tuple[int, int, int]) -> None:
     name = "dot.i32.u8i8x4" if kind == "i32" else "dot.f32.bf16x2"
@@ -93,6 +94,7 @@ def test_a_matmul_of_any_shape(kind: str, shape: tuple[int, int, int]) -> None:
     assert done.verify()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "kc"), pairs(DOTS, [16, 64]))
 def test_every_width(name: str, kc: int) -> None:
     present(name)

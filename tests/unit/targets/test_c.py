@@ -108,6 +108,7 @@ def check(kernel: CKernel, function: te.Function, dtype: str) -> None:
         assert error(actual, widened(expected)) <= 4 * bound(dtype, actual)
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize(("make", "dtype"), PROGRAMS, ids=lambda x: x if isinstance(x, str) else x.__name__)
 @pytest.mark.parametrize("way", ["auto", "written"])
@@ -120,6 +121,7 @@ _checked: set[str] = set()
 """The texts that compute what they should: those of several machines are the same."""
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize("machine", MACHINES)
 def test_vectors_of_every_width(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +263,7 @@ VECTORS: dict[str, tuple[str, Callable[[Array], Array]]] = {
 }
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize("name", VECTORS)
 @pytest.mark.parametrize("n", [8, 5])
@@ -281,6 +284,7 @@ def test_large_temporaries_are_on_the_heap() -> None:
     check(kernel, function, "f32")
 
 
+@pytest.mark.sampled
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i64", "f16", "bf16", "i1"])
 @pytest.mark.parametrize("rows", [3, 3000])

@@ -104,6 +104,7 @@ def test_values_of_indices_have_64_bits(tmp_path: Path) -> None:
     np.testing.assert_array_equal(on_host(1, [])[0], i * 3_000_000_000 // 7 % 100_000)
 
 
+@pytest.mark.sampled
 @needs_gxx
 @pytest.mark.parametrize("dtype", INDICES)
 def test_indices_from_memory_that_are_outside(dtype: str, tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def same_bits(left: strata.Kernel, right: strata.Kernel, inputs: list[Any], **op
     return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", PROGRAMS)
 def test_a_library_gives_the_bits_of_its_kernel(case: str, tmp_path: Path) -> None:
     build, inputs = PROGRAMS[case]
@@ -133,6 +134,7 @@ def named(name: str) -> str:
 FUNCTIONS = ("check", "getenv", "odd_run", "run_0", "GOMP_ends", 'a"b', "a b", "größe", "int", "x*/y", "a\nb", "@name@")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_any_name_of_a_function(name: str, tmp_path: Path) -> None:
     """Also one that the C text uses, and one that looks like a function of the library."""

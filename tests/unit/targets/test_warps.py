@@ -110,6 +110,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_products_are_proved_and_without_a_fault(name: str) -> None:
     facts, tiles = CASES[name]

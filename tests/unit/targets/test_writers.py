@@ -178,6 +178,7 @@ def _right_as_it_stands(schedule: str) -> GpuBuilder:
     return checker
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_tuner_drops_such_candidates(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, plant, _ = FAULTS[name]

@@ -35,6 +35,7 @@ OPERATORS: dict[str, tuple[Callable[[te.Tensor], te.Tensor], Callable[[Array], A
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", some(OPERATORS, 2))
 def test_a_large_mean_costs_no_digits(name: str, threads: int) -> None:

@@ -161,6 +161,7 @@ def samples(dtype: str) -> Array:
         return np.concatenate([*halves, *middles, *near, edges, [np.nan, np.inf, -np.inf, -0.0]]).astype(kind)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f32", "f64", *INTEGERS])
 def test_conversions_round_once_and_saturate(dtype: str) -> None:
     x = samples(dtype)
@@ -184,6 +185,7 @@ def adversarial(dtype: str) -> Array:
     return np.resize(np.array(values, kind), 64)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_pairs_of_integers(dtype: str) -> None:
     x, y = adversarial(dtype), adversarial(dtype)
@@ -265,6 +267,7 @@ def inputs(dtype: str, shape: tuple[int, ...], seed: int = 0) -> Array:
     return rng.integers(low, high, shape, endpoint=True).astype(NUMPY[dtype])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["f16", "bf16", *INTEGERS])
 def test_reductions_and_literals(dtype: str) -> None:
     function = mixed(dtype)
@@ -283,6 +286,7 @@ def test_reductions_and_literals(dtype: str) -> None:
         run_loops(function, [x], expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_vectorized(dtype: str) -> None:
     """Casts, arithmetic and reductions in vectors, guarded and not."""

@@ -32,6 +32,7 @@ table = cache(literals.table)
 BUILT = ("strict", "contract", "fast", "low text")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", WAYS_OUT)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_literal_is_one_number_everywhere(dtype: str, way: str) -> None:
@@ -51,6 +52,7 @@ def test_the_text_of_cuda_kernels_has_the_numbers(tmp_path: Path) -> None:
         assert differences(run(number, arrays), expected) == [], list(DTYPES)[number]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_programs_with_different_literals_have_different_keys(dtype: str) -> None:
     """The keys of records, of groups and of machine code are made of the canonical text."""
@@ -182,6 +184,7 @@ def test_literals_that_were_found(seed: int) -> None:
     assert fuzz.faults(seed) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("share", range(3))
 @pytest.mark.parametrize(
     "door", [pytest.param(door, marks=[pytest.mark.doors][: door is not fuzz.by_te]) for door in fuzz.DOORS]

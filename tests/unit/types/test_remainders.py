@@ -53,6 +53,7 @@ def check(dtype: str, run: Callable[[te.Function, Array, Array], Any]) -> None:
         assert equal.all(), (name, a[first], b[first], got[first], exact[first])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", ["strict", "contract", "fast"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_floats_to_the_bit(dtype: str, policy: str) -> None:
@@ -121,6 +122,7 @@ def power(base: int, exponent: int, modulus: int) -> int:
     return base ** (-exponent % 2) if abs(base) == 1 else 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", INDICES)
 def test_integers_by_every_divisor(dtype: str) -> None:
     a, b = extremes(dtype)

@@ -111,6 +111,7 @@ func.func @f(%A: memref<8xf32>) {
 NUMBERS = [(level, match.start()) for level, text in LEVELS.items() for match in re.finditer(r"\b8(?=\D)", text)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("level", "place"), NUMBERS)
 def test_no_number_in_a_text_is_past_the_limit(level: str, place: int) -> None:
     """Each number of each text in turn: one past 2^63 is refused, or simplified away, as in `k mod 2^64`."""
