@@ -123,8 +123,9 @@ def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_f
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a program, and print its text at a level or write it to the output; return 0. Raises InputError for a text
-    that the target does not have."""
+    """Build a program, and print its text at a level or write it to the output; return 0. Raises InputError for a
+    program that cannot be read or does not verify, for a text that the target does not have, for options of a library
+    without one, and for a file that cannot be written; TargetError for an unknown target or processor."""
     target = target_named(options.target)
     if _is_library(options, target):
         return _export(options)

@@ -67,7 +67,9 @@ class Steps:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check the kernels of a program; return 1 for a fault, or if the time is over before the check ends, else 0."""
+    """Check the kernels of a program; return 1 for a fault, or if the time is over before the check ends, else 0.
+    Raises InputError for a program that cannot be read, LoweringError or TargetError for one that the target cannot
+    run."""
     from compiler.autotune.deadline import TimeIsUp, until
 
     steps = Steps(options.seconds)

@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the canonical hash and name of each te function, one line each; return 0. Raises InputError below te."""
+    """Print the canonical hash and name of each te function, one line each; return 0. Raises InputError for a program
+    below te, and for a file that cannot be read."""
     from compiler.graph.canonical import canonical_functions
     from compiler.pipeline.source import check_is_program
 

@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build a program, run and time it, and print its difference from the reference; return 1 for a wrong result, else
-    0. Results of a program below te are not compared."""
+    0. Results of a program below te are not compared. Raises InputError for a program that cannot be read or does not
+    verify, TargetError if the process of a low-level program dies."""
     from compiler.driver import build_unit
     from compiler.frontends.model import Imported
     from compiler.pipeline.source import level_of, module_of

@@ -84,7 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Tune a program, on a cluster for one machine model after another; return 1 if nothing was measured, 130 after an
-    interruption, else 0."""
+    interruption, else 0. Raises InputError for an invalid program or a file that cannot be written, TargetError for an
+    unknown target, for workers that cannot start, and for a scheduler that does not answer."""
     if options.json is not None and options.json != "-":
         _check_writable(to_path(options.json))
     if options.scheduler is None:

@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build and time candidates until an interruption, or with `--once` until the scheduler ends; return 0."""
+    """Build and time candidates until an interruption, or with `--once` until the scheduler ends; return 0. Raises
+    InputError where dask is missing or the address is malformed."""
     from compiler.autotune.fleet.serve import serve
 
     serve(options.scheduler, options.builders, not options.no_timing, options.once)
