@@ -23,7 +23,8 @@ def numpy_address(array: NDArray[Any]) -> int:
 
 def address_reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
     """Return a function from an array to the address of its first element, which it reads at a byte offset of the array
-    object; `numpy_address` if a sample array shows that the offset is wrong."""
+    object; `numpy_address` if the offset is no multiple of WORD inside the object, or a sample array shows that it is
+    wrong."""
     memory = (ctypes.c_size_t * (sys.maxsize // WORD)).from_address(0)  # indexing makes no object of ctypes
     word_offset = offset // WORD
 

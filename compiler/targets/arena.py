@@ -24,8 +24,9 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 
 
 def arena(size: int) -> NDArray[np.uint8]:
-    """Allocate an uninitialised array of at least `size` bytes, aligned to 64 bytes. From LARGE_PAGE / 4 on, on systems
-    that have huge pages, the size is rounded up to a multiple of LARGE_PAGE, and huge pages are requested."""
+    """Allocate an array of at least `size` bytes, 0 or more, aligned to 64 bytes, whose contents are undefined. From
+    LARGE_PAGE / 4 on, on systems that have huge pages, the size is rounded up to a multiple of LARGE_PAGE, and huge
+    pages are requested."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
     rounded = -(-size // LARGE_PAGE) * LARGE_PAGE

@@ -57,17 +57,17 @@ class Argument:
 
 
 def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) -> str:
-    """Render the arguments of a kernel as an HTML table for notebooks, with a caption; the last `outputs` are
-    results."""
+    """Render the arguments of a kernel as an HTML table for notebooks, with the text `caption` above it; the last
+    `outputs` are results."""
     first = len(arguments) - outputs
     rows = [(a.name, a.dtype, list(a.shape), "input" if n < first else "output") for n, a in enumerate(arguments)]
     return display.table(caption, ("argument", "dtype", "shape", "is"), rows)
 
 
 def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
-    """Return whether no written array overlaps another one; sizes are in bytes, starts are addresses. In the order of
-    starts, a written array must begin after the ends of all arrays before it, a read one after the ends of the
-    written ones."""
+    """Return whether no written array overlaps another one; sizes are in bytes, starts are addresses, and the three
+    lists are parallel. In the order of starts, a written array must begin after the ends of all arrays before it, a
+    read one after the ends of the written ones."""
     end: NativeValue = 0
     end_of_written: NativeValue = 0
     for start, size, is_written in sorted(zip(starts, sizes, written, strict=True)):
@@ -80,7 +80,8 @@ def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: I
 
 
 def array_factory(expected: Argument) -> Callable[[], Array]:
-    """Return a function that allocates uninitialised arrays of an argument's shape, dtype and alignment."""
+    """Return a function that allocates a new uninitialised array of an argument's shape, dtype and alignment at each
+    call."""
     return partial(np.empty if _numpy_aligns(expected) else _from_arena, expected.shape, expected.dtype)
 
 
@@ -90,7 +91,8 @@ def new_array(expected: Argument) -> Array:
 
 
 def aligned_copy(expected: Argument, array: Array) -> Array:
-    """Copy an array into a new contiguous one with the dtype and alignment of an argument."""
+    """Copy an array, of the shape of an argument, into a new contiguous one with the argument's dtype and alignment;
+    other dtypes are cast."""
     if _numpy_aligns(expected):
         return array.astype(expected.dtype, "C")
     copy = _from_arena(expected.shape, expected.dtype)
@@ -122,7 +124,8 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
     """Return `value` as a numpy array: on the same memory if it is contiguous, aligned and in native byte order, else a
-    copy. Raises TargetError for a value that `as_numpy` refuses, and for another shape or dtype."""
+    copy. Raises TargetError for a value that `as_numpy` refuses, and for another shape or dtype, whatever the byte
+    order."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)
@@ -159,7 +162,7 @@ def check_disjoint(
     kernel: str, arguments: Sequence[Argument], arrays: Sequence[Array], written: Sequence[bool]
 ) -> None:
     """Raise TargetError if a written array shares memory with another one: native code assumes that none does.
-    `written`: for each array, whether the kernel writes it."""
+    `arguments` name the arrays in the message; `written`: for each array, whether the kernel writes it."""
     for i, written_array in enumerate(arrays):
         for j, array in enumerate(arrays if written[i] else ()):
             if i != j and np.may_share_memory(written_array, array) and np.shares_memory(written_array, array):

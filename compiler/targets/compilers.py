@@ -31,8 +31,8 @@ def compiler_command() -> tuple[str, ...] | None:
 
 
 def cross_command(target: str) -> tuple[str, ...] | None:
-    """Return the command of a C compiler for Linux on an architecture, such as aarch64: `compiler_command` for this
-    computer's own, else ARCH-linux-gnu-gcc of the PATH, else that of ziglang; None without one."""
+    """Return the command of a C compiler for Linux on the architecture `target`, such as aarch64: `compiler_command`
+    for this computer's own, else ARCH-linux-gnu-gcc of the PATH, else that of ziglang; None without one."""
     if target == architecture():
         return compiler_command()
     path = shutil.which(f"{target}-linux-gnu-gcc")
@@ -43,7 +43,7 @@ def cross_command(target: str) -> tuple[str, ...] | None:
 
 
 def run_compiler(arguments: Sequence[str], folder: Path, target: str | None = None) -> None:
-    """Run the C compiler for an architecture, by default this computer's, with arguments in a folder. Raises
+    """Run the C compiler for the architecture `target`, by default this computer's, with arguments in a folder. Raises
     TargetError if there is no compiler, and if it cannot be run, exceeds TIMEOUT_SECONDS or fails, with its first
     error."""
     command = compiler_command() if target is None else cross_command(target)
@@ -67,8 +67,9 @@ def run(command: Sequence[str], folder: Path) -> None:
 
 
 def binary_tool(name: str, target: str | None = None) -> str | None:
-    """Return the absolute path of a program of binutils, such as `ar`, for an architecture, by default this computer's,
-    else of LLVM's, such as `llvm-ar`; None if the PATH has neither."""
+    """Return the absolute path of a program of binutils, such as `ar`, for the architecture `target`, by default this
+    computer's, else of LLVM's, such as `llvm-ar`; None if the PATH has neither, or the first one found by a relative
+    entry."""
     own = target in (None, architecture())
     path = (shutil.which(name) if own else shutil.which(f"{target}-linux-gnu-{name}")) or shutil.which(f"llvm-{name}")
     return path if path is not None and Path(path).is_absolute() else None

@@ -28,9 +28,10 @@ def imported_torch() -> Torch | None:
 
 
 def as_numpy(label: str, value: object) -> Array:
-    """Return a numpy array on the memory of `value`, which it keeps alive; a numpy scalar is copied. Raises TargetError
-    for objects that are no arrays, for arrays outside the memory of the CPU, for tensors that require a gradient, and
-    for subclasses of ndarray or Tensor, which may have a mask or a unit."""
+    """Return a numpy array on the memory of `value`, which it keeps alive; a numpy scalar is copied. `label` names it
+    in messages. Raises TargetError for objects that are no arrays, for arrays outside the memory of the CPU or that
+    numpy cannot import, for tensors that require a gradient, and for subclasses of ndarray or Tensor except memmap and
+    Parameter, which may have a mask or a unit."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, _NUMPY):
@@ -51,7 +52,8 @@ def is_array(value: object) -> bool:
 
 def result_wrapper(like: object) -> Callable[[Array], object]:
     """Return a function that converts a numpy array to the package of `like`: to a torch tensor on the same memory, by
-    `from_dlpack` of the array API namespace of `like`, which may copy, or otherwise to the array itself."""
+    `from_dlpack` of the array API namespace of `like`, which may copy, or, for numpy's own and any other object, to the
+    array itself."""
     if isinstance(like, _NUMPY):
         return identity
     library = imported_torch()
@@ -82,7 +84,7 @@ def check_plain(label: str, value: object) -> None:
 
 
 def identity(array: object) -> object:
-    """Return the argument: numpy arrays, and a caller's own arrays for results, are not wrapped."""
+    """Return the argument: the wrapper of numpy arrays, and of results that are a caller's own arrays."""
     return array
 
 
@@ -103,7 +105,8 @@ def _from_torch(label: str, library: Torch, tensor: Torch) -> Array:
 
 
 def to_torch(array: Array) -> Torch:
-    """Return a torch tensor on the memory of an array; an array without a numpy dtype is bf16."""
+    """Return a torch tensor on the memory of an array; an array without a numpy dtype is bf16. Requires that torch is
+    imported."""
     library: Torch = imported_torch()
     if array.dtype.kind == "V":  # numpy itself has no bf16
         return library.from_numpy(array.view(np.int16)).view(library.bfloat16)

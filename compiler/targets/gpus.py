@@ -59,13 +59,13 @@ class KernelArrays(Protocol):
         """Copy an array for each argument to the device; those of outputs are their initial contents."""
 
     def run(self) -> None:
-        """Run the kernels once and wait for their end."""
+        """Run the kernels once on the device arrays, in order, and wait for their end."""
 
     def results(self) -> list[Array]:
         """Copy the outputs to the host; return the copies in order."""
 
     def seconds(self, calls: int) -> float:
-        """Time `calls` calls in a row; return the seconds of one."""
+        """Time `calls` calls, at least one, in a row; return the mean seconds of one."""
 
 
 class GpuKernel(Protocol):

@@ -52,8 +52,8 @@ class HostFunction:
 
 
 def read_host_function(module: ModuleOp, host: func.FuncOp) -> HostFunction:
-    """Read a host function of a module. Raises InputError for an op that a host function cannot have, for a launch of
-    an unknown kernel, and for extents that are not constants."""
+    """Read a host function of a module. Raises InputError for an op other than an integer constant, an allocation, a
+    launch and a return, for a launch of an unknown kernel, and for extents that are not constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     constants: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
@@ -95,7 +95,7 @@ def constant_globals(module: Operation) -> list[GlobalOp]:
 
 def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
     """Return the elements of the constant that a `memref.get_global` names, from the innermost enclosing module that
-    has it. Raises InputError for an unknown name."""
+    has it. Raises InputError for an unknown name, and for a global that is no constant with a value."""
     name, scope = op.name_.string_value(), op.parent_op()
     while scope is not None:
         if isinstance(scope, gpu.ModuleOp | ModuleOp):
@@ -107,7 +107,8 @@ def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
 
 
 def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:
-    """Return the buffers that the stores of a kernel write."""
+    """Return the buffers that the plain stores of a kernel, of scalars and vectors, write; asynchronous copies are not
+    counted."""
     return {op.operands[1] for op in kernel.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
 
 
@@ -117,7 +118,7 @@ def is_shared(op: memref.AllocaOp) -> bool:
 
 
 def allocated_bytes(op: memref.AllocaOp) -> int:
-    """Return the bytes of a kernel's buffer, rounded up to a multiple of ALIGNMENT."""
+    """Return the bytes of a kernel's buffer of static shape, rounded up to a multiple of ALIGNMENT."""
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
     size = prod(type_.get_shape()) * element_bytes(type_.element_type)

@@ -59,8 +59,8 @@ def _hint(name: str) -> str:
 
 
 def gpu_target(name: str) -> GpuTarget:
-    """Return the target of a name, one for GPUs. Raises TargetError for an unknown name and for a target without GPU
-    kernels."""
+    """Return the target of a name, one for GPUs. Raises TargetError for an unknown name and for a target that is no
+    GpuTarget."""
     target = target_named(name)
     if not isinstance(target, GpuTarget):
         raise TargetError(f"the target {name} has no kernels of a GPU: give {DEFAULT_GPU}")
@@ -68,8 +68,8 @@ def gpu_target(name: str) -> GpuTarget:
 
 
 def gpu_of(name: str, arch: str) -> Gpu:
-    """Return a target's GPU model of an architecture. Raises TargetError for an unknown target, for one without GPU
-    kernels, and for an unknown architecture."""
+    """Return the GPU model of the architecture `arch` that the target `name` has. Raises TargetError for an unknown
+    target, for one without GPU kernels, and for an unknown architecture."""
     machine = target_named(name).machine(arch)
     if not isinstance(machine, Gpu):
         raise TargetError(f"the target {name} has no kernels of a GPU: give {DEFAULT_GPU}")

@@ -113,12 +113,12 @@ class Target(ABC):
         raise NotImplementedError(f"programs for {self.name} are compiled as one function")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """Return the text `name`, one of `texts`, of a kernel; here a kernel's only text."""
+        """Return the text `name`, one of `texts`, of a kernel; here a kernel's only text, whatever the name."""
         return str(kernel.text)
 
     def threads(self, requested: object) -> int:
-        """Return the thread count of parallel loops for a requested count or None; here 1. Raises TargetError for a
-        count that the target refuses."""
+        """Return the thread count of parallel loops for a requested count or None; here 1, whatever is requested.
+        Raises TargetError for a count that the target refuses."""
         return 1
 
     def is_local(self, arch: str) -> bool:
@@ -134,7 +134,8 @@ class Target(ABC):
         return self.default_arch if local is None else local.arch
 
     def device(self, machine: Machine | Gpu, arch: str) -> str | None:
-        """Return the name of the device that times code for an architecture; None if times are estimates."""
+        """Return the name of the device that times code for an architecture; None if there is none here, so that times
+        are estimates. `machine` is ignored here."""
         local = self.local_device()
         return local.name if local is not None and local.arch == arch else None
 

@@ -73,9 +73,9 @@ class TorchGpu:
     @contextmanager
     def launching(self, workspace_bytes: int) -> Iterator[int]:
         """Select the device and torch's current stream on it in CuPy, within the context; yield the device address of
-        at least `workspace_bytes` bytes. The kernels of all graphs share one workspace for each stream, allocated by
-        torch and enlarged when needed; a lock serialises the threads that launch on one stream. During the capture of a
-        CUDA graph the memory comes from the graph's own pool instead."""
+        at least `workspace_bytes` bytes, 0 or more, valid within the context. The kernels of all graphs share one
+        workspace for each stream, allocated by torch and enlarged when needed; a lock serialises the threads that
+        launch on one stream. During the capture of a CUDA graph the memory comes from the graph's own pool instead."""
         handle = self._torch.current_stream(self.device).cuda_stream
         with cupy().cuda.Device(self.device.index), _stream(self.device.index, handle):
             if workspace_bytes and self.is_capturing():

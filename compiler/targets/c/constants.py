@@ -20,8 +20,8 @@ WIDTH = 118
 
 
 def declaration(language: C, name: str, value: DenseAttr, type_: MemRefType) -> str:
-    """Return the declaration of a constant array `name` of a buffer type, with its elements. Raises LoweringError for
-    more than MAX_BYTES."""
+    """Return the declaration of a constant array `name` of the buffer type `type_`, with the elements `value`; each
+    extent is at least 1. Raises LoweringError for more than MAX_BYTES and for a type that C lacks."""
     array, element = array_of(value.data), scalar_type(type_.element_type)
     if array.nbytes > MAX_BYTES:
         raise LoweringError(
@@ -34,7 +34,8 @@ def declaration(language: C, name: str, value: DenseAttr, type_: MemRefType) -> 
 
 
 def _rows(language: C, array: Array, element: Attribute) -> Iterator[str]:
-    """Yield the lines of a braced initialiser, a row of the array on each line."""
+    """Yield the parts of a braced initialiser, each of one or several lines: for several dimensions a brace or a row
+    each. An array without elements is `{0}`."""
     if array.ndim > 1 and array.size:
         yield "{"
         for row in array:

@@ -68,8 +68,8 @@ def _head(name: str, parameters: Sequence[str]) -> str:
 def _constants(
     language: C, module: ModuleOp, function: FuncOp
 ) -> Iterator[tuple[str | int, str, DenseAttr, MemRefType]]:
-    """Yield the constants of a program: key (name of a global or position of an argument), name, elements and type.
-    Raises LoweringError for a global without a value, and for any other op beside the function."""
+    """Yield the constants of a program: key (name of a global or position of an argument), preferred name, elements and
+    type; globals first. Raises LoweringError for a global without a value, and for any other op beside the function."""
     for op in module.ops:
         if isinstance(op, GlobalOp):
             if op.constant is None or not isinstance(op.initial_value, DenseAttr):
@@ -111,5 +111,6 @@ def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], out
 
 
 def _is_contracted(op: Operation) -> bool:
-    """Return whether an op may be contracted to an fma, or is of a kind that no compiler contracts."""
+    """Return whether an op is no float sum, difference or product, which compilers contract to fma, or its flags allow
+    that."""
     return not isinstance(op, _CONTRACTED) or may_contract(op)

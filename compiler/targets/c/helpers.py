@@ -104,15 +104,16 @@ class Helpers:
         return name
 
     def number(self, name: str, type_: str) -> str:
-        """Define rsqrt or a function from NUMBERS or EXTREMES, and its callees, for a C type; return its name."""
+        """Define rsqrt or a function from NUMBERS or EXTREMES, and its callees, for a C type of SUFFIXES, unless
+        defined; return its name, such as `min_i32`."""
         suffix = SUFFIXES[type_]
         for callee in with_callees([name]) or [name]:
             self.texts.setdefault(f"{callee}_{suffix}", _function(callee, type_, suffix))
         return f"{name}_{suffix}"
 
     def vector(self, dtype: str, element: str, count: int) -> str:
-        """Define a vector type of `count` lanes of a dtype, stored as the C type `element`; return its name. gcc
-        accepts powers of two only, so the type may have unused lanes."""
+        """Define a vector type of `count` lanes of a dtype, stored as the C type `element`; return its name, such as
+        `f32x8`. gcc accepts powers of two only, so the type may have unused lanes."""
         name = f"{dtype}x{count}"
         size = f"{1 << (count - 1).bit_length()} * sizeof({element})"
         self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")
@@ -148,8 +149,8 @@ def _splat(dtype: str, v: str) -> str:
 
 
 def _function(name: str, type_: str, suffix: str) -> str:
-    """Return the definition of the numeric function `name` for the C type `type_`, which replaces T; it and its callees
-    end with the suffix."""
+    """Return the definition of the numeric function `name` for the C type `type_`, which replaces T; the names of the
+    function and its callees end with `_` and the suffix."""
     if name == "rsqrt":
         root = "sqrtf" if type_ == "float" else "sqrt"
         return f"static inline {type_} {name}_{suffix}({type_} a) {{ return 1 / {root}(a); }}"

@@ -84,7 +84,8 @@ class CKernel:
     def __call__(self, *inputs: object, out: object = None) -> Results:
         """Run on arrays of numpy, or of packages that share memory with it, and return the outputs, in `out` if it is
         not None: an array, a tuple of several, None for no outputs. Raises TargetError without a compiler, for arrays
-        of another number, shape or dtype, and for outputs that share memory with other arrays."""
+        of another number, shape or dtype, for arrays in `out` that are not contiguous, writable, aligned and in native
+        byte order, and for outputs that share memory with other arrays. Inputs that C cannot read are copied."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
@@ -109,8 +110,8 @@ class CKernel:
 
 def make_kernel(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], policy: str) -> CKernel:
     """Write a low-level function as C. Its constants are arrays of the text, not arguments of the kernel, whose
-    arguments need no alignment. policy: the numeric one of the build, which the kernel states. Raises LoweringError for
-    an op that C lacks."""
+    arguments need no alignment. policy: the floating-point policy of the build, which is only recorded. `arguments`
+    describe all arguments of the function, constants included. Raises LoweringError for an op that C lacks."""
     constants, count = constant_values(function), outputs(function)
     source = emit(module, function, arguments, count)
     given_arguments = tuple(replace(a, alignment=1) for number, a in enumerate(arguments) if number not in constants)

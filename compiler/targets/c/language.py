@@ -73,24 +73,28 @@ class C(Language):
         return "int8_t" if type_ == i1 else self.spelled(type_)
 
     def helper(self, name: str, type_: str) -> str:
-        """Add a numeric function to the definitions of the text; return its name."""
+        """Add the numeric function `name` for the C type `type_` to the definitions of the text; return its name
+        there."""
         return self.helpers.number(name, type_)
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Cast f16 arithmetic to f16, since C may compute in single precision and round later; None for other ops."""
+        """Return f16 arithmetic on two operands, cast to f16, since C may compute in single precision and round later;
+        None for other types, and for ops other than + - * /."""
         if not isinstance(element_of(op.results[0].type), Float16Type) or type(op) not in ARITHMETIC:
             return None
         sign, precedence = ARITHMETIC[type(op)]
         return cast("_Float16", infix(sign, texts[0], texts[1], precedence))
 
     def function(self, name: str, type_: Attribute) -> str:
-        """Return the name of a function of <math.h>, or of a helper that replaces a missing one."""
+        """Return the name in C of the function `name` for a float type: one of <math.h>, or for `rsqrt`, which <math.h>
+        lacks, a helper, whose definition is added."""
         if name == "rsqrt":
             return self.helpers.number(name, self.spelled(type_))
         return super().function(name, type_)
 
     def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:
-        """Convert to another float type; doubles and integers reach bf16 through a float rounded to odd."""
+        """Return the conversion of an expression between two types of which one is a float; doubles and integers reach
+        bf16 through a float rounded to odd. The same type leaves it as it is."""
         if isinstance(source, BFloat16Type):
             return self.converted(function_call(self.helpers.add("float_of_bf16"), [text]), f32, target)
         if not isinstance(target, BFloat16Type):
@@ -108,7 +112,8 @@ class C(Language):
         return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:
-        """Spell a float literal, with a cast unless it is float or double; for bf16 its bits, in hexadecimal digits."""
+        """Spell a float literal, with a cast unless it is float or double; for bf16 its bits, rounded towards zero, in
+        hexadecimal digits. NaN and infinities are the macros of <math.h>."""
         if isinstance(type_, BFloat16Type):
             self.spelled(type_)
             return f"0x{struct.unpack('>H', struct.pack('>f', number)[:2])[0]:04x}"

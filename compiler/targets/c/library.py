@@ -12,8 +12,8 @@ FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-w")
 
 
 def load_library(text: str, contracts: bool) -> ctypes.CDLL:
-    """Compile a text, with contraction to fma if `contracts`, and load it. Raises TargetError without a compiler, for a
-    text that it refuses, and after the time limit."""
+    """Compile a text for this processor, with contraction to fma if `contracts` and with OpenMP if it has parallel
+    loops, and load it. Raises TargetError without a compiler, for a text that it refuses, and after the time limit."""
     with TemporaryDirectory(prefix="strata-") as folder:
         source, library = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text)

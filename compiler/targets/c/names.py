@@ -33,12 +33,14 @@ _C_LIBRARY = re.compile(
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a name must not be a variable's: a keyword, a helper's name, or another in the text."""
+    """Return whether a name must not be a variable's: a keyword, one of RESERVED, a name of a helper or of a type, and
+    any name that begins with two underscores."""
     return name in RESERVED or name[:2] == "__" or _HELPER_NAMES.fullmatch(name) is not None
 
 
 def symbol(name: str) -> str:
-    """Return the C identifier of a function of the program; if it is reserved, with the prefix `strata_`."""
+    """Return the C identifier of a function of the program: its name with `_` for other characters, `f` for an empty
+    name; with the prefix `strata_` if it does not begin with a letter, is reserved, or is declared by a header."""
     identifier = re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
     is_free = identifier[0].isalpha() and not is_reserved(identifier) and not _C_LIBRARY.fullmatch(identifier)
     return identifier if is_free else f"strata_{identifier}"

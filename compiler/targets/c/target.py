@@ -39,11 +39,11 @@ class CTarget(Target):
     is_tuned = False
 
     def machine(self, arch: str) -> Machine:
-        """Return the local machine without instruction set features, which C cannot spell."""
+        """Return the local machine without instruction set features, which C cannot spell; `arch` has no effect."""
         return replace(host(), features="")
 
     def local_device(self) -> Device:
-        """Return this processor."""
+        """Return this processor, with "" as its architecture."""
         return Device(host().name, "")
 
     def threads(self, requested: object) -> int:
@@ -53,5 +53,6 @@ class CTarget(Target):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> CKernel:
-        """Write the function `host` of a module as C; `arch` is unused. Raises LoweringError for an op that C lacks."""
+        """Write the function `host` of a module as C; `arch` is unused, `policy` recorded. Raises LoweringError for an
+        op that C lacks."""
         return make_kernel(module, host, arguments, policy)

@@ -68,7 +68,7 @@ class VectorStatements(SourceWriter):
 
     def helper(self, kind: str, type_: Attribute, at: Attribute | None = None) -> str:
         """Add the function of a kind (a key of VECTORS such as `load`) for a vector type, and for index vectors of type
-        `at`, to the text's helpers; return its name."""
+        `at` (gather and scatter only), to the text's helpers, unless the text has it; return its name."""
         assert isinstance(type_, VectorType)
         language, element = self.language, type_.element_type
         language.spelled(type_)
@@ -80,8 +80,8 @@ class VectorStatements(SourceWriter):
     # --- values -------------------------------------------------------------------------------------------------------
 
     def text(self, value: SSAValue) -> CExpr:
-        """Return the expression of a value: for a broadcast of a scalar and a constant of equal lanes a call of the
-        helper `splat`."""
+        """Return the expression of a value: for a broadcast of a scalar and a vector constant of equal lanes a call of
+        the helper `splat`, else the value's text."""
         scalar = self._scalar_of(value)
         if scalar is None:
             return super().text(value)
@@ -102,7 +102,8 @@ class VectorStatements(SourceWriter):
         return self.text(value) if scalar is None else scalar
 
     def _lane(self, value: SSAValue) -> CExpr:
-        """Return the lane of a vector at the index of a loop over lanes; a scalar unchanged."""
+        """Return the lane of a vector at the index of a loop over lanes; a scalar, or the scalar that all lanes equal,
+        unchanged."""
         if not isinstance(value.type, VectorType):
             return super().text(value)
         scalar = self._scalar_of(value)
@@ -237,7 +238,8 @@ class VectorStatements(SourceWriter):
         self.declared(op.result, f"{{{', '.join(code)}}}")
 
     def _reduction(self, op: vector.ReductionOp) -> None:
-        """Combine the lanes in order, after the accumulator if there is one. Raises LoweringError for f16 and bf16."""
+        """Combine the lanes in order, after the accumulator if there is one. Raises LoweringError for f16 and bf16, and
+        for a kind that _REDUCTIONS lacks."""
         kind, type_ = op.kind.data.value, op.dest.type
         if isinstance(type_, NARROW_FLOATS) or kind not in _REDUCTIONS:
             raise self.language.lacks(f"a vector.reduction <{kind}> of {op.vector.type}")
@@ -293,8 +295,8 @@ class VectorStatements(SourceWriter):
         self.value(op, infix(sign, texts[0], texts[1], precedence))
 
     def is_in_place(self, op: Operation) -> bool:
-        """Return whether a value may be written in place of its only use; a vector only in arithmetic, in stores and as
-        the next value of a loop-carried variable."""
+        """Return whether the value of an op may be written in place of its only use; a vector only in arithmetic by an
+        operator, in unmasked stores and in yields."""
         if not super().is_in_place(op):
             return False
         if not isinstance(op.results[0].type, VectorType):
@@ -318,7 +320,8 @@ class Prefix:
 
 
 def _prefix(mask: SSAValue) -> Prefix | None:
-    """Return the lanes of a mask as a prefix; None for a mask of another form, or with two counts."""
+    """Return the lanes of a mask as a prefix; None for a mask that is no conjunction of create_mask and broadcasts, or
+    with two counts."""
     owner = mask.owner
     if isinstance(owner, vector.CreateMaskOp):
         return Prefix((), owner.mask_dim_sizes[0])
@@ -333,7 +336,8 @@ def _prefix(mask: SSAValue) -> Prefix | None:
 
 
 def _is_needed(mask: SSAValue) -> bool:
-    """Return whether a mask needs a variable: an op other than loads and stores of leading lanes uses it."""
+    """Return whether a mask needs a variable: it is no prefix of the lanes, or an op uses it other than as the mask of
+    a masked load or store, directly or in a conjunction."""
     return _prefix(mask) is None or any(map(_takes_lanes, mask.uses))
 
 

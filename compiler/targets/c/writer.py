@@ -33,7 +33,8 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CParameter:
-    """A parameter of the function: the block argument, its name and declaration, and whether an op writes it."""
+    """A parameter of the function: the block argument, its name and declaration, and whether an op writes it; if not,
+    it is const."""
 
     argument: BlockArgument
     name: str
@@ -61,7 +62,8 @@ class CWriter(VectorStatements):
         self.parameters = [self._parameter(a, a in stored) for a in function.args if a.index not in constants]
 
     def body(self) -> str:
-        """Return the lines of the function's body."""
+        """Write the ops of the function and return the lines of its body as one text. Raises LoweringError for an op
+        that C lacks."""
         self._scope(self.function.body.block)
         return "\n".join(self.lines)
 
@@ -77,7 +79,8 @@ class CWriter(VectorStatements):
         return CParameter(argument, name, declaration, is_written)
 
     def shape(self, type_: Attribute) -> Shape:
-        """Return the extents of a row-major buffer. Raises LoweringError for any other buffer."""
+        """Return the extents of a row-major buffer. Raises LoweringError for a dynamic shape, a layout, and a type that
+        is no memref."""
         is_plain = isinstance(type_, MemRefType) and isinstance(type_.layout, NoneAttr)
         if not is_plain or any(extent < 0 for extent in type_.get_shape()):  # type: ignore[attr-defined]
             raise self.language.lacks(f"the buffer type {type_}")
@@ -159,7 +162,8 @@ class CWriter(VectorStatements):
         self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
 
     def value(self, op: Operation, text: CExpr) -> None:
-        """Bind an op's result to an expression or a variable; to a variable for an index quotient with several uses."""
+        """Bind an op's result to the expression `text`, written in place or as a variable; always to a variable for a
+        quotient or remainder of type index with several uses."""
         if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
             self.declared(op.results[0], text.code)
         else:
@@ -207,13 +211,15 @@ class CWriter(VectorStatements):
             self.line(f"free({name});")
 
     def nested(self, body: Block, names: Sequence[str] = ()) -> None:
-        """Write a body one level deeper; its yielded values are assigned to `names`."""
+        """Write a body one level deeper; its yielded values are assigned to the variables `names`, in order; heap
+        memory that it allocated is freed at its end."""
         self.depth += 1
         self._scope(body, names)
         self.depth -= 1
 
     def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
-        """Assign new values to variables, through copies if one reads a variable that is assigned before it."""
+        """Assign the expressions `new_values` of `values` to the variables `names`, through copies if one reads a
+        variable that is assigned before it; `x = x + y` becomes `x += y`, and `x = x` nothing."""
         for position, code in enumerate(new_values):
             if any(re.search(rf"\b{re.escape(name)}\b", code) for name in names[:position]):
                 super().assigned(values, names, new_values)
@@ -226,7 +232,8 @@ class CWriter(VectorStatements):
                 self.line(f"{name} = {code};")
 
     def _addend(self, value: SSAValue, name: str) -> CExpr | None:
-        """Return `y` if the new value of the variable `name` is `name + y`; None for any other new value."""
+        """Return `y` if the new value of the variable `name` is `name + y`; None for any other new value, for one that
+        has a variable, and for f16."""
         owner = value.owner
         is_exact = isinstance(owner, arith.AddfOp) and self.language.exact(owner, (CExpr(""), CExpr(""))) is None
         if not is_exact or self.is_named(value):
@@ -268,7 +275,8 @@ def _row(extents: Sequence[int]) -> str:
 
 
 def _is_plain(op: scf.ParallelOp) -> bool:
-    """Return whether a loop can be vectorised by the compiler: it has no loops, vectors or temporaries inside."""
+    """Return whether the C compiler may vectorise the innermost loop of a parallel nest: there are no loops, vectors or
+    temporaries inside."""
     excluded_ops = (scf.ForOp, scf.WhileOp, scf.ParallelOp, memref.AllocOp, memref.AllocaOp)
     inner_ops = [inner for inner in op.body.walk() if inner is not op]
     values = (value for inner in inner_ops for value in (*inner.operands, *inner.results))

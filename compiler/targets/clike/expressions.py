@@ -20,7 +20,7 @@ class CExpr:
     precedence: int = ATOM
 
     def within(self, precedence: int) -> str:
-        """The text, in parentheses if an operator of `precedence` binds tighter."""
+        """The text as an operand of an operator of `precedence`: in parentheses if that binds tighter."""
         return self.code if self.precedence >= precedence else f"({self.code})"
 
     def enclosed(self) -> CExpr:
@@ -33,7 +33,7 @@ class CExpr:
 
 
 def is_number(expression: CExpr) -> bool:
-    """Return whether a text is an integer literal without a suffix."""
+    """Return whether an expression is an integer literal without a suffix, perhaps negative."""
     return re.fullmatch(r"-?\d+", expression.code) is not None
 
 
@@ -43,7 +43,7 @@ def infix(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
 
 
 def function_call(name: str, texts: Sequence[CExpr]) -> CExpr:
-    """Write a call of a function."""
+    """Write the call of the function `name` on the arguments `texts`."""
     return CExpr(f"{name}({', '.join(text.code for text in texts)})")
 
 
@@ -55,7 +55,7 @@ def cast(type_: str, text: CExpr) -> CExpr:
 
 
 def ternary(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
-    """Write a conditional expression, in parentheses."""
+    """Write the conditional expression `condition ? yes : no`, in parentheses."""
     return CExpr(f"({condition.within(SUM)} ? {yes.within(SUM)} : {no.within(SUM)})")
 
 
@@ -98,7 +98,7 @@ def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
 
 
 def bare(text: str) -> str:
-    """Strip one pair of parentheses that encloses all of an expression, if there is one."""
+    """Return a text without one pair of parentheses that encloses all of it; unchanged if there is none."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0

@@ -57,7 +57,8 @@ class Language(ABC):
 
     @abstractmethod
     def spelled(self, type_: Attribute) -> str:
-        """Spell a type. Raises LoweringError for a type that the language lacks."""
+        """Return the spelling of a scalar type, or of a vector type if the language has any. Raises LoweringError for a
+        type that the language lacks."""
 
     @abstractmethod
     def suffix(self, number: int, bits: int) -> str:
@@ -65,19 +66,22 @@ class Language(ABC):
 
     @abstractmethod
     def real(self, number: float, type_: Attribute) -> str:
-        """Spell a float literal."""
+        """Return the literal of a float of a type, NaN and infinities included; a bf16 may be its bits."""
 
     @abstractmethod
     def helper(self, name: str, type_: str) -> str:
-        """Add a numeric helper for a type to the definitions of the text; return its name."""
+        """Add the numeric helper `name`, such as a key of NUMBERS, for the spelled type `type_` to the definitions of
+        the text; return its name there."""
 
     @abstractmethod
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Return the expression of a float op whose infix operator would round or contract differently; else None."""
+        """Return the expression of a float op, on the operands `texts`, whose infix operator would round or contract
+        differently; None for other ops."""
 
     def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
-        """Return the spelling of an integer type or of index, which has 64 bits if it is wide; None for truth values
-        and floats. Raises LoweringError for a width that the language lacks."""
+        """Return the spelling of an integer type or of index, which has 64 bits if `is_wide`, else `index_bits`; None
+        for truth values and floats. `is_wide` is ignored for integers. Raises LoweringError for a width that the
+        language lacks."""
         if isinstance(type_, IndexType):
             return self.integers[64 if is_wide else self.index_bits]
         if not isinstance(type_, IntegerType) or type_ == i1:
@@ -87,7 +91,8 @@ class Language(ABC):
         return self.integers[type_.width.data]
 
     def literal(self, value: Attribute) -> str:
-        """Spell a constant. Raises LoweringError for a constant that is no number."""
+        """Return the literal of a constant number. Raises LoweringError for a constant that is no number, and for a
+        width that the language lacks."""
         if isinstance(value, IntegerAttr):
             return self.whole(value.value.data, value.type)
         if isinstance(value, FloatAttr):
@@ -107,11 +112,13 @@ class Language(ABC):
         return f"(-{half - 1}{suffix} - 1)" if wrapped == -half and spelling.bits >= 32 else f"{wrapped}{suffix}"
 
     def function(self, name: str, type_: Attribute) -> str:
-        """Return the name of a function of <math.h> for a float type: with suffix f for f32."""
+        """Return the name of the function `name` of <math.h> for a float type: with the suffix f for f32, else without
+        one. Narrower floats are converted to f32 by the caller."""
         return f"{name}{'f' if isinstance(type_, Float32Type) else ''}"
 
     def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:
-        """Convert a number to another float type; f16 and bf16 become double through float."""
+        """Return the conversion of an expression of type `source` to the float type `target`; f16 and bf16 become
+        double through float."""
         through_float = isinstance(source, NARROW_FLOATS) and isinstance(target, Float64Type)
         return cast(self.spelled(target), cast("float", text) if through_float else text)
 

@@ -31,7 +31,8 @@ _CALLEES = {
 
 
 def with_callees(names: Collection[str]) -> list[str]:
-    """Return the functions of NUMBERS among `names`, and their callees, callees first; other names are dropped."""
+    """Return the functions of NUMBERS among `names`, and their callees, callees first, each once; other names are
+    dropped."""
     required = {*names, *(callee for name in names for callee in _CALLEES.get(name, ()))}
     return [name for name in NUMBERS if name in required]
 

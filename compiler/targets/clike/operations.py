@@ -110,9 +110,9 @@ _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 
 
 def expression(op: Operation, texts: Texts, language: Language, wide: Sequence[bool], is_wide: bool = False) -> CExpr:
-    """Write an op on scalars, or on one lane of vectors, as an expression of its operands. `wide`: for each operand
-    whether it is an index of 64 bits; `is_wide`: whether the result is one. Helpers in use are added to those of the
-    language. Raises LoweringError for an op that the language lacks."""
+    """Write an op on scalars, or on one lane of vectors, as an expression of its operands `texts`. wide: for each
+    operand whether it is an index of 64 bits; is_wide: whether the result is one; both matter for values of type index
+    only. Helpers in use are added to those of the language. Raises LoweringError for an op that the language lacks."""
     source = element_of(op.operands[-1].type)
     target = element_of(op.results[0].type)
     if op.name in _CONVERSIONS:
@@ -213,8 +213,8 @@ def _compared_integers(predicate: str, texts: Texts, integer: Integer, is_index:
 
 
 def _on_booleans(op: Operation, texts: Texts, language: Language) -> CExpr:
-    """Write an op on truth values; as a signed integer true is -1. Raises LoweringError for ops other than comparisons,
-    logic, sums, differences, products and extrema."""
+    """Write an op on truth values; in signed comparisons and extrema true is -1. Raises LoweringError for ops other
+    than comparisons, logic, sums, differences, products and extrema."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts
@@ -311,7 +311,8 @@ def _truncated(language: Language, text: CExpr, types: ConversionTypes) -> CExpr
 
 def _float_to_integer(unsigned: bool) -> Conversion:
     def convert(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-        """Truncate a float to an integer; a value out of range is undefined. Raises LoweringError for i1."""
+        """Truncate a float to an integer; a value out of range is undefined. Raises LoweringError for a result of
+        i1."""
         if types.integer is None:
             raise language.lacks("conversion of floats to truth values")
         is_narrow = isinstance(types.source, NARROW_FLOATS)

@@ -41,7 +41,7 @@ class SourceWriter(ABC):
         """Spell the type of a value."""
 
     def text(self, value: SSAValue) -> CExpr:
-        """Return the expression of a value."""
+        """Return the expression of a value, whose op has been written."""
         return self.texts[value]
 
     def ops(self, block: Block) -> None:
@@ -50,7 +50,9 @@ class SourceWriter(ABC):
             self.op(op)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
-        """Return an unused identifier for a value, like its name in the program or `default`, and mark it as taken."""
+        """Return an unused identifier for a value, like its name in the program or, without one, `default`, and mark it
+        as taken: `_` replaces other characters and precedes a digit or a reserved name, and a taken name gets a number.
+        """
         stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
         stem = f"_{stem}" if stem[0].isdigit() or self.is_reserved(stem) else stem
         name = fresh(stem, self.taken, "_")
@@ -71,8 +73,9 @@ class SourceWriter(ABC):
         return text is not None and text.code in self.taken
 
     def value(self, op: Operation, text: CExpr) -> None:
-        """Bind the result of an op to an expression: index arithmetic in place of its uses, any other op too if that
-        keeps the meaning, else as a variable. A cast to index is no index arithmetic: its operand may be loaded."""
+        """Bind the first result of an op to the expression `text`: index arithmetic in place of its uses, any other op
+        too if that keeps the meaning, else as a variable. A cast to index is no index arithmetic: its operand may be
+        loaded."""
         value = op.results[0]
         if (isinstance(value.type, IndexType) and op.name != "arith.index_cast") or self.is_in_place(op):
             self.texts[value] = text
@@ -80,7 +83,8 @@ class SourceWriter(ABC):
             self.declared(value, text.code)
 
     def variable(self, value: SSAValue, code: str = "") -> str:
-        """Declare a variable that later lines set; return its name. `code` follows the name."""
+        """Declare a variable for a value, which later lines may set; return its name. code: the text after the name,
+        such as an initialiser."""
         name = self.name(value)
         self.line(f"{self.type_of(value)} {name}{code};")
         self.texts[value] = CExpr(name)
@@ -93,8 +97,9 @@ class SourceWriter(ABC):
         self.texts[value] = CExpr(name)
 
     def is_in_place(self, op: Operation) -> bool:
-        """Return whether a value may be written in place of its use: it has one use, in the same block, with no write
-        between; it is no index, no loaded index of a load, and no operand of a loop or a vector.broadcast."""
+        """Return whether the first result of an op may be written in place of its use: it has one use, in the same
+        block, with none of the ops `changes` between; it is no index, no loaded index of a load, and no operand of an
+        scf.for or a vector.broadcast."""
         uses = list(op.results[0].uses)
         if len(uses) != 1:
             return False
@@ -115,7 +120,8 @@ class SourceWriter(ABC):
         return CExpr(code, NEGATIVE if code.startswith("-") else ATOM)
 
     def store(self, op: memref.StoreOp, target: str) -> None:
-        """Write a store to the element `target`; `x[i] = x[i] + y` as `x[i] += y`."""
+        """Write a store to the element `target`; `x[i] = x[i] + y`, in either order of the sum, as `x[i] += y` unless a
+        sum or its load is a variable."""
         addend = self._addend_of_store(op)
         sign, code = ("=", self.text(op.value).code) if addend is None else ("+=", addend.code)
         self.line(f"{target} {sign} {code};")
@@ -138,8 +144,8 @@ class SourceWriter(ABC):
         return None
 
     def loop(self, op: scf.ForOp, *pragmas: str) -> None:
-        """Write a loop after its pragmas; of a loop of one iteration, by its constant bounds, and without results,
-        write the body only."""
+        """Write a loop after the lines `pragmas`; of a loop from a constant to the next one, without results, write the
+        body only, without the pragmas."""
         body = op.body.block
         names = self.carried(op.results, op.iter_args)
         for argument, name in zip(body.args[1:], names, strict=True):
@@ -165,8 +171,8 @@ class SourceWriter(ABC):
         return f"for ({self.type_of(index)} {name} = {low}; {name} < {high}; {advance})"
 
     def carried(self, values: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
-        """Declare variables for the results of a loop or branch, initialised if `initial` is not empty; return their
-        names."""
+        """Declare variables for the results of a loop or branch, initialised by `initial`, a value for each, unless
+        that is empty; return their names."""
         names = []
         for position, value in enumerate(values):
             name = self.name(value)
@@ -177,20 +183,23 @@ class SourceWriter(ABC):
         return names
 
     def nested(self, body: Block, names: Sequence[str] = ()) -> None:
-        """Write a body one level deeper; its yielded values are assigned to `names`."""
+        """Write the ops of a body one level deeper; the values that it yields are assigned to the variables `names`, in
+        order."""
         self.depth += 1
         self.ops(body)
         self.yielded(body, names)
         self.depth -= 1
 
     def yielded(self, body: Block, names: Sequence[str]) -> None:
-        """Assign the values that a body yields to variables."""
+        """Assign the values that a body yields to the variables `names`, in order; nothing for a body without
+        scf.yield."""
         last = body.last_op
         if isinstance(last, scf.YieldOp):
             self.assigned(last.operands, names, [self.text(value).code for value in last.operands])
 
     def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
-        """Assign new values to variables as if all at once."""
+        """Assign the expressions `new_values` of `values` to the variables `names` as if all at once: several go
+        through copies."""
         if len(names) > 1:  # a new value may read another variable's old one
             new_values = [self._copied_value(value, code) for value, code in zip(values, new_values, strict=True)]
         for name, code in zip(names, new_values, strict=True):
@@ -202,7 +211,7 @@ class SourceWriter(ABC):
         return name
 
     def branch(self, op: scf.IfOp) -> None:
-        """Write an if with its results as variables, and an else unless it is empty."""
+        """Write an if with its results as variables, and an else unless it is empty and there are no results."""
         names = self.carried(op.results, ())
         self.line(f"if ({bare(self.text(op.cond).code)}) {{")
         self.nested(op.true_region.block, names)

@@ -27,8 +27,8 @@ class LoadedCode(Unpicklable):
     _refusal = "loaded machine code cannot be pickled or copied: a unit of strata.driver.build_unit can be"
 
     def __init__(self, objects: Sequence[ObjectCode], machine: Machine) -> None:
-        """Load object code whose functions call each other and those of `runtime_symbols`. JITLink keeps the sections
-        of a file together, as the small code model requires."""
+        """Load object code, made for `machine`, whose functions call each other, those of this process and those of
+        `runtime_symbols`. JITLink keeps the sections of a file together, as the small code model requires."""
         self._machine = machine
         self._engine, number = _engines.next()
         builder = JITLibraryBuilder().add_current_process()
@@ -131,8 +131,9 @@ class ObjectCode:
 
 
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
-    """Parse and verify LLVM IR, optimise it at a level from 0 to 3, and load the code. Raises TargetError for text that
-    LLVM refuses, and for an external function that no library defines."""
+    """Parse and verify LLVM IR, optimise it at `opt_level`, from 0 to 3, for a machine, and load the code; code for
+    another machine loads, and its addresses are refused. Raises TargetError for text that LLVM refuses, and for an
+    external function that no library defines."""
     return Library(_compile_module(text, machine, opt_level), machine, opt_level)
 
 
@@ -167,7 +168,8 @@ class ObjectCodes:
 
 
 def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
-    """Compile several texts, each to separate object code, in order. Raises the TargetError of the first that fails."""
+    """Compile several texts, each to separate object code, in order. Raises TargetError for text that LLVM refuses, and
+    for an external function that no library defines."""
     start = perf_counter()
     objects = tuple(object_code(text, machine) for text in texts)
     return ObjectCodes(objects, perf_counter() - start)
@@ -283,7 +285,8 @@ def _release(passes: llvm.NewPassManager) -> None:
 
 
 def _with_fixed_stores(module: llvm.ModuleRef, context: llvm.ContextRef) -> llvm.ModuleRef:
-    """Return the module with masked stores of one lane, which LLVM's backend miscompiles, as scalar stores."""
+    """Return the module with masked stores of one lane, which LLVM's backend miscompiles, as scalar stores; the module
+    itself if it has none."""
     if not any(function.name.startswith("llvm.masked.store") for function in module.functions):
         return module
     text = str(module)
@@ -320,17 +323,18 @@ _symbols: dict[str, int] = {}
 
 def runtime_symbols() -> Mapping[str, int]:
     """Return the addresses of functions that code may call besides those that the process exports, by name: functions
-    of libraries, and those of `define_symbol`."""
+    of libraries, and those of `define_symbol`. It is the live table, not a copy."""
     return _symbols
 
 
 def define_symbol(name: str, symbol_address: int) -> None:
-    """Make `symbol_address` callable under a name by code that is loaded later."""
+    """Make `symbol_address` callable under a name by code that is loaded later, in place of an earlier address."""
     _symbols[name] = symbol_address
 
 
 def _find_symbol(name: str, library: str = "m") -> bool:
-    """Register a function of a library unless the process exports it; return whether it exists."""
+    """Register the function `name` of a library, `m` or `gcc_s`, unless it is registered or the process exports it;
+    return whether it exists."""
     if name in _symbols or hasattr(ctypes.CDLL(None), name):
         return True
     function = getattr(_open_library(library), name, None)
@@ -342,7 +346,7 @@ def _find_symbol(name: str, library: str = "m") -> bool:
 
 @cache
 def _open_library(name: str) -> ctypes.CDLL:
-    """Open a library by soname on Linux; elsewhere the process itself, since ctypes would run other programs."""
+    """Open a library, `m` or `gcc_s`, by its soname; where there is none, the process itself."""
     try:
         return ctypes.CDLL(_SONAMES[name])
     except OSError:
@@ -353,7 +357,8 @@ _SONAMES = {"m": "libm.so.6", "gcc_s": "libgcc_s.so.1"}
 
 
 def _resolve(declared: Iterable[str]) -> None:
-    """Register functions of libraries. Raises TargetError for a function that no library defines."""
+    """Register the functions `declared` of libraries, those of OpenMP together if one of them is declared. Raises
+    TargetError for a function that no library and not this process defines."""
     if set(declared) & set(openmp.SYMBOLS):
         _symbols.update(openmp.symbols())
     for name in sorted(declared):

@@ -38,7 +38,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction, its operands as in AT&T syntax, the destination last; `loop`: its debug location or 0."""
+    """An instruction, its operands as in AT&T syntax, the destination last; `loop`: its debug location, the number of
+    its loop, or 0."""
 
     mnemonic: str
     operands: tuple[str, ...] = ()
@@ -49,8 +50,8 @@ class Instruction:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Its kinds: fma, load, store, broadcast, gather, scatter, shuffle, division, call, branch and prefetch; none
-        for others."""
+        """Its kinds: fma, load, store, broadcast, gather, scatter, shuffle, division, call, branch and prefetch;
+        several, such as fma and load, or none. Dot products of integers are fma."""
         kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
             kinds.add("fma")
@@ -61,7 +62,8 @@ class Instruction:
 
     @cached_property
     def memory(self) -> str | None:
-        """Its memory operand, without decorations such as `{%k1}`; None without one."""
+        """Its memory operand, without decorations such as `{%k1}`; None without one; the address of a lea is one
+        too."""
         return next((o.partition("{")[0].strip() for o in self.operands if _is_memory(o)), None)
 
     @cached_property
@@ -111,18 +113,20 @@ class Instruction:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations: additions, multiplications, divisions, roots, minima and maxima; an fma is two."""
+        """Floating-point operations: additions, multiplications, divisions, roots, minima and maxima; for each lane; an
+        fma is two, a dot product of bf16 two for each 16-bit element. 0 for other instructions."""
         return self.lanes * (2 if "fma" in self.kinds else 1)
 
     @property
     def target(self) -> str | None:
-        """The target of a jump or a direct call; None for indirect calls and other instructions."""
+        """The target of a jump or a direct call; without `@PLT`; None for indirect ones and other instructions. An
+        unconditional jump is one."""
         has_target = bool({"branch", "call"} & self.kinds) and bool(self.operands)
         return None if not has_target or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
 
     @property
     def reads_last(self) -> bool:
-        """Whether the former value of its last operand is an input."""
+        """Whether the former value of its last operand is an input; meaningless without operands."""
         masked = self.operands and "{%k" in self.operands[-1] and "{z}" not in self.operands[-1]
         if self.mnemonic.startswith("v"):
             return bool(masked) or "fma" in self.kinds or self.mnemonic.startswith(("vpermt2", "vpermi2", "vpternlog"))
@@ -130,7 +134,7 @@ class Instruction:
 
     @property
     def writes_last(self) -> bool:
-        """Whether its last operand is written."""
+        """Whether its last operand is written; False without operands."""
         return bool(self.operands) and not (
             _READS_LAST.fullmatch(self.mnemonic) or {"branch", "call", "prefetch"} & self.kinds
         )
@@ -157,7 +161,8 @@ class Instruction:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The input registers, by family, without those of its address; none for an xor of equal operands."""
+        """The input registers, by family, without those of its address; each as often as it occurs; none for an xor of
+        equal operands, which sets its register to zero."""
         if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
             return ()  # sets a register to zero, whatever was in it
         sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]
@@ -245,7 +250,7 @@ def count_instructions(
     instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",), calls: Sequence[str] = ()
 ) -> InstructionCounts:
     """Count instructions by kind. frame: the registers that address the stack, such as `%rsp`. calls: the callees,
-    which the result repeats. One branch, the back edge, is not counted."""
+    which the result repeats. One branch, the back edge, is not counted among the branches."""
     kinds = Counter(kind for i in instructions for kind in i.kinds)
     stack = Counter(kind for i in instructions if on_stack(i, frame) for kind in i.kinds)
     flops_by_width: Counter[int] = Counter()
@@ -273,7 +278,8 @@ def count_instructions(
 
 
 def on_stack(instruction: Instruction, frame: Sequence[str]) -> bool:
-    """Return whether an instruction's memory operand is addressed by a register of the stack frame."""
+    """Return whether an instruction's memory operand is addressed by one of the registers `frame`, such as `%rsp`;
+    False without a memory operand."""
     memory = instruction.memory or ""
     return any(f"{bracket}{name}" in memory for name in frame for bracket in "([")
 

@@ -59,7 +59,7 @@ class Timing:
 
 class _TrailingArguments(NamedTuple):
     """The native arguments after the arrays: the address of a workspace or 0, then the thread count if there are
-    parallel loops; `memory` owns the workspace."""
+    parallel loops; `memory` owns the workspace; None without one."""
 
     native_values: Sequence[int]
     memory: Array | None = None
@@ -71,8 +71,8 @@ _NO_WORKSPACE = (0,)
 
 @dataclass(frozen=True)
 class Interface:
-    """The interface of a native function; the last `outputs` arguments are results. `threads` is the default thread
-    count, None without parallel loops."""
+    """The interface of a native function; the last `outputs` arguments are results. workspace: the bytes of scratch
+    memory that it needs. `threads` is the default thread count, None without parallel loops."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -90,14 +90,16 @@ class Code(Protocol):
     """Loaded machine code."""
 
     def address(self, name: str) -> int:
-        """The address of a function by its symbol. Raises TargetError if there is none, or it cannot run here."""
+        """The address of a function by its symbol. Raises TargetError for an unknown symbol, and for code that this
+        processor cannot run."""
 
 
 class Exportable(Protocol):
     """A kernel's program as data."""
 
     def reduced(self) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
-        """The value of the kernel's `__reduce__`."""
+        """The value of the kernel's `__reduce_ex__`: a function, and its argument, from which it makes an equal
+        kernel."""
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
         """Write the kernel as a library and return the paths; `path`, `weights` and `name` are those of
@@ -107,7 +109,7 @@ class Exportable(Protocol):
 @dataclass(frozen=True)
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
-    `preparation`: the kernel that computed the arrays that depend on constants alone."""
+    `preparation`: the kernel that computed the arrays that depend on constants alone; None without such arrays."""
 
     arrays: Mapping[int, Array]
     preparation: Kernel | None = None
@@ -252,8 +254,8 @@ class Kernel:
         return BoundCall(self, binding)
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
-        """Pickle the machine code and the filled constants; the restored kernel has no texts of levels. Raises
-        TypeError if the code was not kept."""
+        """Pickle the machine code, the constants and the prepared constants, at any protocol; the restored kernel has
+        no texts of levels. Raises TypeError if the code was not kept."""
         if self.program is None:
             raise TypeError(self._refusal)
         return self.program.reduced()
@@ -261,10 +263,10 @@ class Kernel:
     def export(self, path: str | os.PathLike[str], weights: str = "library", name: str | None = None) -> list[Path]:
         """Write the kernel as a library for callers without Python, with headers in C and C++; return the paths.
 
-        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the texts. weights: the place of the filled
-        constants: the `library`, a `file` NAME.safetensors beside it, or `none` (the caller has the weights). name: the
-        prefix of the functions; that of the file by default. See docs/export.md. Raises InputError for a wrong path or
-        word, TargetError without a C compiler and for a kernel without its object code.
+        path: `libNAME.so`, `.a` or `.o`, or a folder for all of these and the texts. weights: the place of the
+        constants and the prepared constants: the `library`, a `file` NAME.safetensors beside it, or `none` (the caller
+        has the weights). name: the prefix of the functions; that of the file by default. See docs/export.md. Raises
+        InputError for a wrong path or word, TargetError without a C compiler and for a kernel without its object code.
 
         >>> A = te.placeholder((4,), name="A")
         >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
@@ -279,7 +281,8 @@ class Kernel:
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel
         of one nest returns itself, whatever the name. It serves timing: a group that works in place expects part of its
-        results in the array that it overwrites. Raises KeyError for an unknown name."""
+        results in the array that it overwrites. Its prepared and constant arrays are arguments. Raises KeyError for an
+        unknown name."""
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     @property
@@ -321,12 +324,14 @@ class Kernel:
         return _TrailingArguments(native_values if team is None else [*native_values, team], memory)
 
     def _team(self, threads: int | None) -> int | None:
-        """Return the thread count of a call; None without parallel loops."""
+        """Return the thread count of a call, at most what OpenMP can use here; None without parallel loops, where
+        `threads` is checked and ignored."""
         count = self.threads if threads is None else thread_count(threads)
         return None if self.threads is None or count is None else usable_threads(count)
 
     def _scratch(self, threads: int) -> Array | None:
-        """Return this Python thread's workspace, allocated again for more threads; None if the kernel needs none."""
+        """Return this Python thread's workspace, at least as large as `threads` threads need, and allocated again if it
+        is too small; None if the kernel needs none."""
         size = self._workspace.size(threads)
         if not size:
             return None
