@@ -97,15 +97,16 @@ class Draft:
         return list(by_label.values())
 
     def consumer(self, label: str) -> Block | None:
-        """Return the only block that reads or gathers from a result of a block, if it is elementwise, in `left`, has as
-        many axes as the block's spatial ones, and reads the block's first result at the index that it writes, perhaps
-        only some of its elements; its gathers and its reads of other results are not looked at. Axes and dimensions of
-        extent 1 are ignored. None for any other reader, for several and for none."""
+        """Return the only block that reads a result of a block, if it is elementwise, in `left`, has as many axes as
+        the block's spatial ones, and reads the block's first result at the index that it writes, perhaps only some of
+        its elements; its reads of other results and gathers from other buffers are not looked at. Axes and dimensions
+        of extent 1 are ignored. None for any other reader, one that gathers from the result, several and none."""
         readers, block = self.readers(label), self.block(label)
         if len(readers) != 1 or readers[0].combiners or readers[0].label not in self.left:
             return None
         written, index = block.writes[0].buffer, self._index(readers[0], readers[0].writes[0])
-        same = all(self._index(readers[0], access) == index for access in readers[0].reads if access.buffer == written)
+        indices = [self._index(readers[0], access) for access in readers[0].reads if access.buffer == written]
+        same = bool(indices) and all(each == index for each in indices)
         return readers[0] if same and _long(readers[0].axes) == _long(block.axes[: block.spatial]) else None
 
     def producer(self, buffer: str) -> Block | None:

@@ -184,3 +184,13 @@ def test_rows_may_lie_outside_the_batch(operands: str) -> None:
     x, y = (np.random.default_rng(0).uniform(-1, 1, t.shape).astype(np.float32) for t in (first, second))
     expected = np.einsum(f"{operands}->mbn", x, y)
     np.testing.assert_allclose(compiler.build(scheduled)(x, y), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_gather_from_a_product_is_no_consumer() -> None:
+    a, b = te.placeholder((20, 24), name="A"), te.placeholder((24, 32), name="B")
+    indices = te.placeholder((20,), "i64", name="I")
+    f = te.function("f", [indices, a, b], nn.embedding(indices, nn.matmul(a, b, name="C")))
+    names = [sketch.name for sketch in derive(Schedule(compiler.lower(f)), RULES, host()).sketches]
+    assert names and not any("applied to tiles" in name for name in names)
+    dropped = derive(Schedule(compiler.lower(f)), RULES, host()).dropped
+    assert not any("applied to tiles" in reason for reason in dropped)
