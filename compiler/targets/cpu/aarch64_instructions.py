@@ -34,8 +34,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class AArch64Instruction(Instruction):
-    """An instruction of AArch64: the first operand is the destination. scale: the bits of SVE's registers divided by
-    128."""
+    """An instruction of AArch64: the first operand is the destination, unlike in AT&T syntax. scale: the bits of SVE's
+    registers divided by 128."""
 
     scale: int = 1
 
@@ -91,7 +91,8 @@ class AArch64Instruction(Instruction):
 
     @cached_property
     def lanes(self) -> int:
-        """The number of elements of its floating-point arithmetic: 1 for scalars, 0 for other instructions."""
+        """The number of elements of its floating-point arithmetic: 1 for scalars, 0 for other instructions; of products
+        of bf16 the number of products."""
         if self.float_bits and _SCALABLE.fullmatch(self.operands[0]):
             return self.bits // self.float_bits
         arranged = _ARRANGED.fullmatch(self.operands[0]) if self.float_bits else None
@@ -126,14 +127,16 @@ class AArch64Instruction(Instruction):
 
     @cached_property
     def _destinations(self) -> tuple[str, ...]:
-        """The operands that are written: the first, both of a pair; none of stores, jumps and comparisons."""
+        """The operands that are written: the first, both of the load of a pair; none of stores, jumps, calls,
+        prefetches and comparisons."""
         if {"store", "branch", "call", "prefetch"} & self.kinds or _COMPARES.fullmatch(self.mnemonic):
             return ()
         return self.operands[: 2 if self.mnemonic.startswith("ldp") else 1]
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The input registers, by family, without those of its address."""
+        """The input registers, by family, without those of its address; the destination too if the instruction
+        accumulates into it or changes a lane of it."""
         accumulates = _ACCUMULATES.fullmatch(self.mnemonic) or self.mnemonic.startswith(("fml", "bfm"))
         keeps = accumulates or _DOT.fullmatch(self.mnemonic) or ("shuffle" in self.kinds and self._first_is_lane)
         sources = self.operands if keeps else self.operands[len(self._destinations) :]
@@ -148,8 +151,8 @@ class AArch64Instruction(Instruction):
 
 
 def parse_aarch64(text: str, loop: int = 0, scale: int = 1) -> Instruction:
-    """Parse an instruction from a line. loop: its debug location or 0. scale: the bits of SVE's registers divided by
-    128."""
+    """Parse an instruction from a line. loop: its debug location, the number of its loop, or 0. scale: the bits of
+    SVE's registers divided by 128."""
     mnemonic, _, rest = text.partition("\t") if "\t" in text else text.partition(" ")
     operands = re.split(r",(?![^\[{]*[\]}])", rest) if rest.strip() else []
     return AArch64Instruction(mnemonic.strip(), tuple(operand.strip() for operand in operands), loop, scale)

@@ -23,7 +23,7 @@ UNKNOWN = "an address in a register"
 @dataclass(frozen=True)
 class BasicBlock:
     """A basic block; its name is LLVM's label, empty without one. header: the name of the header of its innermost loop,
-    empty outside of loops. inner: for the header of an innermost loop its depth, else 0."""
+    its own name for a header, empty outside of loops. inner: for the header of an innermost loop its depth, else 0."""
 
     name: str
     header: str
@@ -54,7 +54,7 @@ class MachineLoop:
     @property
     def owner(self) -> int:
         """The number, by debug locations, of the source loop of a machine loop; 0 without locations. It is the location
-        of the back edge, or else that of most instructions."""
+        of most back edges, or if these have none that of most instructions."""
         counts = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
         counts = counts or Counter(i.loop for i in self.instructions if i.loop)
         return counts.most_common(1)[0][0] if counts else 0
@@ -87,12 +87,13 @@ class AssemblyFunction:
 
     @property
     def outside(self) -> list[Instruction]:
-        """The instructions outside of innermost loops."""
+        """The instructions outside of innermost loops, those of outer loops included, in the order of the text."""
         inner = {loop.header for loop in self.innermost}
         return [i for block in self.blocks if block.header not in inner for i in block.instructions]
 
     def count_instructions(self, loop: MachineLoop) -> InstructionCounts:
-        """Count the instructions of a loop's iteration, and resolve its callees."""
+        """Count the instructions of an iteration of an innermost loop of this function, and resolve its callees,
+        UNKNOWN for an address that is not known."""
         calls = [self._callee(i) for i in loop.instructions if "call" in i.kinds]
         return count_instructions(loop.instructions, self._frame, calls)
 
@@ -108,8 +109,8 @@ class AssemblyFunction:
         return ("%rsp", "sp", *{pointers[start] for start in starts if start in pointers})
 
     def _callee(self, call: Instruction) -> str:
-        """Return the callee of a call; a register is resolved to the address that the last instruction before the call
-        moves into it, UNKNOWN if that is no address."""
+        """Return the callee of a call; a register is resolved to the address that the last instruction before it in the
+        text with this destination moves into it, UNKNOWN if that is no address or there is none."""
         if call.target is not None:
             return call.target
         register = call.operands[0].removeprefix("*") if call.operands else ""
@@ -142,8 +143,9 @@ SYNTAXES = {"x86_64": AssemblySyntax("#", parse_instruction), "aarch64": Assembl
 
 
 def parse_assembly(text: str, architecture: str = "x86_64", vector_scale: int = 0) -> list[AssemblyFunction]:
-    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped. architecture: a
-    key of SYNTAXES. vector_scale: the bits of SVE's registers divided by 128; 0 without SVE."""
+    """Parse assembly with LLVM's comments into functions; directives other than locations are dropped, and so are
+    labels that are no functions. architecture: a key of SYNTAXES. vector_scale: the bits of SVE's registers divided by
+    128; 0 without SVE."""
     syntax = SYNTAXES[architecture]
     if vector_scale:
         syntax = replace(syntax, parse=partial(parse_aarch64, scale=vector_scale))

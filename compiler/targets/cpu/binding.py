@@ -41,7 +41,8 @@ class Binding(NamedTuple):
 
 class Binder:
     """Checks of the arrays of calls to a native function, whose last `outputs` arguments are results; with 0 outputs it
-    writes to all. `fixed` are the arrays of further arguments, by their positions among all."""
+    writes to all. `fixed` are the arrays of further arguments, by their positions among all, which the caller keeps
+    alive. `name` is the kernel's in messages."""
 
     def __init__(self, name: str, arguments: Sequence[Argument], outputs: int, fixed: Mapping[int, Array]) -> None:
         self._name = name
@@ -54,8 +55,8 @@ class Binder:
         self._fixed = [(position, address(array)) for position, array in sorted(fixed.items())]
 
     def in_order(self, arrays: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
-        """Return the inputs in order, positional and named. Raises TargetError for a wrong count or name, and for an
-        input that is missing or passed twice."""
+        """Return the inputs in order, positional and named. Raises TargetError for a wrong count or name, for a name
+        that several arguments or a result have, and for an input that is missing or passed twice."""
         names = self._names
         by_name = names[len(arrays) :]
         if len(arrays) + len(named) == len(names) and self._names_differ:
@@ -74,8 +75,8 @@ class Binder:
 
     def bind(self, inputs: Sequence[object], out: Out) -> Binding:
         """Check the arrays of a call, inputs in order; return its native arguments and results: the arrays of `out`, or
-        new ones for None. Raises TargetError for arrays of another count, shape or dtype, for results that native code
-        cannot write, and for results that overlap other arrays."""
+        new ones for None. Raises TargetError for arrays of another count, shape or dtype, for inputs that are no
+        arrays, for results that native code cannot write, and for results that overlap other arrays."""
         out_arrays = self._out_arrays(out)
         all_given = [*inputs, *out_arrays]
         numpy_arrays = [self._as_numpy(n, array) for n, array in enumerate(all_given)]

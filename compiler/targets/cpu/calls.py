@@ -45,9 +45,10 @@ class NativeFunction:
 
 
 class FastCalls(dict[type, FastCall]):
-    """The fast paths of a native function by the class of the first array, each generated at its first use. A fast path
-    takes the arrays, `out`, the address of a workspace and, for parallel loops, the count of threads; it returns the
-    results of the kernel, or DECLINED. `on_views` takes arrays of any classes."""
+    """The fast paths of a native function by the class of the first array, each generated at its first use; for a class
+    other than numpy's array and torch's tensor it is `on_views`. A fast path takes the arrays, `out`, the address of a
+    workspace and, for parallel loops, the count of threads; it returns the results of the kernel, or DECLINED.
+    `on_views` takes arrays of any classes."""
 
     def __init__(self, kernel: str, function: NativeFunction) -> None:
         self._kernel, self._function = kernel, function
@@ -59,7 +60,7 @@ class FastCalls(dict[type, FastCall]):
 
     @cached_property
     def on_views(self) -> FastCall:
-        """The fast path for arrays of any class. Raises TargetError for objects that are no arrays."""
+        """The fast path for arrays of any class. The fast path raises TargetError for inputs that are no arrays."""
         return compile_fast_call(self._kernel, self._function, ANY_ARRAY)
 
 
@@ -68,8 +69,8 @@ def _decline(*arguments: object) -> object:
 
 
 def compile_fast_call(kernel: str, function: NativeFunction, kind: ArrayKind) -> FastCall:
-    """Generate the fast path of a native function for an array class; that of a function with scalar arguments declines
-    all calls."""
+    """Generate and return the fast path of a native function for an array class; `kernel` is the kernel's name in
+    messages; that of a function with scalar arguments declines all calls."""
     if any(argument.by_value for argument in function.arguments):
         return _decline
     names: dict[str, object] = {"native": function.call, "are_disjoint": are_disjoint, "address": address}
@@ -109,7 +110,8 @@ def _lines(function: NativeFunction, kind: ArrayKind) -> Iterator[str]:
 
 
 def _read_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
-    """Generate the checks of input `n`, and its address or its copy's; with `out` a needed copy declines the call."""
+    """Yield the lines that check input `n`, and compute its address or its copy's; with `out` a needed copy declines
+    the call."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
     if kind.convert is not None:

@@ -50,13 +50,14 @@ class Ceiling(Protocol):
 
 
 def plausible_share(share: float | None) -> float | None:
-    """Return the reached share of a ceiling; None for None, and above 100% (rounded): then the probe was wrong."""
+    """Return the reached share of a ceiling; None for None, and above 100% (rounded to two digits): then the probe was
+    wrong."""
     return None if share is None or round(share, 2) > 1 else share
 
 
 class _ProbeLoop:
     """A timed loop on each of several threads, which start together after a barrier. `units`: operations or bytes of a
-    round of all threads; `speed`: a guess of the rounds a second."""
+    round of all threads; `speed`: a guess of the rounds a second, which each probe replaces by its own."""
 
     def __init__(self, threads: int, units: int, speed: float) -> None:
         self._threads, self._units = threads, units
@@ -64,7 +65,7 @@ class _ProbeLoop:
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def run(self, thread: int, rounds: int) -> None:
-        """Run `rounds` rounds of the subclass's loop as thread number `thread`, with the GIL released."""
+        """Run `rounds` rounds of the subclass's loop as thread number `thread`, from 0, with the GIL released."""
         raise NotImplementedError
 
     def probe(self, seconds: float) -> ProbeReading:
@@ -102,7 +103,7 @@ def _merge_thread_samples(samples: Sequence[tuple[float, Sample]]) -> Sample:
 
 
 class Arithmetic(_ProbeLoop):
-    """Floating-point operations per second of a loop of float32 FMA in registers, on each thread."""
+    """Floating-point operations per second, of all threads together, of a loop of float32 FMA in registers."""
 
     what = "FMA in registers"
 
@@ -149,7 +150,8 @@ def _lanes(machine: Machine) -> int:
 
 
 def _accumulators(machine: Machine) -> int:
-    """Return the number of registers for accumulators, enough to hide the latency of FMA: 24 of 32, or 12 of 16."""
+    """Return the number of registers for accumulators, enough to hide the latency of FMA: three quarters of the
+    registers, 24 of 32 or 12 of 16."""
     return 3 * machine.registers // 4
 
 

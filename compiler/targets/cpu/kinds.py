@@ -78,7 +78,8 @@ ANY_ARRAY = replace(
 
 
 def kind_of(cls: type) -> ArrayKind | None:
-    """Return the checks for a class that is numpy's array or torch's tensor; None for other classes."""
+    """Return the checks for a class that is numpy's array or, if torch is imported, its tensor; None for other classes,
+    subclasses included."""
     if cls is np.ndarray:
         return NUMPY
     library = imported_torch()

@@ -37,11 +37,12 @@ class ConstantBlock:
 class Linked:
     """A compiled program, of one function or of main and its units.
 
-    interface: of the function that each call runs. machine: for which it was compiled. objects: its code first, then
-    the code that it and the preparations call. tiles: whether the code uses tile registers. fixed: the positions of
-    native arguments in the block of constants, each with its offset in bytes. block: its layout and preparations.
-    groups: the facts of each unit. callees: the interfaces of the units by name; none for one function.
-    temporaries_bytes: of all temporaries between units, before they share memory.
+    interface: of the function that each call runs. machine: for which it was compiled. threads: of the build: of its
+    preparations, and the default of parallel loops. objects: its code first, then the code that it and the preparations
+    call. tiles: whether the code uses tile registers. fixed: the positions of native arguments in the block of
+    constants, each with its offset in bytes. block: its layout and preparations. groups: the facts of each unit.
+    callees: the interfaces of the units by name; none for one function. temporaries_bytes: of all temporaries between
+    units, before they share memory.
     """
 
     interface: Interface

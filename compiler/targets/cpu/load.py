@@ -36,9 +36,9 @@ def load(
     """Compile a low-level module, and return its function (the only one, or the named one) as a kernel. The last
     `outputs` arguments are results; names are those of the block arguments. texts: the program at other levels.
     threads: the default of calls, by `thread_count`. emission: from the module to LLVM IR. fixed: arguments with the
-    same arrays in each call. start: the perf_counter time at which the build began; None for now. Raises LoweringError
-    for an op without a native form, TargetError for argument types that numpy lacks, for a wrong thread count, and if
-    Linux refuses tile registers."""
+    same arrays in each call, which are no arguments of the kernel. policy: recorded only. start: the perf_counter time
+    at which the build began; None for now. Raises LoweringError for an op without a native form, TargetError for
+    argument types that numpy lacks, for a wrong thread count, and if Linux refuses tile registers."""
     build_start = perf_counter() if start is None else start
     llvm = emission(module, machine)
     signature = interface(module, name, threads)
@@ -55,8 +55,9 @@ def load(
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """Return the interface of a function, by default the only one; `threads` is the default thread count of calls, by
-    `thread_count`. Raises TargetError for types that numpy lacks, and for a wrong count."""
+    """Return the interface of a function, by default the only one; `threads` is the default thread count of calls, None
+    for that of `thread_count`; it is checked, and None in the result, without parallel loops. Raises TargetError for
+    types that numpy lacks, and for a wrong count."""
     thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data
@@ -67,7 +68,8 @@ def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interf
 
 
 def check_outputs(function: FuncOp, signature: Interface) -> None:
-    """Raise TargetError for scalar outputs, and for inputs that are written although there are outputs."""
+    """Raise TargetError for scalar outputs, and for inputs that are written although there are outputs. `signature` is
+    the function's interface."""
     symbol, count, first_output = signature.name, signature.outputs, len(signature.arguments) - signature.outputs
     for position, (argument, value) in enumerate(zip(signature.arguments, function.args, strict=True)):
         if position >= first_output and argument.by_value:

@@ -62,7 +62,8 @@ MAX_DIGITS = 10
 
 def thread_count(threads: object) -> int:
     """Return a requested thread count; for None that of OMP_NUM_THREADS, at most `max_threads()`, or without a positive
-    one the cores that the process may use. Raises TargetError for a value that is no integer from 1 to `max_threads()`.
+    one the cores that the process may use. Raises TargetError for another value that is no integer, or is a bool, or
+    not from 1 to `max_threads()`.
     """
     if threads is None:
         variable = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
@@ -105,7 +106,8 @@ def symbols() -> dict[str, int]:
 
 @cache
 def runtime() -> ctypes.CDLL | None:
-    """Load the OpenMP runtime once and return it; None if there is none."""
+    """Load the OpenMP runtime once and return it: a copy in the process, else scikit-learn's, else the system's; None
+    if there is none."""
     for path in [*loaded_runtimes(), *_scikit_learn_copies(), "libgomp.so.1"]:
         try:
             with _short_spin():
@@ -116,7 +118,8 @@ def runtime() -> ctypes.CDLL | None:
 
 
 def loaded_runtimes() -> list[str]:
-    """Return the paths of the copies of libgomp in this process, in the order of their addresses."""
+    """Return the paths of the copies of libgomp in this process, in the order of their addresses; none on a system
+    without /proc."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:

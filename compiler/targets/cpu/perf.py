@@ -47,7 +47,8 @@ class FunctionSymbol:
 
 
 def function_symbols(code: bytes) -> Iterator[FunctionSymbol]:
-    """Yield the functions of an ELF object file of 64 bits, also local ones."""
+    """Yield the functions of an ELF object file of 64 bits, also local ones, without undefined and empty ones. Requires
+    such a file: nothing is checked."""
     offset, entry, count = *struct.unpack_from("<Q", code, 40), *struct.unpack_from("<HH", code, 58)
     sections = [_SECTION.unpack_from(code, offset + n * entry) for n in range(count)]
     for section in sections:
@@ -104,8 +105,8 @@ def _dump() -> _JitDump:
 
 
 class _JitDump:
-    """The jitdump file of this process. perf finds it by its mapping as executable memory. Raises InputError for a path
-    that cannot be written."""
+    """The jitdump file of this process. perf finds it by its mapping as executable memory. Creating it raises
+    InputError for a path that cannot be written."""
 
     def __init__(self, path: Path) -> None:
         try:

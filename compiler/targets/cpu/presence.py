@@ -37,8 +37,8 @@ FINE_STEP_SECONDS = 1e-3
 @dataclass(frozen=True)
 class Sample:
     """The time of some calls. seconds: wall time. away: seconds off the processor, of several threads of the one that
-    waited longest. switches: involuntary context switches. stolen: an estimate of the seconds stolen by other guests.
-    calls: their number."""
+    waited longest. switches: involuntary context switches. stolen: an estimate of the seconds stolen by other guests of
+    the host. calls: their number."""
 
     seconds: float
     away: float = 0.0
@@ -54,17 +54,17 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of the time off the processor, or stolen if that is more."""
+        """The share of the time off the processor, or stolen if that is more; 0 for a sample of no time."""
         return max(self.away, self.stolen) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def wall(self) -> float:
-        """Wall seconds of a call."""
+        """Wall seconds of a call, on average."""
         return self.seconds / self.calls
 
     @property
     def present(self) -> float:
-        """Seconds of a call on the processor."""
+        """Seconds of a call on the processor, above 0; stolen time counts as present."""
         return max(self.seconds - self.away, MIN_PRESENT_SECONDS) / self.calls
 
 
@@ -90,7 +90,7 @@ class Disturbance:
 
     @property
     def share(self) -> float:
-        """The share of the time off the processor."""
+        """The share of the time off the processor or stolen; 0 without samples."""
         return self.away / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -120,8 +120,9 @@ def sample_undisturbed(
     take: Callable[[int], Sample], seconds: float = REPEAT_SECONDS, between: Callable[[], object] = bool
 ) -> SampleResult:
     """Measure a sample by `take`, whose argument is the number of former tries, and repeat it while it is disturbed, up
-    to REPEATS times. `between` is called before each repeat. No repeat begins after `seconds` of samples. Return the
-    best sample, and the disturbance of all."""
+    to REPEATS times. `between` is called before each repeat. No repeat begins once the samples together have taken
+    `seconds`. The best one is clean, or else has the least share. Return the best sample, and the disturbance of all.
+    """
     samples = [take(0)]
     while not samples[-1].is_clean and len(samples) <= REPEATS and sum(sample.seconds for sample in samples) < seconds:
         between()
@@ -133,7 +134,8 @@ def sample_undisturbed(
 
 
 def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Sample:
-    """Time calls in a row. Each works on `threads` threads; if that is 1, on the calling thread."""
+    """Time `calls` calls in a row, as one sample. Each works on `threads` threads; if that is 1, on the calling
+    thread."""
     switches, away_clock = _switches(threads), _thread_away_clock() if threads == 1 else _process_away_clock()
     start = time.perf_counter()
     for _ in range(calls):
@@ -144,7 +146,8 @@ def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> 
 
 
 def time_each_call(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Sample:
-    """Time calls one by one; `arrange` prepares the next call, and is not timed. Run queue waits of several threads
+    """Time `calls` calls one by one, as one sample of the sum; `arrange` prepares and returns the next call, and is not
+    timed. Each works on `threads` threads; if that is 1, on the calling thread. Run queue waits of several threads
     cover `arrange` too: all of them count."""
     switches, team = _switches(threads), None if threads == 1 else _process_away_clock()
     seconds = away = 0.0
@@ -163,7 +166,8 @@ def time_each_call(arrange: Callable[[], Callable[[], object]], calls: int = 1, 
 
 
 def _switches(threads: int) -> int:
-    """Return the involuntary context switches so far: of the calling thread, or with several threads of the process."""
+    """Return the involuntary context switches so far: of the calling thread, or with several threads, or where the
+    system has no figures of threads, of the process."""
     who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if threads == 1 else resource.RUSAGE_SELF
     return resource.getrusage(who).ru_nivcsw
 
@@ -173,16 +177,17 @@ AwayClock = Callable[[float], float]
 
 
 def _thread_away_clock() -> AwayClock:
-    """Start a clock of the calling thread's wall time minus CPU time; it shows 0 if the CPU clock is too coarse."""
+    """Return a clock, started now, of the calling thread's wall time minus CPU time; it shows 0 if the CPU clock is too
+    coarse."""
     start = time.thread_time()
     return lambda seconds: seconds - (time.thread_time() - start) if _has_fine_clock() else 0.0
 
 
 def _process_away_clock() -> AwayClock:
-    """Start a clock of the longest run queue wait of a thread of the process. A sleeping thread does not wait, so
-    uneven work is no disturbance. The CPU time of the process is no measure: threads without work use none, and idle
-    threads that spin hide the waits of others. On a system without these figures only involuntary switches reveal a
-    disturbance."""
+    """Return a clock, started now, of the longest run queue wait of a thread of the process. A sleeping thread does not
+    wait, so uneven work is no disturbance. The CPU time of the process is no measure: threads without work use none,
+    and idle threads that spin hide the waits of others. On a system without these figures the clock shows 0, and only
+    involuntary switches reveal a disturbance."""
     before = _run_queue_waits()
     return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _run_queue_waits().items()), default=0.0)
 
@@ -217,8 +222,8 @@ class _Steal:
         self._window_start, self._ticks_before, self._last_share = 0.0, dict[str, int](), 0.0
 
     def share(self) -> float:
-        """Return the largest share that one of this process's processors lost, counted anew after WINDOW seconds; 0 if
-        the system has no such figures."""
+        """Return the largest share that one of this process's processors lost, counted anew when WINDOW seconds have
+        passed, else the former one; 0 if the system has no such figures."""
         now = time.perf_counter()
         if now - self._window_start >= WINDOW:
             stolen, window_seconds = _stolen_ticks(), now - self._window_start

@@ -33,19 +33,22 @@ from compiler.types.records import from_bytes, to_bytes
 
 @dataclass(frozen=True)
 class LoadedProgram:
-    """A compiled program with its filled block of constants, for `Kernel.export` and pickle."""
+    """A compiled program with its block of constants, the bytes that `fill_constants` returns, for `Kernel.export` and
+    pickle."""
 
     linked: Linked
     block: Array
 
     def reduced(self) -> tuple[Callable[[bytes], Kernel], tuple[bytes]]:
-        """The value of a kernel's `__reduce__`: it is restored from machine code and filled constants."""
+        """The value of a kernel's `__reduce_ex__`: the function `restored`, and the machine code and the block of
+        constants as its argument."""
         return restored, (to_bytes(_Pickled(self.linked, self.block.tobytes())),)
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
         """Write the program as a library and return the paths; the other parameters are those of `Kernel.export`.
         texts: by level, of the kernel and, if there is one, of its preparation. Raises InputError for a path or word
-        that `Kernel.export` refuses, and for one that ends in .c, .ll or .s; TargetError without a C compiler."""
+        that `Kernel.export` refuses, and for one that ends in .c, .ll or .s; TargetError without a C compiler. A path
+        with a suffix has no texts written beside it."""
         file = to_path(path)
         if file.suffix in (".c", *TEXTS):
             raise InputError(f"a kernel is written as a library, '{file.name}' is written by strata.export")
@@ -72,10 +75,10 @@ def load_linked(
 ) -> Kernel:
     """Load a program as a kernel, and fill its block of constants.
 
-    arrays: of the constants, by name. texts: of the program, by level. start: of the build, on perf_counter. cached:
-    whether the program is from the cache. allocate: allocates the block. texts_before: of the preparation of a program
-    of one function. Raises TargetError if no library here has a function that the program calls, or if the system
-    refuses tile registers.
+    arrays: of the constants, by name. texts: of the program, by level. start: of the build, in seconds on perf_counter.
+    cached: whether the program is from the cache. allocate: allocates the block. texts_before: of the preparation of a
+    program of one function. Raises TargetError if no library here has a function that the program calls, or if the
+    system refuses tile registers.
     """
     library = _load_code(linked)
     block = fill_constants(linked.block, arrays, library, usable_threads(linked.threads), allocate)
@@ -89,8 +92,8 @@ class _Pickled:
 
 
 def restored(payload: bytes) -> Kernel:
-    """Load the kernel of a pickle's payload; it has no texts. Raises TargetError if no library here has a function that
-    it calls, or if the system refuses tile registers."""
+    """Load the kernel of a pickle's payload; it has no texts, and counts as cached. Raises TargetError if no library
+    here has a function that it calls, or if the system refuses tile registers."""
     program = from_bytes(_Pickled, payload)
     block = arena(len(program.block))[: len(program.block)]
     block[:] = np.frombuffer(program.block, np.uint8)
@@ -134,7 +137,8 @@ def _kernel(
 
 
 def _views(linked: Linked, block: Array) -> dict[int, Array]:
-    """Return the arrays in the block of constants, by their positions among the native arguments."""
+    """Return the arrays that each call passes, as views in the block of constants, by their positions among the native
+    arguments."""
     arguments = linked.interface.arguments
     slices = {n: block[offset : offset + arguments[n].size] for n, offset in linked.fixed}
     return {n: bytes.view(arguments[n].dtype).reshape(arguments[n].shape) for n, bytes in slices.items()}
@@ -143,9 +147,10 @@ def _views(linked: Linked, block: Array) -> dict[int, Array]:
 def fill_constants(
     block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
 ) -> Array:
-    """Allocate and fill a block of constants, and return it as read-only bytes. given: arrays by name, of the constants
-    and of other inputs of the preparations; the preparations fill the other constants. They run in order, each on
-    `threads` threads; prepared buffers that are not in the block are freed after this call."""
+    """Allocate a block of constants by `allocate` and fill it; return it as read-only bytes. given: arrays by name, of
+    the constants and of other inputs of the preparations, with the shapes of their buffers; the preparations fill the
+    other constants. They run in order, each on `threads` threads; prepared buffers that are not in the block are freed
+    after this call."""
     memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)
     for constant in block.constants:

@@ -24,15 +24,15 @@ class CpuTarget(Target):
         return host()
 
     def local_device(self) -> Device:
-        """Return this processor."""
+        """Return the processor of `machine`, with "" as its architecture."""
         return Device(host().name, "")
 
     def is_local(self, arch: str) -> bool:
-        """Return True: native code runs here."""
+        """Return True, whatever the architecture: native code runs here."""
         return True
 
     def device(self, machine: Machine | Gpu, arch: str) -> str:
-        """Return the machine's name: all times are measured."""
+        """Return the machine's name, whatever the architecture: all times are measured."""
         return machine.name
 
     def text(self, kernel: AnyKernel, name: str) -> str:

@@ -35,7 +35,8 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cycles of an iteration, their limit (a resource or "latency"), and the cycles that each limit requires."""
+    """The cycles of an iteration, their limit (a resource or "latency"), and the cycles that each limit requires,
+    without those that require none."""
 
     cycles: float
     limit: str
@@ -43,7 +44,7 @@ class Estimate:
 
     def percent_of_peak(self, flops: int, float_bits: int, machine: Machine) -> float | None:
         """Return the percentage of the peak, two full-width fma a cycle, that an iteration with `flops` operations on
-        elements of `float_bits` reaches; None without floating-point operations."""
+        elements of `float_bits` reaches; None without floating-point operations or cycles."""
         if not flops or not float_bits or not self.cycles:
             return None
         return 100 * flops / (self.cycles * 4 * (machine.vector_bits // float_bits))
@@ -51,7 +52,7 @@ class Estimate:
 
 def estimate(instructions: Sequence[Instruction], architecture: str = "x86_64") -> Estimate:
     """Estimate the cycles of an iteration: the larger of the busiest resource and the recurrence. architecture: a key
-    of CAPACITIES."""
+    of CAPACITIES. Without instructions all is 0."""
     capacity = CAPACITIES[architecture]
     needs: Counter[str] = Counter()
     for instruction in instructions:
@@ -89,7 +90,8 @@ def _needs(i: Instruction) -> dict[str, float]:
 
 
 def _recurrence(instructions: Sequence[Instruction]) -> float:
-    """Return the cycles between the ends of two iterations if operand latency is the only limit."""
+    """Return the cycles between the ends of two iterations if operand latency is the only limit: the mean over the
+    second half of _STEPS iterations."""
     written = {name for i in instructions for name in i.written}
     ready: dict[str, float] = {}
     ends = []
@@ -101,8 +103,9 @@ def _recurrence(instructions: Sequence[Instruction]) -> float:
 
 
 def _execute(i: Instruction, ready: dict[str, float], written_registers: set[str]) -> None:
-    """Set the cycle in which the results of an instruction are ready in `ready`, by register. A memory operand whose
-    address registers are not among `written_registers`, those that the loop writes, is tracked like a register."""
+    """Set in `ready`, by register, the cycle in which the results of an instruction are ready; registers without an
+    entry are ready in cycle 0. A memory operand whose address registers are not among `written_registers`, those that
+    the loop writes, is tracked like a register."""
     constant_address = i.memory if i.memory is not None and not written_registers & set(i.addressed) else None
     start = max((ready.get(name, 0.0) for name in i.read), default=0.0)
     if "load" in i.kinds:

@@ -27,8 +27,9 @@ def uses_tiles(module: ModuleOp) -> bool:
 
 @cache
 def permit_tiles() -> None:
-    """Request the tile registers for all threads of the process: without permission their first use ends the process.
-    Raises TargetError if the system has no such request, or refuses. Source: Linux, Documentation/arch/x86/xstate."""
+    """Request the tile registers for all threads of the process: without permission their first use ends the process. A
+    further call does nothing. Raises TargetError if the system has no such request, or refuses. Source: Linux,
+    Documentation/arch/x86/xstate."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         raise TargetError(f"tile registers are asked for from Linux on x86_64, not {sys.platform}")
     system = ctypes.CDLL(None, use_errno=True).syscall
