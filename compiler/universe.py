@@ -47,6 +47,8 @@ asynchronous copies, MMA tiles, intrinsics, the syntax of parallel loops, paddin
 xDSL's."""
 
 PASSES = {
+    "canonicalize": "compiler.passes.canonicalize:CanonicalizePass",
+    "cse": "compiler.passes.cse:CsePass",
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "convert-linalg-to-te": "compiler.lowering.linalg_to_te:ConvertLinalgToTePass",
@@ -73,6 +75,9 @@ PASSES = {
     "plan-buffers": "compiler.passes.plan_buffers:PlanBuffersPass",
 }
 """Map each of our passes that applies no schedule primitive to the path of its class, `module:name`."""
+
+REPLACED = ("canonicalize", "cse")
+"""The passes of ours that replace xDSL's of the same name, which fail on programs of ours or miss what is equal."""
 
 Loaded: TypeAlias = Any  # a dialect, a pass or a function: whatever stands at a path
 
@@ -198,9 +203,14 @@ def _passes_of_primitives() -> dict[str, type[ModulePass]]:
 
 def own_passes() -> list[str]:
     """Return the names of pipelines, of our passes and of xDSL's passes, in this order."""
+    return [*load("compiler.pipeline.passes:PIPELINES"), *PASSES, *schedule_passes(), *foreign_passes()]
+
+
+def foreign_passes() -> list[str]:
+    """Return the names of xDSL's passes, without those that a pass of ours replaces."""
     from xdsl.transforms import get_all_passes
 
-    return [*load("compiler.pipeline.passes:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
+    return [name for name in get_all_passes() if name not in PASSES]
 
 
 def own_dialects() -> list[str]:
@@ -242,14 +252,15 @@ def _universes() -> Universe:
 
 
 def __getattr__(name: str) -> Universe:
-    """Build `UNIVERSE`, our dialects and passes for xdsl-opt, at each access: it loads xDSL's tables. Raises
-    AttributeError for other names."""
+    """Build `UNIVERSE`, our dialects and passes for xdsl-opt, at each access: it loads xDSL's tables. Passes that
+    replace one of xDSL's, such as canonicalize, are not among them: xDSL refuses a name twice. Raises AttributeError
+    for other names."""
     if name != "UNIVERSE":
         raise AttributeError(name)
     from xdsl.universe import Universe
 
     return Universe(
         all_dialects={name: _loader(path) for name, path in DIALECTS.items()},
-        all_passes={name: _loader(path) for name, path in PASSES.items()}
+        all_passes={name: _loader(path) for name, path in PASSES.items() if name not in REPLACED}
         | {name: partial(schedule_passes().__getitem__, name) for name in schedule_passes()},
     )

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
+from xdsl.dialects.arith import ArithConstantMaterializationInterface
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, StringAttr, TensorType
+from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -224,7 +226,7 @@ def parse_axis(parser: Parser) -> AxisAttr:
     return AxisAttr(label if name is None else name, extent, name is not None)
 
 
-class AxisValue(IRDLOperation):
+class AxisValue(IRDLOperation, HasFolderInterface):
     """The base of te.index and loop.index: the value of an axis inside the body of an op."""
 
     OWNER: ClassVar[type[Operation]]
@@ -237,6 +239,12 @@ class AxisValue(IRDLOperation):
 
     def __init__(self, label: str) -> None:
         super().__init__(properties={"label": StringAttr(label)}, result_types=[IndexType()])
+
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """Zero for an axis of one point; None for other axes."""
+        axes = getattr(self.parent_op(), "axes", ())
+        is_unit = any(axis.label == self.label.data and axis.size == 1 for axis in axes)
+        return (IntegerAttr.from_index_int_value(0),) if is_unit else None
 
     def verify_(self) -> None:
         parent = self.parent_op()
@@ -397,4 +405,9 @@ class ConstantOp(IRDLOperation):
         return parse_attributes(parser, cls(parse_dense(parser)))
 
 
-TE = Dialect("te", [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])
+TE = Dialect(
+    "te",
+    [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp],
+    [AxisAttr, AccessAttr],
+    [ArithConstantMaterializationInterface()],
+)

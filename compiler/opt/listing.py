@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 def passes() -> Iterator[str]:
     """Yield the lines of --list-passes: our passes with their options, pipelines, and the parts of plugins."""
-    from xdsl.transforms import get_all_passes
-
     from compiler.pipeline.passes import PIPELINES
 
     yield "passes:"
@@ -35,15 +33,13 @@ def passes() -> Iterator[str]:
         for part in registry.parts:
             yield _line(part.name, _described(part))
             yield from (f"      {option}" for option in (_options(part.value) if part.kind == "pass" else ()))
-    yield f"--list-foreign-passes lists {counted(len(get_all_passes()), 'pass', 'es')} of xDSL"
+    yield f"--list-foreign-passes lists {counted(len(universe.foreign_passes()), 'pass', 'es')} of xDSL"
 
 
 def foreign_passes() -> Iterator[str]:
     """Yield the lines of --list-foreign-passes: the names of xDSL's passes."""
-    from xdsl.transforms import get_all_passes
-
     yield "xDSL's passes:"
-    yield from (f"  {name}" for name in sorted(get_all_passes()))
+    yield from (f"  {name}" for name in sorted(universe.foreign_passes()))
 
 
 def pass_help(name: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ program states, `loop.block` one structured statement, `loop.gather` a table rea
 Schedules act on this level; every analysis reads attributes instead of guessing from loads and stores.
 """
 
+from xdsl.dialects.arith import ArithConstantMaterializationInterface
 from xdsl.ir import Dialect
 
 from compiler.dialects.loop.block import BlockOp, IndexOp, YieldOp
@@ -12,7 +13,12 @@ from compiler.dialects.loop.gather import GatherOp
 from compiler.dialects.loop.loops import BOUND, KINDS, AllocOp, ConstantOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.loop.placement import Header, Placed
 
-LOOP = Dialect("loop", [ForOp, AllocOp, ConstantOp, BlockOp, GatherOp, IndexOp, YieldOp], [])
+LOOP = Dialect(
+    "loop",
+    [ForOp, AllocOp, ConstantOp, BlockOp, GatherOp, IndexOp, YieldOp],
+    [],
+    [ArithConstantMaterializationInterface()],
+)
 
 __all__ = [
     "BOUND",

@@ -10,7 +10,7 @@ from xdsl.ir import Region, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove
+from xdsl.traits import IsolatedFromAbove, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import AccessAttr, names_of, parse_attributes
@@ -51,7 +51,7 @@ class BlockOp(Placed, Combining):
     accumulate = opt_prop_def(UnitAttr)
     body = region_def("single_block")
 
-    traits = traits_def(IsolatedFromAbove())
+    traits = traits_def(IsolatedFromAbove(), MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition
+from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import names_of, parse_attributes
@@ -34,6 +35,8 @@ class GatherOp(Placed, Gathering):
     """
 
     name = "loop.gather"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, place: Header, gathered: Gathered) -> None:
         super().__init__(place, gathered.inputs, gathered.properties)

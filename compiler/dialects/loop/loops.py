@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import NoTerminator
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, NoTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_extent
@@ -50,7 +52,7 @@ class ForOp(IRDLOperation):
     kind = prop_def(StringAttr)
     body = region_def("single_block")
 
-    traits = traits_def(NoTerminator())
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
     def __init__(self, label: str, extent: int, body: Region, kind: str = "serial") -> None:
         properties = {"label": StringAttr(label), "extent": IntAttr(extent), "kind": StringAttr(kind)}
@@ -127,6 +129,14 @@ class ForOp(IRDLOperation):
         return parse_attributes(parser, op)
 
 
+class _AllocEffect(MemoryEffect):
+    """The allocation of the op's own result, so that an unused buffer is dead."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> Set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.ALLOC, op.results[0])}
+
+
 @irdl_op_definition
 class AllocOp(IRDLOperation):
     """Begin the lifetime of a buffer; inside a loop, each iteration has its own buffer.
@@ -144,6 +154,8 @@ class AllocOp(IRDLOperation):
     label = prop_def(StringAttr)
     scope = prop_def(StringAttr)
     buffer = result_def(MemRefType)
+
+    traits = traits_def(_AllocEffect())
 
     def __init__(self, label: str, type: MemRefType, scope: str = "global") -> None:
         properties = {"label": StringAttr(label), "scope": StringAttr(scope)}
@@ -198,6 +210,8 @@ class ConstantOp(IRDLOperation):
     label = prop_def(StringAttr)
     value = prop_def(DenseAttr)
     buffer = result_def(MemRefType)
+
+    traits = traits_def(Pure())
 
     def __init__(self, label: str, value: DenseAttr) -> None:
         type = MemRefType(value.type.element_type, value.type.get_shape())

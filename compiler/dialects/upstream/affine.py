@@ -240,6 +240,7 @@ _READ_ONLY = [
         operands="linear_index:index dynamic_basis*:index",
         properties="static_basis:array",
         results="multi_index*",
+        traits=(Pure(),),
     ),
     table_op(
         "affine.linearize_index",
@@ -248,6 +249,7 @@ _READ_ONLY = [
         operands="multi_index*:index dynamic_basis*:index",
         properties="static_basis:array disjoint?:unit",
         results="linear_index",
+        traits=(Pure(),),
     ),
 ]
 """Ops that are read and printed, not lowered."""

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, VectorType, i1, i64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, UnitAttr, VectorType, i1, i64
+from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -24,7 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.casts import CASTS
@@ -40,7 +41,7 @@ def truth_type(type: Attribute) -> Attribute:
     return type.__class__(i1, type.get_shape()) if isinstance(type, VectorType | TensorType) else i1
 
 
-class _Comparison(IRDLOperation):
+class _Comparison(IRDLOperation, HasFolderInterface):
     """The base of cmpi and cmpf: two operands of one type, a predicate, and one truth value a lane."""
 
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -110,6 +111,12 @@ class CmpiOp(_Comparison):
     name = "arith.cmpi"
     PREDICATES: ClassVar = CMPI
 
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """The truth of comparing a scalar with itself; None for other operands."""
+        if self.lhs is not self.rhs or self.result.type != i1:
+            return None
+        return (BoolAttr.from_bool(self.predicate_name in ("eq", "sle", "sge", "ule", "uge")),)
+
 
 @irdl_op_definition
 class CmpfOp(_Comparison):
@@ -119,9 +126,15 @@ class CmpfOp(_Comparison):
     PREDICATES: ClassVar = CMPF
     fastmath = opt_prop_def(arith.FastMathFlagsAttr)
 
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """The truth of a scalar comparison by the predicate `false` or `true`; None for other predicates."""
+        if self.predicate_name not in ("false", "true") or self.result.type != i1:
+            return None
+        return (BoolAttr.from_bool(self.predicate_name == "true"),)
+
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(IRDLOperation, HasFolderInterface):
     """Select %a if %c is true, else %b, as a whole or by lane: `arith.select %c, %a, %b : vector<8xi1>,
     vector<8xf32>`."""
 
@@ -140,6 +153,17 @@ class SelectOp(IRDLOperation):
     def verify_(self) -> None:
         if self.cond.type not in (i1, truth_type(self.lhs.type)):
             raise VerifyException(f"the condition of type {self.cond.type} does not fit {self.lhs.type}")
+
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """The operand that is selected: by a constant condition, of two equal ones, or the condition itself of true and
+        false; None if it is not known."""
+        values = [ConstantLike.get_constant_value(value) for value in self.operands]
+        if isinstance(values[0], IntegerAttr):
+            return (self.lhs if values[0].value.data else self.rhs,)
+        if self.lhs is self.rhs:
+            return (self.lhs,)
+        is_truth = values[1:] == [BoolAttr.from_bool(True), BoolAttr.from_bool(False)]
+        return (self.cond,) if is_truth else None
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -179,9 +203,17 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
 
 _SCALING = "$in `,` $scale attr-dict `:` type($in) `,` type($scale) `to` type($out)"
 _READ_ONLY = [
-    table_op("arith.index_castui", "$in attr-dict `:` type($in) `to` type($out)", operands="in", results="out"),
+    table_op(
+        "arith.index_castui",
+        "$in attr-dict `:` type($in) `to` type($out)",
+        operands="in",
+        results="out",
+        traits=(Pure(),),
+    ),
     *(
-        table_op(name, _SCALING, operands="in scale", properties="fastmath? roundingmode?", results="out")
+        table_op(
+            name, _SCALING, operands="in scale", properties="fastmath? roundingmode?", results="out", traits=(Pure(),)
+        )
         for name in ("arith.scaling_extf", "arith.scaling_truncf")
     ),
 ]
@@ -221,4 +253,5 @@ ARITH = Dialect(
     "arith",
     [*(_OURS.get(op.name, op) for op in arith.Arith.operations), RemFOp, *_READ_ONLY],
     list(arith.Arith.attributes),
+    [arith.ArithConstantMaterializationInterface()],
 )

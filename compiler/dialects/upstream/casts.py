@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, get_args
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType, VectorType
+from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -26,12 +27,13 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
     return type.get_shape() if isinstance(type, VectorType | TensorType) else ()
 
 
-class CastOp(IRDLOperation):
+class CastOp(IRDLOperation, HasFolderInterface):
     """The base of conversions between scalars, or between vectors or tensors of one shape, from an element type of
     FROM to one of TO."""
 
     FROM: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
     TO: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
+    UNDOES: ClassVar[tuple[str, ...]] = ()
 
     input = operand_def()
     result = result_def()
@@ -48,6 +50,14 @@ class CastOp(IRDLOperation):
             raise VerifyException(f"{source} cannot become {target}")
         if self.FROM == self.TO and not self._fits(element_bits(before), element_bits(after)):
             raise VerifyException(f"{source} is not {'narrower' if 'ext' in self.name else 'wider'} than {target}")
+
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """The value that a wider type held, where its conversion is undone: an op of UNDOES; None for other
+        operands."""
+        former = self.input.owner
+        if not isinstance(former, CastOp) or former.name not in self.UNDOES or former.input.type != self.result.type:
+            return None
+        return (former.input,)
 
     def _fits(self, before: int, after: int) -> bool:
         return before < after if "ext" in self.name else before > after
@@ -69,6 +79,7 @@ class TruncFOp(CastOp):
     name = "arith.truncf"
     FROM: ClassVar = FLOATS
     TO: ClassVar = FLOATS
+    UNDOES: ClassVar = ("arith.extf",)
 
 
 @irdl_op_definition
@@ -90,6 +101,7 @@ class TruncIOp(CastOp):
     """Truncate an integer to its low bits: `%b = arith.trunci %a : i32 to i8`."""
 
     name = "arith.trunci"
+    UNDOES: ClassVar = ("arith.extsi", "arith.extui")
 
 
 @irdl_op_definition
@@ -131,12 +143,22 @@ class IndexCastOp(CastOp):
     name = "arith.index_cast"
     FROM: ClassVar = (IndexType, IntegerType)
     TO: ClassVar = (IndexType, IntegerType)
+    UNDOES: ClassVar = ("arith.index_cast",)
 
     def verify_(self) -> None:
         super().verify_()
         ends = [isinstance(element_of(value.type), IndexType) for value in (self.input, self.result)]
         if ends[0] == ends[1]:
             raise VerifyException(f"{self.input.type} cannot become {self.result.type}")
+
+    def fold(self) -> tuple[SSAValue | Attribute] | None:
+        """The value before its conversion that is undone, if the type between, an index of 64 bits or an integer, holds
+        it; None for other operands."""
+        between, outer = (
+            type.width.data if isinstance(type, IntegerType) else 64
+            for type in (element_of(self.input.type), element_of(self.result.type))
+        )
+        return super().fold() if between >= outer else None
 
     def _fits(self, before: int, after: int) -> bool:
         return True

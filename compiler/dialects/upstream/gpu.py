@@ -16,7 +16,9 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
+    traits_def,
 )
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
@@ -66,6 +68,7 @@ class ShuffleOp(IRDLOperation):
     mode = prop_def(ShuffleModeAttr)
     result = result_def()
     there = result_def(i1)
+    traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue, offset: SSAValue, width: SSAValue, mode: ShuffleMode = ShuffleMode.XOR) -> None:
         super().__init__(

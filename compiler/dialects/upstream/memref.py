@@ -33,7 +33,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, MemoryReadEffect, SymbolOpInterface
+from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.dense import DenseAttr
@@ -58,7 +58,8 @@ class PrefetchOp(IRDLOperation):
     isWrite = prop_def(BoolAttr)
     localityHint = prop_def(IntegerAttr)
     isDataCache = prop_def(BoolAttr)
-    traits = traits_def(MemoryReadEffect())
+    # Written too, as in MLIR: an op that only reads and has no result would be dead.
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue], write: bool, locality: int) -> None:
         super().__init__(operands=[buffer, indices], properties=self.stated(write, locality))
@@ -254,7 +255,9 @@ with_syntax(
     "`(` type($value) `,` type($memref) `)` `->` type($result)",
 )
 _READ_ONLY = [
-    table_op("memref.rank", "$memref attr-dict `:` type($memref)", operands="memref", results="rank:index"),
+    table_op(
+        "memref.rank", "$memref attr-dict `:` type($memref)", operands="memref", results="rank:index", traits=(Pure(),)
+    ),
     table_op(
         "memref.realloc",
         "$source (`(` $dynamicResultSize^ `)`)? attr-dict `:` type($source) `to` type($result)",
@@ -274,6 +277,7 @@ _READ_ONLY = [
         operands="in",
         properties="permutation",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "memref.generic_atomic_rmw",

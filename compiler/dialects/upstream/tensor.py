@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Dialect
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.formats import table_op
@@ -35,8 +36,11 @@ _READ_ONLY = [
         "$source attr-dict `:` type($source) `to` type($dest)",
         operands="source",
         results="dest",
+        traits=(Pure(),),
     ),
-    table_op("tensor.rank", "$tensor attr-dict `:` type($tensor)", operands="tensor", results="rank:index"),
+    table_op(
+        "tensor.rank", "$tensor attr-dict `:` type($tensor)", operands="tensor", results="rank:index", traits=(Pure(),)
+    ),
     table_op(
         "tensor.generate",
         "$dynamicExtents $body attr-dict `:` type($result)",

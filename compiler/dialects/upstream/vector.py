@@ -24,7 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.formats import table_op
@@ -112,6 +112,7 @@ class OuterProductOp(IRDLOperation):
     acc = opt_operand_def(VectorType)
     kind = opt_prop_def(vector.CombiningKindAttr)
     result = result_def(VectorType)
+    traits = traits_def(Pure())
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -145,6 +146,7 @@ class ToElementsOp(IRDLOperation):
     name = "vector.to_elements"
     source = operand_def(VectorType)
     elements = var_result_def()
+    traits = traits_def(Pure())
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -222,6 +224,7 @@ _READ_ONLY = [
         operands="lhs rhs acc:D",
         properties="indexing_maps iterator_types kind?",
         results="result:D",
+        traits=(Pure(),),
     ),
     table_op("vector.print", "$source attr-dict `:` type($source)", operands="source"),
     OuterProductOp,
@@ -233,12 +236,14 @@ _READ_ONLY = [
         "$elements attr-dict `:` type($dest)",
         operands="elements*:T",
         results="dest:vector[T]",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.shape_cast",
         "$source attr-dict `:` type($source) `to` type($result)",
         operands="source",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.transpose",
@@ -246,20 +251,23 @@ _READ_ONLY = [
         operands="vector",
         properties="permutation:array",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.type_cast",
         "$memref attr-dict `:` type($memref) `to` type($result)",
         operands="memref",
         results="result",
+        traits=(Pure(),),
     ),
-    table_op("vector.step", "attr-dict `:` type($result)", results="result"),
-    table_op("vector.vscale", "attr-dict", results="res:index"),
+    table_op("vector.step", "attr-dict `:` type($result)", results="result", traits=(Pure(),)),
+    table_op("vector.vscale", "attr-dict", results="res:index", traits=(Pure(),)),
     table_op(
         "vector.constant_mask",
         "$mask_dim_sizes attr-dict `:` type($result)",
         properties="mask_dim_sizes:array",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.extract_strided_slice",
@@ -267,6 +275,7 @@ _READ_ONLY = [
         operands="source",
         properties="offsets sizes strides",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.insert_strided_slice",
@@ -274,6 +283,7 @@ _READ_ONLY = [
         operands="valueToStore dest:D",
         properties="offsets strides",
         results="res:D",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.scalable.insert",
@@ -294,12 +304,14 @@ _READ_ONLY = [
         "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)",
         operands="lhs:T rhs:T",
         results="result",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.deinterleave",
         "$source attr-dict `:` type($source) `->` type($res1)",
         operands="source",
         results="res1:T res2:T",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.multi_reduction",
@@ -307,6 +319,7 @@ _READ_ONLY = [
         operands="source acc:D",
         properties="kind:kind reduction_dims:array",
         results="dest:D",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.scan",
@@ -314,6 +327,7 @@ _READ_ONLY = [
         operands="source:S initial_value:I",
         properties="kind:kind reduction_dim inclusive",
         results="dest:S accumulated_value:I",
+        traits=(Pure(),),
     ),
     table_op(
         "vector.expandload",

@@ -332,7 +332,7 @@ def test_help_of_a_pass_and_lists(opt: Opt) -> None:
     assert opt(TEXT, "--help", "cpu")[1].startswith("cpu = check-combiners,")
     listed = opt(TEXT, "--list-passes")[1]
     assert "      sizes=tuple[int, ...]\n" in listed and "--list-foreign-passes lists" in listed
-    assert "  canonicalize\n" in opt(TEXT, "--list-foreign-passes")[1]
+    assert "  dce\n" in opt(TEXT, "--list-foreign-passes")[1]
     assert re.match(r"Available Dialects: .*\bloop\b.*\bte\b", opt(TEXT, "--show-dialects")[1])
     assert "--te-to-loop" in opt(TEXT, "--completion=bash")[1]
     assert "complete -c strata-opt -l te-to-loop\n" in opt(TEXT, "--completion=fish")[1]
