@@ -58,7 +58,8 @@ def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def local_gpu() -> Gpu | None:
-    """Return the model of CuPy's current GPU, from its properties; None without CuPy or a GPU."""
+    """Return the model of CuPy's current GPU, from its properties; None without CuPy or a GPU; no exception is
+    raised."""
     try:
         library = cupy()
     except TargetError:
@@ -145,8 +146,8 @@ class LoadedKernels(Unpicklable):
 
     def launch_at(self, addresses: Mapping[int, int], workspace: int) -> None:
         """Launch the kernels, which have been prepared, in order on the current stream. addresses: of the arguments
-        that are no constants, by position. workspace: the address of the buffers between kernels, a multiple of SLOT.
-        Raises TargetError for a launch that fails."""
+        that are no constants, by position; they are not checked. workspace: the address of the buffers between kernels,
+        a multiple of SLOT. Raises TargetError for a launch that fails."""
         prepared = self._prepared.get(workspace)
         if prepared is None:
             if len(self._prepared) >= LISTS:
@@ -168,8 +169,8 @@ class LoadedKernels(Unpicklable):
             return self._workspaces[key]
 
     def _list(self, launches: Sequence[Launch], addresses: Mapping[int, int]) -> list[_PreparedLaunch]:
-        """Prepare launches; `addresses`, by position, are those of the buffers that are the same in each call. Raises
-        TargetError for kernels that cannot be loaded."""
+        """Prepare launches; `addresses`, by position, are those of the buffers that are the same in each call,
+        WORKSPACE included; arguments at other positions vary. Raises TargetError for kernels that cannot be loaded."""
         prepared = []
         for launch in launches:
             places = [self._places.get(number, (number, 0)) for number in launch.arguments]
@@ -236,7 +237,8 @@ class OnDevice(Unpicklable):
         self._arrays = dict(enumerate(self._buffers))
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy an array for each argument to the device; those of outputs are their initial contents."""
+        """Copy an array for each argument, of its shape and dtype, to the device; those of outputs are their initial
+        contents."""
         for buffer, array in zip(self._buffers, arrays, strict=True):
             buffer.set(np.ascontiguousarray(array).view(buffer.dtype))
 
@@ -251,7 +253,8 @@ class OnDevice(Unpicklable):
         return [self._cupy.asnumpy(b).view(a.dtype) for b, a in zip(buffers, self._outputs, strict=True)]
 
     def seconds(self, calls: int) -> float:
-        """Return the seconds of one call, averaged over `calls` calls between two events."""
+        """Return the seconds of one call, averaged over `calls` calls, at least one, between two events on the current
+        stream."""
         start, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         start.record()
         for _ in range(calls):

@@ -36,7 +36,7 @@ STATIC = 48 << 10
 class CudaWriter(SourceWriter):
     """A writer of a kernel's text. helpers: collects the helpers that it calls. has_groups: whether a wait leaves
     groups of copies in flight. After `kernel`, `wide` has the indices of 64 bits, `truths` the lanes of vectors of
-    truth values, and `dynamic` the bytes of dynamic shared memory."""
+    truth values, and `dynamic` the bytes of dynamic shared memory, 0 for static memory."""
 
     reserved = RESERVED
     changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp)
@@ -257,7 +257,8 @@ class CudaWriter(SourceWriter):
         self.value(op, expression(op, texts, self.language, wide, op.results[0] in self.wide))
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """Return the C expression of an element: indices into shared and local arrays, an offset from a pointer."""
+        """Return the C expression of an element: indices into shared and local arrays, for arguments and constants an
+        offset from a pointer, of 64 bits if the buffer needs them."""
         name, type_ = self.text(buffer).code, buffer.type
         assert isinstance(type_, MemRefType)
         texts = [self.text(value) for value in indices]
@@ -318,8 +319,8 @@ class CudaWriter(SourceWriter):
         return expression(op, operands, self.language, [False] * len(operands))
 
     def _lane(self, value: SSAValue, lane: int) -> CExpr:
-        """Return a component of a vector or a register of a fragment; a scalar unchanged. Raises LoweringError for a
-        vector that can be loaded and stored only."""
+        """Return a component of a vector or a register of a fragment; a scalar unchanged; `lane` is the number of
+        either. Raises LoweringError for a vector that can be loaded and stored only."""
         if not isinstance(value.type, VectorType):
             return self.text(value)
         if value in self.truths:
@@ -337,7 +338,7 @@ class CudaWriter(SourceWriter):
 
 def _words(value: SSAValue) -> list[str]:
     """Return the bits of a constant vector as literals of 32-bit words, for a vector whose lanes CUDA C++ has no type
-    for. Raises LoweringError for a vector that is no constant."""
+    for; its bits are a multiple of 32. Raises LoweringError for a vector that is no constant."""
     owner, type_ = value.owner, value.type
     assert isinstance(type_, VectorType)
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):

@@ -41,7 +41,7 @@ HEADER_BYTES = 64
 class Pointer:
     """A pointer argument of a native function. kind: `input`, `output` and `weight` for arrays of the caller,
     `constant` and `scratch` for memory of the library. number: the position of an array among those of its kind, or the
-    offset in bytes in the memory."""
+    offset in bytes in the memory; a scalar by value counts as an input."""
 
     kind: str
     number: int
@@ -62,11 +62,11 @@ class CodeVersion:
     """A program compiled for one machine.
 
     objects: its machine code. tiles: whether it uses tile registers. run: the function of each call. preparations: the
-    calls that fill the constants, in order. copies: of weights to constants, by the position of the weight, each with
-    its offset in bytes. constant_bytes: of the constants without the library's header. scratch_bytes: of the memory of
-    the preparations, whose workspace begins at `scratch_workspace`. prefix: of the symbols in the library, which those
-    of the objects lack. text: C text of the function `run`, instead of machine code; empty for a version of machine
-    code.
+    calls that compute the prepared constants, in order. copies: of weights to constants, each as the position of the
+    weight and the offset in bytes among the constants. constant_bytes: of the constants without the library's header.
+    scratch_bytes: of the memory of the preparations, whose workspace begins at `scratch_workspace`. prefix: of the
+    symbols in the library, which those of the objects lack. text: C text of the function `run`, instead of machine
+    code; empty for a version of machine code.
     """
 
     machine: Machine
@@ -87,9 +87,10 @@ class CodeVersion:
 class Description:
     """The interface of a library.
 
-    name: the prefix of its functions. program: the name of the compiled function. threads: the most threads of a call,
-    None for code without parallel loops. inputs, outputs, weights: the arrays of the caller, in order. results: whether
-    the program has results; if not, it works in place on its outputs. versions: for distinct machines, the best first.
+    name: the prefix of its functions. program: the name of the compiled function. threads: the number of threads for
+    which it was scheduled, None for code without parallel loops; for 1 they run serially. policy: of floating point.
+    inputs, outputs, weights: the arrays of the caller, in order. results: whether the program has results; if not, it
+    works in place on its outputs. versions: for distinct machines, the best first.
     """
 
     name: str
@@ -104,7 +105,8 @@ class Description:
 
     @cached_property
     def prefix(self) -> str:
-        """The prefix of its macros: its name in capitals, with LIBRARY behind one that system headers use."""
+        """The prefix of its macros: its name in capitals, with `_LIBRARY` behind one of SYSTEM_PREFIXES, which system
+        headers use."""
         name = self.name.upper()
         return f"{name}_LIBRARY" if name in SYSTEM_PREFIXES.split() else name
 
@@ -137,7 +139,7 @@ def _plain(argument: Argument) -> dict[str, object]:
 
 
 def alignment(argument: Argument) -> int:
-    """The alignment in bytes of the array of an argument."""
+    """The alignment in bytes of the array of an argument: its own, at least that of its dtype."""
     return max(argument.alignment, argument.dtype.alignment)
 
 
@@ -161,9 +163,9 @@ Arguments = tuple[Argument, ...]
 def combined_weights(
     programs: Sequence[tuple[Linked, Mapping[str, Array]]],
 ) -> tuple[dict[str, Array], list[Linked]]:
-    """Return the weights of versions of a program by name, equal ones once, and the versions with these names. The name
-    of a weight that differs between versions, such as one that a law computes for a machine, ends with the version's
-    processor."""
+    """Return the weights of versions of a program by name, sorted, equal ones once, and the versions with these names.
+    programs: each version with arrays by name, at least those of its weights. The name of a weight that differs between
+    versions, such as one that a law computes for a machine, ends with the version's processor."""
     combined, renamed = dict[str, Array](), list[Linked]()
     for linked, arrays in programs:
         names = dict[str, str]()
@@ -181,7 +183,7 @@ def _equal(left: Array, right: Array) -> bool:
 
 
 def _with_names(linked: Linked, names: Mapping[str, str]) -> Linked:
-    """A program with other names of its weights."""
+    """A program with other names of its weights, from old to new; a name that `names` lacks stays."""
     block = linked.block
     slots = tuple(
         replace(slot, buffer=replace(slot.buffer, name=names.get(slot.buffer.name, slot.buffer.name)))
@@ -192,8 +194,9 @@ def _with_names(linked: Linked, names: Mapping[str, str]) -> Linked:
 
 
 def describe(name: str, programs: Sequence[Linked]) -> Description:
-    """Describe a library named `name` of programs that are one program compiled for several machines. Raises
-    TargetError if they differ in their inputs, outputs or architecture, and InputError if two are for one processor."""
+    """Describe a library named `name` of programs, at least one, that are one program compiled for several machines,
+    the best first. Raises TargetError if they differ in their inputs, outputs or architecture, and InputError if two
+    are for one processor."""
     cpus = [linked.machine.cpu for linked in programs]
     twice = next((cpu for cpu in cpus if cpus.count(cpu) > 1), None)
     if twice is not None:
@@ -244,8 +247,8 @@ def _apart(version: CodeVersion, number: int) -> CodeVersion:
 
 
 def _interface(linked: Linked) -> tuple[Arguments, Arguments]:
-    """The inputs and the outputs of a program, without its fixed arrays; of a program without results, the arrays are
-    outputs and the scalars by value inputs."""
+    """The inputs and the outputs of a program, without its fixed arrays; of a program without results, all arrays are
+    outputs. Scalars by value are inputs."""
     arguments = [a for n, a in enumerate(linked.interface.arguments) if n not in dict(linked.fixed)]
     count = len(arguments) - linked.interface.outputs
     is_input = [a.by_value or (n < count and bool(linked.interface.outputs)) for n, a in enumerate(arguments)]
@@ -254,7 +257,8 @@ def _interface(linked: Linked) -> tuple[Arguments, Arguments]:
 
 
 def weights_of(linked: Linked) -> dict[str, Argument]:
-    """The arrays from which a program's constants are filled, by name, sorted."""
+    """The arrays that a caller gives for a program's constants, by name, sorted: constants, and inputs of preparations,
+    without prepared ones."""
     block, weights = linked.block, dict[str, Argument]()
     for preparation in block.preparations:
         for name, argument in zip(preparation.inputs, preparation.interface.arguments, strict=False):
@@ -319,8 +323,8 @@ def _parameters(interface: Interface, fixed: Mapping[int, int]) -> tuple[Pointer
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """Parse the JSON of a library; `source` names it in refusals. Raises TargetError for a text that is no JSON, and
-    for another format than FORMAT."""
+    """Parse the JSON of a library; `source` names the library in messages. Raises TargetError for a text that is no
+    JSON, and for another format than FORMAT."""
     try:
         facts = json.loads(text)
     except ValueError as error:
@@ -331,6 +335,7 @@ def parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def argument_of(fields: Mapping[str, Any]) -> Argument:
-    """Return the argument of a JSON object with the keys name, dtype, shape, by_value and alignment."""
+    """Return the argument of a JSON object with the keys name, dtype, shape, by_value and alignment. Requires a dtype
+    of DTYPES, by numpy's name."""
     row = next(row for row in DTYPES.values() if row.numpy == fields["dtype"])
     return Argument(fields["name"], tuple(fields["shape"]), row.array, fields["by_value"], fields["alignment"])

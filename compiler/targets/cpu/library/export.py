@@ -34,8 +34,8 @@ _C_FLAGS = ("-std=c11", "-O2", "-fPIC", "-c")
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of a library: arrays by name, raw ones in the order of the description, or the filled constants of
-    each version if `is_filled`; and `way`, one of WAYS."""
+    """The weights of a library: arrays by name, in the order of the description's weights, or with `is_filled` each
+    version's block of constants, which was computed at the export; and `way`, one of WAYS."""
 
     arrays: Mapping[str, Array]
     is_filled: bool
@@ -44,13 +44,14 @@ class Weights:
 
 def library_name(file: Path, name: str | None) -> str:
     """Return the prefix of a library's functions, a C identifier made of `name`, else of the file's name without `lib`
-    and suffixes, or of a folder's name. Raises InputError for a text that `identifier` refuses."""
+    and all suffixes, or, for a path without a suffix, of its name as it is. Raises InputError for a text that
+    `identifier` refuses."""
     default = file.name.partition(".")[0].removeprefix("lib") if file.suffix else file.name
     return identifier(default if name is None else name)
 
 
 def check_library_words(path: Path, way: str) -> None:
-    """Raise InputError for a path with a suffix that SUFFIXES lacks, and for a word that WAYS lacks."""
+    """Raise InputError for a path with a suffix that SUFFIXES lacks, and for a word `way` that WAYS lacks."""
     if way not in WAYS:
         raise InputError(f"weights is '{way}', expected {', '.join(WAYS)}")
     if path.suffix and path.suffix not in SUFFIXES:
@@ -69,7 +70,8 @@ def export_program(
     The suffix of the path is `.so` for a shared library, `.a` for a static one, `.o` for one object file, `.h` for the
     header alone; a folder gets a shared and a static library, the C text of their functions, and `texts` by the names
     of their files. Raises InputError for another suffix and for a path that cannot be written, TargetError without a C
-    compiler and for weights that cannot be stored.
+    compiler or, where they are needed, objcopy and ar, and for weights that cannot be stored. certificate: None writes
+    none.
     """
     check_library_words(path, weights.way)
     if path.suffix == ".h":
@@ -103,7 +105,8 @@ def native_texts(stem: str, main: LevelTexts, preparation: LevelTexts, suffix: s
 
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write texts by the names of their files; return the paths. Raises InputError if that fails."""
+    """Write texts by the names of their files into a folder; return the paths in order. Raises InputError if that
+    fails."""
     for name, text in texts.items():
         write(folder / name, [text])
     return [folder / name for name in texts]
@@ -121,7 +124,8 @@ def export_source(d: Description, path: Path) -> list[Path]:
 
 
 def with_calls(certificate: Certificate, d: Description) -> Certificate:
-    """A certificate with the interface and the calls from which the C text of a library is written."""
+    """A certificate with the interface and the calls from which the C text of a library is written; `d` has as many
+    versions as the certificate, in the same order."""
     pairs = zip(certificate.versions, d.versions, strict=True)
     versions = [replace(stated, calls=_calls(v), copies=[list(copy) for copy in v.copies]) for stated, v in pairs]
     return replace(certificate, versions=versions, interface=d.json())
@@ -136,7 +140,8 @@ def _calls(version: CodeVersion) -> list[CallCertificate]:
 
 
 def _certified(certificate: Certificate, library: Path, work: Path) -> Path:
-    """Write a certificate with the hashes of a library's sections into the folder `work`; return its path."""
+    """Write a certificate with the hashes of the sections of the file `library` into the folder `work`; return its
+    path."""
     contents = sections(library.read_bytes(), library.name)
     hashed = {name: digest_of(content) for name, content in contents.items()}
     path = work / f"{certificate.library}{SUFFIX}"
@@ -214,12 +219,12 @@ def _library(d: Description, work: Path, suffix: str, name: str) -> Path:
 
 
 def _libraries(d: Description) -> Sequence[str]:
-    """The libraries that a shared library is linked with."""
+    """The linker options of the libraries that a shared library is linked with: libm, and libgomp if it uses OpenMP."""
     return ["-lm", *(["-lgomp"] if uses_openmp(d) else [])]
 
 
 def uses_openmp(d: Description) -> bool:
-    """Whether a library links the OpenMP runtime: for more than one thread, if it has parallel loops."""
+    """Whether a library links the OpenMP runtime: it has parallel loops, and was scheduled for more than one thread."""
     return d.threads is not None and d.threads > 1
 
 

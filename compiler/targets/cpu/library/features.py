@@ -49,13 +49,15 @@ _YMM, _ZMM, _TILES = 0x6, 0xE6, 0x60000
 
 
 def required(features: Iterable[str]) -> list[Bit]:
-    """The bits of CPUID that code with these features needs, each once; a feature that BITS lacks needs none."""
+    """The bits of CPUID that code with these features, LLVM's names, needs, each once, sorted; a feature that BITS
+    lacks needs none. That of osxsave is among them if the system must save registers."""
     needed = {BITS[name] for name in features if name in BITS}
     return sorted(needed | ({BITS["osxsave"]} if states(features) else set()))
 
 
 def hardware_bits(features: Iterable[str]) -> tuple[int, int]:
-    """The bits of AT_HWCAP and of AT_HWCAP2 that code for AArch64 with these features needs."""
+    """The bits of AT_HWCAP and of AT_HWCAP2 that code for AArch64 with these features needs, as two masks; a feature
+    that both tables lack needs none."""
     names = set(features)
     first, second = (
         sum(1 << bit for name, bit in table.items() if name in names) for table in (HARDWARE_BITS, HARDWARE_BITS_2)
@@ -64,7 +66,8 @@ def hardware_bits(features: Iterable[str]) -> tuple[int, int]:
 
 
 def states(features: Iterable[str]) -> int:
-    """The bits of XCR0 that code with these features needs: the system must save its registers."""
+    """The bits of XCR0 that code with these features needs, since the system must save its registers; 0 without AVX and
+    AMX."""
     names = set(features)
     tiles = _TILES if any(name.startswith("amx") for name in names) else 0
     return tiles | (_ZMM if "avx512f" in names else _YMM if "avx" in names or "avx2" in names else 0)

@@ -14,7 +14,7 @@ from compiler.targets.cpu.library.statuses import STATUSES
 
 
 def header(description: Description, has_file: bool) -> str:
-    """Write the header of a library in C: its arrays, constants, statuses and functions; `has_file` declares the
+    """Write the header of a library in C: its arrays, constants, statuses and functions; with `has_file`, also of the
     function that reads the file of weights."""
     d = description
     sentence = _template("prepare_file.h") if has_file else ""
@@ -32,7 +32,8 @@ def header(description: Description, has_file: bool) -> str:
 
 
 def cpp_header(description: Description, has_file: bool) -> str:
-    """Write the header in C++17; `has_file` adds the function that reads the file of weights."""
+    """Write the header in C++17, which includes that in C; with `has_file`, it has the function that reads the file of
+    weights."""
     return _filled("template.hpp", description, {"prepare_file": _template("prepare_file.hpp") if has_file else ""})
 
 
@@ -75,7 +76,8 @@ def _described(argument: Argument) -> str:
 
 
 def _numbers(d: Description) -> Iterator[str]:
-    """Yield macros of the numbers and sizes of arrays, as lines of C."""
+    """Yield macros of the numbers of arrays, of the bytes of inputs and outputs and, if there are weights, of their
+    names, as lines of C."""
     for kind in ("inputs", "outputs", "weights"):
         yield f"#define {d.prefix}_{kind.upper()} {len(getattr(d, kind))}"
     for kind, arguments in (("INPUT", d.inputs), ("OUTPUT", d.outputs)):

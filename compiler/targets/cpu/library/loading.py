@@ -28,8 +28,8 @@ _BYTE = Argument("constants", (1,), np.dtype(np.uint8))
 
 
 class SharedLibrary(Unpicklable):
-    """A library that the system has loaded; its functions `NAME_...` by their names without the prefix. Raises
-    TargetError for a path that cannot be loaded."""
+    """A library that the system has loaded, with the prefix `name` of its functions `NAME_...`, which are found by
+    their names without it. Creating it raises TargetError for a path that cannot be loaded."""
 
     _refusal = "a loaded library cannot be pickled or copied: strata.load of its path loads it again"
 
@@ -41,7 +41,8 @@ class SharedLibrary(Unpicklable):
         self.path, self.name = path, name
 
     def function(self, name: str, result: object, *arguments: object) -> Any:
-        """A function, with the types of its result and arguments. Raises TargetError if the library lacks it."""
+        """The function `NAME_name`, with the ctypes of its result, None for none, and of its arguments. Raises
+        TargetError if the library lacks it."""
         try:
             function = getattr(self._library, f"{self.name}_{name}")
         except AttributeError as error:
@@ -51,7 +52,8 @@ class SharedLibrary(Unpicklable):
         return function
 
     def address(self, name: str) -> int:
-        """The address of the native function of the version for this processor; `name` is not used."""
+        """The address of the native function of the version for this processor; `name` is not used. 0 if no version
+        runs here."""
         native_address: int = self.function("function", ctypes.c_void_p)()
         return native_address
 
@@ -109,9 +111,9 @@ def load(path: object, weights: Mapping[str, object] | None = None, name: str | 
 
 
 def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str, object] | None) -> Array:
-    """Return the constants of a library as read-only bytes, filled from `weights` by name, or for None from the file
-    beside the library or from the library itself. Raises TargetError for an unknown, missing or wrong weight, and if
-    the library reports an error."""
+    """Return the constants of a library as read-only bytes, behind the library's header of HEADER_BYTES, filled from
+    `weights` by name, or for None from the file beside the library or from the library itself. Raises TargetError for
+    an unknown, missing or wrong weight, and if the library reports an error."""
     size = library.function("constants_bytes", ctypes.c_size_t)()
     block = arena(size)[:size]
     if weights is None:
@@ -134,7 +136,8 @@ def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str
 
 
 def _fill_from_file(library: SharedLibrary, block: Array) -> int | None:
-    """Fill constants by the file beside a library; return the status, None if the library was written without one."""
+    """Fill constants by the file beside a library; return the status of the library's function, None if the library was
+    written without a file."""
     try:
         prepare = library.function("prepare_file", ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
     except TargetError:

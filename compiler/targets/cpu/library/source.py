@@ -43,7 +43,7 @@ class Stored:
 
 def source(description: Description, stored: Stored | None, certificate: str = "") -> str:
     """Write the C text of a library's functions. `stored` are its weights; None if the caller has them. certificate:
-    the digest of its certificate."""
+    the digest of its certificate; "" without one."""
     d = description
     in_file = stored is not None and stored.file is not None
     replaced = {
@@ -75,7 +75,8 @@ def _template(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The UTF-8 bytes of a text as C string literals of at most 80 bytes, one a line, which C concatenates."""
+    """The UTF-8 bytes of a text as C string literals of at most 80 bytes, one a line, which C concatenates; `""` for an
+    empty text."""
     escaped = [
         f"\\{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '"\\?@' else chr(byte) for byte in text.encode()
     ]
@@ -109,7 +110,7 @@ def _helpers(d: Description) -> str:
 
 
 def _facts(kind: str, arguments: Sequence[Argument]) -> str:
-    """The table of the arrays of a kind: bytes and alignment of each."""
+    """The C table of the arrays of a kind, such as `inputs`: bytes and alignment of each, in order, and their count."""
     rows = [f"  {{{a.size}, {alignment(a)}}}, /* {comment(a.name)} */" for a in arguments]
     name = kind.upper()
     rows = rows or ["  {0, 1},"]
@@ -119,7 +120,8 @@ def _facts(kind: str, arguments: Sequence[Argument]) -> str:
 
 
 def comment(text: str) -> str:
-    """A text for a C comment: in ASCII, on one line, without marks of comments and of templates."""
+    """A text for a C comment: in ASCII with escapes, on one line, without marks of comments (`/*`, `*/`) and of
+    templates (`@`)."""
     pairs = {"*/": "*\\/", "/*": "/\\*", "\n": "\\n", "@": "\\x40"}
     plain = text.encode("ascii", "backslashreplace").decode()
     for mark, replacement in pairs.items():
@@ -141,7 +143,7 @@ def _versions(d: Description) -> Iterable[str]:
 
 def _declared(d: Description, version: CodeVersion, call: NativeCall, name: str) -> str:
     """Return the C declaration of a native function as `name`; for a version of C text the definition of a function
-    `name` that calls it."""
+    `name` that calls it and ignores the workspace."""
     types = [_c_type(d, parameter) for parameter in call.parameters]
     if not version.text:
         arguments = ", ".join([*types, "void *", *["int32_t"] * call.takes_threads])
@@ -211,8 +213,8 @@ def _call(function: str, call: NativeCall, pointers: Iterable[str], workspace: s
 
 
 def _prepare(version: CodeVersion, number: int, names: Mapping[str, str]) -> str:
-    """Return the C function that fills the constants of version number `number`; `names` has the C names of its native
-    functions by symbol."""
+    """Return the C function that copies and computes the constants of version number `number`, on one thread; `names`
+    has the C names of its native functions by symbol."""
     bytes = version.scratch_bytes
     lines = [f"static int prepare_{number}(const void *const *weights, char *constants) {{"]
     lines.append("  (void)weights, (void)constants;")
@@ -247,7 +249,8 @@ def _run(d: Description, version: CodeVersion, number: int, function: str) -> st
 
 
 def _table(d: Description) -> str:
-    """The table of the versions."""
+    """The C table of the versions, in order: a number that tells them apart, sizes in bytes, processor and
+    functions."""
     rows = []
     for number, v in enumerate(d.versions):
         sizes = f"{v.constant_bytes}, {v.workspace.shared}, {v.workspace.private}"
@@ -258,7 +261,7 @@ def _table(d: Description) -> str:
 
 
 def magic(d: Description, version: CodeVersion) -> int:
-    """A number of 64 bits that differs for versions of other code, layouts or interfaces."""
+    """A hash of 64 bits of the interface of a library and of a version's code, preparations and layout of constants."""
     digest = sha256(repr((d.json(), version.copies, version.preparations)).encode())
     for payload in (version.text.encode(), *(file.code for file in version.objects)):
         digest.update(payload)
@@ -284,8 +287,8 @@ def _stored(d: Description, stored: Stored | None) -> str:
 
 
 def checksum(path: Path) -> int:
-    """The checksum of a file's bytes, which the C function `checksum_of` computes too: the sum modulo 2**64 of its
-    8-byte words, the last padded with zeros, each mixed with its position."""
+    """The checksum of the bytes of the file `path`, which the C function `checksum_of` computes too: the sum modulo
+    2**64 of its 8-byte words, the last padded with zeros, each mixed with its position."""
     total, first = 0, 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

@@ -29,8 +29,8 @@ class Layout:
 
 
 def layout(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> Layout:
-    """Lay out arrays, each at a multiple of ALIGNMENT of the file. Raises TargetError for a dtype that safetensors
-    files lack."""
+    """Lay out arrays in their order, each at a multiple of ALIGNMENT of the file. metadata: the texts of the file's
+    `__metadata__`. Raises TargetError for a dtype that safetensors files lack."""
     fields: dict[str, object] = {"__metadata__": dict(metadata)}
     offsets, end = dict[str, int](), 0
     for name, array in arrays.items():
@@ -54,7 +54,8 @@ def _field(dtype: str, shape: Iterable[int], start: int, end: int) -> dict[str, 
 
 
 def chunks(arrays: Mapping[str, Array], placed: Layout) -> Iterator[bytes]:
-    """Yield the bytes of a file with a layout, in order."""
+    """Yield the bytes of a file, in order: head, then padding and elements of each array. `placed` is the layout of
+    these arrays."""
     yield placed.head
     position = len(placed.head)
     for name, array in arrays.items():
