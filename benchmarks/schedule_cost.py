@@ -51,7 +51,7 @@ def script(s: Schedule) -> None:
 
 def forget() -> None:
     """Empty every cache of the analysis."""
-    sets.sample.cache_clear()
+    sets.cached_sample.cache_clear()
     statements.forget()
 
 

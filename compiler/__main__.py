@@ -17,6 +17,7 @@ COMMANDS = {
     "hash": "print a hash of what each te function of a file computes, which no name changes",
     "bench": "measure workloads beside other libraries, interleaved and checked",
     "explain": "show the innermost loops of the machine code, where the time goes, and the temporaries",
+    "view": "write a page: the IR after each pass, loops, script, memory, machine code, proof",
     "explain-rewrites": "say for each law that is a choice where it applies to a program, or why it does not",
     "space": "show what the autotuner would choose from: sketches with their choices, candidates, scripts",
     "tune": "search for the fastest schedule of a program; ended at any moment, it keeps what it has",
@@ -29,7 +30,7 @@ COMMANDS = {
     "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
 """Map each command to its line of help. A command is a module of compiler.cli with `add_arguments` and `run`."""
-NATIVE = ("run", "build", "bench", "explain", "explain-rewrites", "space", "tune", "worker")
+NATIVE = ("run", "build", "bench", "explain", "view", "explain-rewrites", "space", "tune", "worker")
 """The commands that compile for the machine of `host()`; if it is not this one, a last line on stderr names it."""
 
 

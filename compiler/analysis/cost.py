@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,8 +76,19 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
     >>> strata.analysis.footprint(s.program, s.program.body[0].body)
     {'A': 32, 'B': 32}
     """
+    return {name: _bytes(program.buffers[name].element, spans) for name, spans in touched_boxes(program, nodes).items()}
+
+
+def touched_boxes(
+    program: Program, nodes: Sequence[Node], at: Mapping[int, int] = MappingProxyType({})
+) -> dict[str, list[lin.Range]]:
+    """The smallest box of each buffer that has all elements that some nodes touch: the first and the last index of each
+    dimension. at: the iterations of loops around the nodes, by number; 0 without one."""
     inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
-    ranges = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
+    ranges = {
+        number: span if number in inner else (at.get(number, 0), at.get(number, 0))
+        for number, span in program.ranges.items()
+    }
     boxes: dict[str, list[lin.Range]] = {}
     for block in blocks_in(*nodes):
         for buffer, index in _places(block):
@@ -85,7 +97,7 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
             spans = [_span(form, ranges, extent) for form, extent in zip(forms, shape, strict=True)]
             box = boxes.get(buffer, spans)
             boxes[buffer] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(box, spans, strict=True)]
-    return {name: _bytes(program.buffers[name].element, spans) for name, spans in boxes.items()}
+    return boxes
 
 
 def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:

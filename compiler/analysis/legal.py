@@ -63,11 +63,11 @@ class Violation:
                 f"'{use.buffer}' could not be decided within the budget"
             )
         first, second = self.first.instance(self.points[0]), self.second.instance(self.points[1])
-        element = f"{use.buffer}[{','.join(_element(use, later, self.points))}]"
+        element = self.element
         if self.loop is not None:
             return (
                 f"iterations of loop '{self.loop}' depend on each other: "
-                f"{self._verb(first, self.first, use, element)} and {self._verb(second, self.second, later, 'it')}"
+                f"{first} {self.verb(self.first, use)} {element} and {second} {self.verb(self.second, later)} it"
             )
         if later.how == "read":
             return f"{second} reads {element} before {first} has been {self._done(self.first, use)}"
@@ -79,6 +79,13 @@ class Violation:
             return f"{second} is added to {element} before it is set to its identity"
         return f"{second} overwrites {element} before {first} has been {self._done(self.first, use)} there"
 
+    @property
+    def element(self) -> str:
+        """The element that both instances use, such as `C[0,2]`; empty if undecided."""
+        if self.points is None:
+            return ""
+        return f"{self.uses[0].buffer}[{','.join(_element(*self.uses, self.points))}]"
+
     @staticmethod
     def _done(statement: Statement, use: Use) -> str:
         if statement.is_init:
@@ -86,9 +93,9 @@ class Violation:
         return {"write": "written", "add": "added", "mul": "multiplied in"}.get(str(use.how), "combined")
 
     @staticmethod
-    def _verb(instance: str, statement: Statement, use: Use, element: str) -> str:
-        verb = "initialises" if statement.is_init else {"read": "reads", "write": "writes"}.get(str(use.how), "updates")
-        return f"{instance} {verb} {element}"
+    def verb(statement: Statement, use: Use) -> str:
+        """How a statement uses a buffer: `reads`, `writes`, `updates` or, for an init, `initialises`."""
+        return "initialises" if statement.is_init else {"read": "reads", "write": "writes"}.get(str(use.how), "updates")
 
 
 def _element(use: Use, later: Use, points: Points) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, reduce
-from typing import TYPE_CHECKING, TypeVar
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from compiler.analysis.matrices import matrix
 
@@ -18,6 +19,26 @@ MAX_OPERATIONS = 2_000_000
 
 class Undecided(Exception):
     """A query that isl did not answer within its operation limit."""
+
+
+OBSERVERS: list[Callable[[str, str, object, float, bool], None]] = []
+"""Called after each query with its kind (sample, within, injective, or claim, a part of a proof), its text, its answer
+(`...` for a query that raised), its seconds, and whether the answer is from the cache of former queries."""
+
+
+def asked(kind: str, text: Callable[[], str], ask: Callable[[], Answer], hits: Callable[[], int] = int) -> Answer:
+    """Return the answer of the query `ask`, and report it to the OBSERVERS; `text` is called only if there are some.
+    hits: the number of answers from a cache so far; by default 0."""
+    if not OBSERVERS:
+        return ask()
+    start, before = perf_counter(), hits()
+    answer: object = ...
+    try:
+        answer = result = ask()
+        return result
+    finally:
+        for observe in OBSERVERS:
+            observe(kind, text(), answer, perf_counter() - start, hits() > before)
 
 
 @cache
@@ -107,12 +128,22 @@ def _exhausted() -> bool:
     return False
 
 
-@lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
     """Return the lexicographically smallest point of a set in isl's syntax, any point if it is unbounded; None if
     empty. Raises Undecided beyond isl's operation limit."""
     # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
+    return asked("sample", lambda: text, lambda: cached_sample(text), _hits_of(cached_sample))
+
+
+@lru_cache(maxsize=8192)
+def cached_sample(text: str) -> tuple[int, ...] | None:
+    """Answer `sample` from the cache of former queries, else by isl."""
     return limited(lambda: _sample(text))
+
+
+def _hits_of(cached: Any) -> Callable[[], int]:
+    """The number of answers from the cache of a function, an lru_cache, so far."""
+    return lambda: cached.cache_info().hits
 
 
 def _sample(text: str) -> tuple[int, ...] | None:
@@ -127,19 +158,27 @@ def _sample(text: str) -> tuple[int, ...] | None:
     return tuple(int(point.get_coordinate_val(isl.dim_type.set, n).to_python()) for n in range(count))
 
 
-@lru_cache(maxsize=8192)
 def surely_within(inner: str, outer: str) -> bool:
     """Whether the set `inner` is a subset of `outer`, both in isl's syntax; False if undecided."""
     # [x] : x = 2  is within  [x] : 0 <= x <= 3;  [x] : x = 4  is not.
+    return asked("within", lambda: f"{inner} within {outer}", lambda: _within(inner, outer), _hits_of(_within))
+
+
+@lru_cache(maxsize=8192)
+def _within(inner: str, outer: str) -> bool:
     try:
         return bool(limited(lambda: _set(inner).is_subset(_set(outer))))
     except Undecided:
         return False
 
 
-@lru_cache(maxsize=8192)
 def surely_injective(text: str) -> bool:
     """Whether a map in isl's syntax is injective, as [x] -> [x mod 4] : 0 <= x < 4 is; False if undecided."""
+    return asked("injective", lambda: text, lambda: _injective(text), _hits_of(_injective))
+
+
+@lru_cache(maxsize=8192)
+def _injective(text: str) -> bool:
     try:
         return bool(limited(lambda: _map(text).is_injective()))
     except Undecided:

@@ -20,6 +20,7 @@ printing.py     print error messages and untrusted text
 space.py        the search space of a program: sketches, candidates, scripts
 tune.py         search for the fastest schedule of a program
 verify.py       check a library against its certificate
+view.py         write a page about a program: passes, loops, script, memory, machine code, proof
 values.py       parse counts, seeds, scales and seconds
 worker.py       strata worker: build and time for the tuners of a scheduler
 """

@@ -30,12 +30,14 @@ from compiler.types.machines import host
 class Builds:
     """A program and its builds: `kernel` without marks (names of loops in the code), `module` at the low level.
 
-    program: the loops, with the inits of reductions as nests of their own; None for a file at the low level.
+    program: the loops, with the inits of reductions as nests of their own; None for a file at the low level. is_marked:
+    whether `kernel` has marks, which spares a second build for a caller that times nothing.
     """
 
     kernel: Kernel
     module: ModuleOp
     program: Program | None
+    is_marked: bool = False
 
     @property
     def function(self) -> FuncOp:
@@ -45,7 +47,7 @@ class Builds:
     @cached_property
     def marked(self) -> Kernel:
         """The kernel rebuilt with marks: its assembly has the number of the source loop of each instruction."""
-        return self.with_timed_loops(())
+        return self.kernel if self.is_marked else self.with_timed_loops(())
 
     @property
     def assembly(self) -> str:
@@ -75,6 +77,14 @@ def builds(
     module = parse(kernel.text("low"), "low")
     run(universe.context(), module, passes_from("low", policy))
     return Builds(kernel, module, _program(kernel))
+
+
+def marked_builds(module: ModuleOp, name: str, loops: ModuleOp | None, threads: int = 1) -> Builds:
+    """Build the function `name` of a low-level module, as it is emitted, with marks only. loops: the module that it was
+    lowered from; None for a file at the low level. Raises the errors of `load`."""
+    kernel = load(module, host(), name, threads=threads, emission=emit_marked)
+    program = None if loops is None else decompose_reductions(read(find_function(loops, name)))
+    return Builds(kernel, module, program, is_marked=True)
 
 
 def _program(kernel: Kernel) -> Program | None:

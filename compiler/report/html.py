@@ -69,6 +69,14 @@ TEXTS, SENTENCES = ("computes", "limit", "layers"), ("its reason", "mean time by
 """The headings of text columns, and of columns with line breaks."""
 
 
+def document(title: str, style: str) -> Iterator[str]:
+    """Yield the lines of a page up to the begin of its body: its title, as text, and its style."""
+    yield "<!DOCTYPE html>"
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{escaped(title)}</title><style>{style}</style></head><body>"
+
+
 def escaped(text: str) -> str:
     """Escape a text for elements and attributes; unprintable characters are made visible."""
     return escape(printable(text))

@@ -8,7 +8,7 @@ from compiler.autotune.display.forms import sentences
 from compiler.database.outcome import FAILURES, NETWORK
 from compiler.explain.text import loop_label
 from compiler.report import pictures
-from compiler.report.html import STYLE, Cell, collapsible, escaped, figure, listing, paragraph, table
+from compiler.report.html import STYLE, Cell, collapsible, document, escaped, figure, listing, paragraph, table
 from compiler.report.importance import MIN_TRIALS, Choices, Importance, choices_of, decisions_of
 from compiler.report.listings import Listing, shortened
 from compiler.report.listings import listing as machine_code
@@ -34,10 +34,7 @@ MAX_LOSSES = 3
 def page(report: TuningReport, codes: int = CODES) -> Iterator[str]:
     """Yield the lines of a page, with the machine code of the `codes` tasks of each program that take most time."""
     title = _title(report)
-    yield "<!DOCTYPE html>"
-    yield '<html lang="en"><head><meta charset="utf-8">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escaped(title)}: tuning</title><style>{STYLE}</style></head><body>"
+    yield from document(f"{title}: tuning", STYLE)
     yield f"<h1>Tuning of {escaped(title)}</h1>"
     yield from map(paragraph, report.warnings)
     for number, program in enumerate(report.programs):

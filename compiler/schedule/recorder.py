@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from math import prod
 from os import PathLike
@@ -249,6 +249,18 @@ class Recorder(Unpicklable):
         >>> Schedule(f).apply(str(s.script)).program == s.program
         True
         """
+        for _ in self.steps(script, judged):
+            pass
+        return self
+
+    def steps(self, script: Script, judged: bool = True) -> Iterator[Operation]:
+        """Apply a script as `apply` does, and yield each of its ops after it is applied and recorded.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.parallel("B.i0")
+        >>> [op.name for op in Schedule(s.original).steps(s.script)]
+        ['sched.get_block', 'sched.get_loops', 'sched.parallel']
+        """
         sequence = script_of(script)
         self._includer = None
         if any(isinstance(op, IncludeOp) for op in sequence.body.block.ops):
@@ -260,7 +272,7 @@ class Recorder(Unpicklable):
             if only_included(op):
                 continue
             values.update(zip(op.results, self.step(op, values, judged), strict=True))
-        return self
+            yield op
 
     def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
         """Apply one op of another script, and return its results; `handles` maps its operands to handles of this

@@ -30,21 +30,24 @@ def _lines(nodes: Iterable[Node], indent: str) -> Iterator[str]:
     for node in nodes:
         match node:
             case Alloc(buffer):
-                yield f"{indent}alloc {_buffer(buffer)}"
+                yield f"{indent}alloc {buffer_text(buffer)}"
             case Loop():
                 kind = "" if node.kind == "serial" else f" {node.kind}"
                 yield f"{indent}{node.label} = {node.extent}{kind}"
                 yield from _lines(node.body, indent + "  ")
             case Block():
-                yield f"{indent}{_block(node)}"
+                yield f"{indent}{block_text(node)}"
 
 
-def _buffer(buffer: Buffer) -> str:
+def buffer_text(buffer: Buffer) -> str:
+    """A buffer's name and shape, and its scope unless it is global: `C.local: 8x16 local`."""
     scope = "" if buffer.scope == "global" else f" {buffer.scope}"
     return f"{buffer.name}: {'x'.join(map(str, buffer.shape))}{scope}"
 
 
-def _block(block: Block) -> str:
+def block_text(block: Block) -> str:
+    """A block as an assignment to its targets from its sources, with its label if that is another name: `C += f(A, B),
+    guarded`."""
     writes = ", ".join(block.targets)
     reads = ", ".join(block.sources)
     label = "" if block.label == writes else f"{block.label}: "

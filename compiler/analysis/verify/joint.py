@@ -12,18 +12,20 @@ from functools import partial, reduce
 import islpy as isl
 
 from compiler.analysis.sets import union_map, union_set
-from compiler.analysis.statements import Key
+from compiler.analysis.statements import Key, Statement
 from compiler.analysis.verify.content import Content, Found, Refuted, Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.program.combiner import Joint
 
 
+def is_joint(statement: Statement) -> bool:
+    """Whether a statement updates several targets by one combiner."""
+    combiners = statement.block.combiners
+    return not statement.is_init and bool(combiners) and isinstance(combiners[0], Joint)
+
+
 def check_joint(flow: Flow, key: Key) -> None:
     """Raise Refuted or Unknown unless the targets of a joint update have equal contributions at each instance."""
-    statement = flow.statements[key]
-    block = statement.block
-    if statement.is_init or not block.combiners or not isinstance(block.combiners[0], Joint):
-        return
     uses = flow.targets(key)
     before = partial(flow.before, key)
     _in_step(flow, key, [flow.of_cells(use.buffer, flow.cell(key, use), before) for use in uses], "holds")

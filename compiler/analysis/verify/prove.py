@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from compiler.analysis.legal import legal
-from compiler.analysis.sets import Undecided, limited, union_map
+from compiler.analysis.legal import Fault, legal
+from compiler.analysis.sets import Undecided, asked, limited, union_map
 from compiler.analysis.statements import Key, Statement
 from compiler.analysis.verify.content import Refuted, Unknown
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import Flow
-from compiler.analysis.verify.joint import check_joint
+from compiler.analysis.verify.joint import check_joint, is_joint
 from compiler.analysis.verify.spaces import Origin
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted
@@ -75,17 +76,29 @@ def _verify(scheduled: Program, original: Program) -> None:
     race = legal(scheduled)
     flow = Flow(unflattened(unfused(scheduled)), original, expected)
     for key in flow.statements:
-        limited(partial(_check_bounds, flow, key))
-    if race is not None:
-        raise Refuted(str(race))
+        _claim(partial(_check_bounds, flow, key), "{} accesses buffers where they live, inside their shapes", key)
+    _claim(partial(_check_race, race), "no concurrent loop has iterations that depend on each other")
     for key in flow.statements:
         origin = flow.origin(key)
         if origin is not None:
-            limited(partial(_check_block, flow, key, origin))
-    for key in flow.statements:
-        limited(partial(check_joint, flow, key))
+            _claim(partial(_check_block, flow, key, origin), "{} computes the equation of its origin", key)
+    for key in filter(lambda key: is_joint(flow.statements[key]), flow.statements):
+        _claim(partial(check_joint, flow, key), "the targets of {} stay in step", key)
     for buffer in original.arguments[len(original.arguments) - original.outputs :]:
-        limited(partial(_check_result, flow, buffer))
+        _claim(
+            partial(_check_result, flow, buffer), "every element of {} has its value at the end", (buffer.name, False)
+        )
+
+
+def _claim(check: Callable[[], None], sentence: str, key: Key = ("", False)) -> None:
+    """Make a check within the operation limit, and record it as a sentence, perhaps about a statement or a result."""
+    asked("claim", lambda: sentence.format(f"'{key[0]}{' (init)' if key[1] else ''}'"), lambda: limited(check))
+
+
+def _check_race(race: Fault | None) -> None:
+    """Raise Refuted for iterations of a concurrent loop that depend on each other."""
+    if race is not None:
+        raise Refuted(str(race))
 
 
 def _check_block(flow: Flow, key: Key, origin: Origin) -> None:

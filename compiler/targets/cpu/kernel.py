@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -31,6 +32,8 @@ from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_und
 from compiler.targets.foreign import ZERO_COPY
 from compiler.targets.groups import GroupFacts
 
+VIEWER = "compiler.view.collect"
+"""The module that writes pages about kernels, which imports this one."""
 LevelText = str | Callable[[], str]
 LevelTexts = Mapping[str, str | Callable[[], str]]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
@@ -297,6 +300,22 @@ class Kernel:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
         return text if isinstance(text, str) else text()
+
+    def view(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write a page in HTML about the kernel to a file, by default NAME.html in the current folder; return its path.
+
+        For the program and each of its groups it has the IR after each pass, the loops, the schedule script step by
+        step, the memory that a loop touches, machine loops with their bound, and the proof: see docs/view.md. Raises
+        InputError for a path that cannot be written, TargetError for a kernel without texts of levels, such as a
+        pickled one.
+
+        >>> A = te.placeholder((4,), name="A")
+        >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
+        >>> kernel.view("double.html").name
+        'double.html'
+        """
+        written: Path = import_module(VIEWER).write_view(self, path)
+        return written
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last

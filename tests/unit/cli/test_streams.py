@@ -111,6 +111,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "check": ["strata", "check", SMALL],
         "bench": ["strata", "bench", "--list"],
         "explain": ["strata", "explain", EXAMPLE, "--static"],
+        "view": ["strata", "view", SMALL, "-o", "-"],
         "explain-rewrites": ["strata", "explain-rewrites", EXAMPLE],
         "fuzz": ["strata", "fuzz", "--load", str(plugin), "--cases", "2", "--seed", "1"],
         "hash": ["strata", "hash", EXAMPLE],

@@ -61,6 +61,7 @@ BASES = {
     "check": ["{small}"],
     "bench": ["{small}"],
     "explain": ["{file}", "--static"],
+    "view": ["{small}", "--output", "-"],
     "explain-rewrites": ["{file}"],
     "verify": ["{file}"],
     "hash": ["{file}"],

@@ -53,6 +53,7 @@ ORDER = [
     "torch_backend",
     "explain",
     "report",
+    "view",
     "bench",
     "fuzz",
     "cli",

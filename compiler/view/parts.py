@@ -1,0 +1,164 @@
+"""`page_part`: all about one function of a program, as a page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.analysis.verify.prove import verify_schedule
+from compiler.dialects.functions import find_function
+from compiler.explain.builds import Builds, marked_builds
+from compiler.explain.code import LoopCode, group_copies
+from compiler.explain.explanation import explain
+from compiler.explain.nests import paths
+from compiler.explain.text import details, loop_label
+from compiler.lowering.low_to_llvm import emit
+from compiler.opt.diagnostics import PROGRAM_ERRORS
+from compiler.pipeline.parser import parse_passes
+from compiler.pipeline.passes import TO_LOOPS
+from compiler.pipeline.source import level_of
+from compiler.pipeline.to_llvm import passes_from
+from compiler.program.read import read
+from compiler.program.tree import Program
+from compiler.schedule import Schedule
+from compiler.types.machines import host
+from compiler.view.equations import equations_of
+from compiler.view.nests import low_tree, memory, tree
+from compiler.view.queries import recorded
+from compiler.view.records import IrStage, Json, PagePart, PageProof, ScriptStep
+from compiler.view.stages import after_passes, assembly_stage, compared, llvm_stage, stage
+from compiler.view.steps import stepped
+from compiler.view.subject import PageSubject
+
+NO_SCRIPT = "The loops are as written: there is no script."
+MAX_CODE = 12
+"""The number of machine loops, copies counted once, that are shown."""
+MAX_ASSEMBLY = 20_000
+"""The number of characters of a machine loop that are shown."""
+
+
+@dataclass
+class _Draft:
+    """A part in the making; the fields are those of PagePart."""
+
+    stages: list[IrStage] = field(default_factory=list)
+    nests: list[list[Json]] = field(default_factory=list)
+    steps: list[ScriptStep] = field(default_factory=list)
+    memory: Mapping[int, Json] = field(default_factory=dict)
+    code: Sequence[Json] = ()
+    proof: PageProof | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def part(self, name: str, facts: Sequence[str]) -> PagePart:
+        """The part, with the lines that each stage changes."""
+        stages = compared(self.stages)
+        return PagePart(name, facts, stages, self.nests, self.steps, self.memory, self.code, self.proof, self.notes)
+
+
+def page_part(subject: PageSubject, policy: str = "contract", threads: int = 1) -> PagePart:
+    """Everything about a function: a refused script ends the page at its step, and an error of the compiler at a level
+    is the note of the tabs that need it. Raises ScheduleError for a script that is none."""
+    draft = _Draft()
+    module = subject.module
+    if subject.te is not None:
+        lowered = subject.te.clone()
+        draft.stages += [stage("te", str(lowered)), *after_passes(lowered, parse_passes(TO_LOOPS))]
+    if subject.script is None or subject.unscheduled is None:
+        draft.notes["script"] = draft.notes["proof"] = NO_SCRIPT
+    else:
+        scheduled = _scheduled(draft, subject, subject.unscheduled)
+        module = scheduled
+    if module is not None:
+        _compiled(draft, module, policy, threads, subject.te is not None)
+    labels = [] if subject.unscheduled is None else list(subject.unscheduled.blocks)
+    computes = [" .. ".join(dict.fromkeys((labels[0], labels[-1])))] if labels else []
+    return draft.part(subject.name, [*computes, *subject.facts])
+
+
+def _scheduled(draft: _Draft, subject: PageSubject, unscheduled: Program) -> ModuleOp | None:
+    """Apply the script of a subject step by step; return the module with the scheduled loops, None if it is refused."""
+    assert subject.script is not None
+    schedule, start = Schedule(unscheduled), perf_counter()
+    if not draft.stages:
+        draft.stages.append(stage("loop", str(schedule.original)))
+    draft.nests, draft.steps = stepped(schedule, subject.script)
+    if draft.steps and draft.steps[-1].refusal is not None:
+        place = f"step {len(draft.steps)} of the script is refused"
+        draft.stages.append(stage("apply-schedule, up to the refused step", str(schedule.module)))
+        draft.memory = memory(schedule.program)
+        draft.notes |= {
+            "code": f"There is no machine code: {place}.",
+            "proof": f"There is nothing to prove: {place}. Its witness is beside the step.",
+        }
+        return None
+    draft.stages.append(stage("apply-schedule", str(schedule.module), perf_counter() - start))
+    draft.proof = proof(schedule.program, unscheduled)
+    return schedule.module
+
+
+def proof(scheduled: Program, original: Program) -> PageProof:
+    """The verdict about a scheduled program, with the claims of the proof in order, and the equations of the
+    original."""
+    with recorded() as queries:
+        verdict = verify_schedule(scheduled, original)
+    claims = [query for query in queries if query.kind == "claim"]
+    equations = [text for block in original.blocks.values() for text in equations_of(block)]
+    return PageProof(verdict.answer, verdict.reason, claims, equations)
+
+
+def _compiled(draft: _Draft, module: ModuleOp, policy: str, threads: int, has_te: bool) -> None:
+    """Add what is compiled: the loops and their memory, the stages down to assembly, the machine loops."""
+    level, low, name = level_of(module), module.clone(), find_function(module).sym_name.data
+    if not draft.steps:
+        draft.stages.append(stage("reorder-contiguous" if has_te else level, str(module)))
+    if level == "loop":
+        program = read(find_function(module))
+        draft.nests.append(tree(program.body))
+        draft.memory = memory(program)
+    try:
+        draft.stages += after_passes(low, passes_from(level, policy))
+        arguments = [value.name_hint or "" for value in find_function(low, name).args]
+        draft.stages.append(llvm_stage(emit(low, host()), arguments))
+        start = perf_counter()
+        built = marked_builds(low, name, module if level == "loop" else None, threads)
+        _machine_code(draft, built, perf_counter() - start)
+    except PROGRAM_ERRORS as error:
+        draft.notes["code"] = f"There is no machine code: {error}"
+
+
+def _machine_code(draft: _Draft, built: Builds, seconds: float) -> None:
+    """Add the assembly, which LLVM has made in `seconds`, and its machine loops; of a program at the low level also its
+    loops. Raises TargetError for an architecture whose assembly has no parser."""
+    explanation = explain(built)
+    names = {number: path[-1].name for number, path in paths(explanation.nests).items()}
+    draft.stages.append(assembly_stage(built.assembly, names, seconds))
+    if built.program is None:
+        draft.nests.append(low_tree(explanation.nests))
+    copies = group_copies(explanation.codes)
+    draft.code = [_loop_code(group) for group in copies[:MAX_CODE]]
+    if not copies:
+        draft.notes["code"] = "The machine code has no loops."
+    elif len(copies) > MAX_CODE:
+        draft.notes["code"] = f"{len(copies) - MAX_CODE} more machine loops are not shown."
+
+
+def _loop_code(copies: Sequence[LoopCode]) -> Json:
+    """A machine loop, with the number of its copies: its label, the names of the source loops around it and its blocks,
+    its bound, and its assembly."""
+    code = copies[0]
+    return {
+        "number": code.number,
+        "copies": len(copies),
+        "label": loop_label(code),
+        "path": [nest.name for nest in code.path],
+        "blocks": list(code.path[-1].blocks) if code.path else [],
+        "details": [line.strip() for line in details(code)][1:-2],
+        "cycles": code.estimate.cycles,
+        "limit": code.estimate.limit,
+        "percent": code.percent,
+        "pressure": {name: cycles for name, cycles in code.estimate.pressure.items() if cycles >= 0.05},
+        "text": code.text if len(code.text) <= MAX_ASSEMBLY else f"{code.text[:MAX_ASSEMBLY]}\n...",
+    }
