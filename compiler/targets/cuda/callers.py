@@ -40,7 +40,7 @@ def _queue_of_torch(device: Any) -> Iterator[None]:
 def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
     """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; it is copied only if needed. Raises
     TargetError, with the name `kernel`, for a tensor that requires a gradient, for a subclass of ndarray or of a tensor
-    on the CPU, and for another shape or dtype."""
+    on the CPU, and for another shape or dtype. An array without the GPU's memory is copied to the current device."""
     library = cupy()
     if type(array) is library.ndarray and _fits(array, expected):
         return array
@@ -69,7 +69,8 @@ def _fits(array: Cupy, expected: Argument) -> bool:
 
 
 def check(kernel: str, array: Cupy, expected: Argument) -> None:
-    """Raise TargetError for an array of another shape or dtype than the argument's."""
+    """Raise TargetError, with the name `kernel`, for an array of another shape or dtype than the argument's; uint16
+    stands for bf16."""
     if array.shape != expected.shape or array.dtype != device_dtype(expected.dtype):
         raise TargetError(
             f"{kernel}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
@@ -79,7 +80,8 @@ def check(kernel: str, array: Cupy, expected: Argument) -> None:
 
 def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object] | None:
     """Return a function that converts an output on the device to a torch tensor on the same memory, if an input is a
-    tensor; else None: outputs stay CuPy's arrays."""
+    tensor; else None: outputs stay CuPy's arrays. The function takes the output and its argument, whose dtype tells
+    bf16 from uint16."""
     if not any(map(_is_torch, inputs)):
         return None
     library: Torch = imported_torch()

@@ -17,17 +17,18 @@ from compiler.types.policies import POLICIES
 
 
 def check_text(kernel: CudaKernel, inputs: Sequence[Array], arch: str | None = None) -> TextCheck:
-    """Compile a kernel's text to PTX for `arch` (None: the kernel's) and run it on inputs, in the order of a call.
-    Raises TargetError without NVRTC, for text that it refuses, and for an architecture that lacks a feature or whose
-    limits a launch exceeds; PtxError for an instruction that the interpreter lacks."""
+    """Compile a kernel's text to PTX for `arch` (None: the kernel's) and run it on inputs, in the order of a call,
+    without a GPU. Raises TargetError without NVRTC, for text that it refuses, and for an architecture that lacks a
+    feature or whose limits a launch exceeds; PtxError for an instruction that the interpreter lacks."""
     kernel.source.check(arch or kernel.arch)
     text = nvrtc.ptx(kernel.text, arch or kernel.arch, POLICIES[kernel.policy].fused)
     return run_text(kernel, text, inputs)
 
 
 def run_text(kernel: CudaKernel, text: str, inputs: Sequence[Array]) -> TextCheck:
-    """Run the PTX `text` of a kernel on inputs; outputs and buffers between kernels are uninitialised at first. If
-    there is no other fault, an output with an element that no thread writes is one."""
+    """Run the PTX `text` of a kernel on inputs; outputs and buffers between kernels are uninitialised at first.
+    `inputs` are those of a call, without constants. If there is no other fault, an output with an element that no
+    thread writes is one."""
     arguments = kernel.native_arguments or kernel.arguments
     given = iter(inputs)
     buffers, results = [], []

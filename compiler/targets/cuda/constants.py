@@ -26,7 +26,7 @@ def c_name(symbol: str) -> str:
 
 def declarations(constants: Sequence[GlobalOp]) -> Iterator[str]:
     """Yield the declarations of constants, smallest first: in `__constant__` memory up to BANK bytes in total, then in
-    global memory. Raises LoweringError above MAX_BYTES in total."""
+    global memory; elements are bit patterns in hexadecimal digits. Raises LoweringError above MAX_BYTES in total."""
     total_bytes = 0
     for op in sorted(constants, key=lambda op: len(_dense(op).data)):
         dense = _dense(op)

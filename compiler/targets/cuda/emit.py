@@ -52,7 +52,7 @@ class Launch:
 @dataclass(frozen=True)
 class DeviceTemporary:
     """A buffer between kernels: its name in the program, element type and shape. It begins `offset` bytes into the
-    workspace, or, as a view, into the buffer at the position `base`."""
+    workspace (`base` WORKSPACE), or, as a view, into the buffer at the position `base`."""
 
     name: str
     element: Attribute
@@ -103,7 +103,7 @@ class CudaSource:
         return (*self.preparation, *self.launches)
 
     def takes(self, arch: str) -> bool:
-        """Return whether `check` accepts an architecture, such as sm_80."""
+        """Return whether an architecture, such as sm_80, has the features of the text and takes the launches."""
         try:
             self.check(arch)
         except TargetError:
@@ -111,7 +111,8 @@ class CudaSource:
         return True
 
     def check(self, arch: str) -> None:
-        """Raise TargetError for an architecture that lacks a feature of the text or whose limits a launch exceeds."""
+        """Raise TargetError for an architecture that lacks a feature of the text or whose limits a launch exceeds; an
+        unknown one has the most permissive limits, and a name without a number all features."""
         for launch in self.all_launches:
             check_launch(
                 launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, launch_limits(arch)
@@ -122,7 +123,8 @@ class CudaSource:
 
 
 def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
-    """Write the kernels that a host function launches. Raises LoweringError for an op that CUDA C++ lacks."""
+    """Write the kernels that a host function launches. Each kernel is written once. Raises LoweringError for an op that
+    CUDA C++ lacks, InputError for a host function with other ops than allocations and launches of constant extents."""
     program = read_host_function(module, host)
     first = len(program.arguments)
     positions = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
@@ -149,8 +151,9 @@ def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
 def planned(
     temporaries: Sequence[DeviceTemporary], launches: Sequence[Launch], first: int
 ) -> tuple[tuple[DeviceTemporary, ...], int]:
-    """Plan the memory of temporaries, whose positions begin at `first`: those that share no launch may overlap. Return
-    them with their offsets in a workspace, those of views unchanged, and the size of the workspace in bytes."""
+    """Plan the memory of temporaries, whose positions begin at `first`: those whose lifetimes, from the first launch
+    that takes them to the last, do not meet may overlap. Return them with their offsets in a workspace, those of views
+    unchanged, and the size of the workspace in bytes. A temporary that no launch takes stays unchanged."""
     uses: dict[int, list[int]] = {}
     for step, launch in enumerate(launches):
         for position in launch.arguments:

@@ -35,8 +35,9 @@ class CapturedCall(Unpicklable):
 def captured(
     loaded: LoadedKernels, arrays: Mapping[int, Cupy], inputs: Sequence[Cupy], outputs: Sequence[Cupy]
 ) -> CapturedCall:
-    """Capture the launches of kernels on `arrays`, the arguments by position, as a CUDA graph; `inputs` and `outputs`,
-    some of the arrays, become its fields. Raises TargetError for kernels that cannot be loaded or captured."""
+    """Capture the launches of kernels on `arrays`, all arguments but constants by position, as a CUDA graph with a
+    workspace of its own; `inputs` and `outputs`, some of the arrays, become its fields. Raises TargetError for kernels
+    that cannot be loaded or captured."""
     library = cupy()
     loaded.prepare()
     workspace = library.empty((loaded.source.workspace_bytes,), np.dtype(np.uint8))

@@ -137,7 +137,7 @@ POWERS = {
 
 def definitions(names: Collection[str]) -> list[str]:
     """Return the definitions of the helpers with these names, and of those that they call, which come first. The type
-    Fragment is a helper."""
+    Fragment is a helper; unknown names are dropped."""
     texts = [text for name, text in {**WARPS, **COPIES, **POWERS}.items() if name in names]
     extrema = [text for name, text in EXTREMA.items() if name in names]
     return [*texts, *(_function(name) for name in with_callees(names)), *extrema]

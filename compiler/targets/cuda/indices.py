@@ -21,7 +21,8 @@ def needs_64_bits(type_: MemRefType) -> bool:
 
 
 def wide_indices(call: KernelLaunch) -> set[SSAValue]:
-    """Return the index values of a kernel that may leave the range of a 32-bit int, for its launch's grid and block."""
+    """Return the index values of a kernel, loop variables included, that may leave the range of a 32-bit int by
+    interval arithmetic, for its launch's grid and block."""
     ranges = Ranges()
     extents = {gpu.BlockIdOp: call.grid, gpu.ThreadIdOp: call.block}
     indices: list[SSAValue] = []

@@ -108,9 +108,9 @@ def host_interface(
     architecture: str,
     options: tuple[str, ...],
 ) -> HostInterface:
-    """Return the host interface of the kernels of the program `name`. arguments: of the host function; the last
-    `outputs` are results, and those at the positions `constants` are constants of the program. architecture: the one
-    that the kernels are scheduled for. options: for the compiler."""
+    """Return the host interface of the kernels of the program `name`. arguments: of the host function, constants
+    included; the last `outputs` are results, and those at the positions `constants` are constants of the program.
+    architecture: the one that the kernels are scheduled for. options: for the compiler."""
     kernel_names = {launch.name for launch in source.all_launches}
     symbol = _symbol(name, kernel_names)
     names = Names({*RESERVED, *_LOCALS, *kernel_names, *symbols(symbol)}, "_")
@@ -193,13 +193,15 @@ def _buffer(
 
 
 def symbols(symbol: str) -> tuple[str, ...]:
-    """Return the C names that a launcher declares, with the prefix `symbol`: functions, status type and statuses."""
+    """Return the C names that a launcher may declare, with the prefix `symbol`: functions, status type and statuses;
+    those of a preparation also for a program without one."""
     functions = ("run", "prepare", "workspace_bytes", "prepared_bytes")
     return tuple(f"{symbol}_{name}" for name in (*functions, "status", *STATUSES))
 
 
 def _symbol(name: str, kernel_names: Collection[str]) -> str:
-    """Return a C prefix, a program's name, with `_` appended until no symbol of the launcher is a kernel's name."""
+    """Return a C prefix: a program's name with `_` for characters that C identifiers lack, and with `_` appended until
+    no symbol of the launcher is a kernel's name."""
     symbol = _identifier(name)
     while not set(symbols(symbol)).isdisjoint(kernel_names):
         symbol += "_"

@@ -90,7 +90,8 @@ class CudaKernel:
 
     @property
     def least_architecture(self) -> str:
-        """The first architecture that has the features of the text and takes the launches."""
+        """The first architecture with a model that has the features of the text and takes the launches; `arch` if none
+        does."""
         return self.interface.least_architecture
 
     @cached_property
@@ -127,7 +128,7 @@ class CudaKernel:
 
     @property
     def _loaded(self) -> LoadedKernels:
-        """The kernels loaded on CuPy's current device, one object for each device."""
+        """The kernels for CuPy's current device, one object for each device, which loads them at its first launch."""
         device = cupy().cuda.runtime.getDevice()
         if device not in self._on_devices:
             count = len(self.native_arguments or self.arguments)
@@ -137,12 +138,12 @@ class CudaKernel:
 
     @property
     def workspace_bytes(self) -> int:
-        """The bytes of the workspace, which contains all buffers between kernels."""
+        """The bytes of the workspace, which contains all buffers between kernels; 0 without any."""
         return self.source.workspace_bytes
 
     def on_device(self) -> OnDevice:
-        """Allocate a device array for each argument, constants included, which `fill` sets too; kernels load at the
-        first run. Raises TargetError without GPU."""
+        """Allocate a device array for each argument, constants included, which `fill` sets too and whose initial
+        contents are undefined; kernels load at the first run. Raises TargetError without GPU."""
         arguments = self.native_arguments or self.arguments
         loaded = LoadedKernels(self.source, POLICIES[self.policy].fused, len(arguments), {})
         return OnDevice(loaded, arguments, self.outputs)
@@ -165,16 +166,18 @@ class CudaKernel:
         Outputs are tensors of torch if an input is one, else CuPy's arrays; bf16 is uint16 there. stream: a CuPy
         stream; None for torch's current one if an input is a tensor on a GPU, else for CuPy's. workspace: an array of
         at least `workspace_bytes` bytes on the device, None for one that the kernel allocates for each stream. Calls
-        return before their kernels end. Raises TargetError without a GPU, and for arrays of another number, shape or
-        dtype.
+        return before their kernels end. Raises TargetError without a GPU, for arrays of another number, shape or dtype,
+        for arrays in `out` that are not on the device, contiguous and aligned, for tensors that require a gradient, and
+        for a workspace that is too small or misaligned.
         """
         with queue_of(inputs, stream):
             return self._called(inputs, out, workspace)
 
     def graph(self, *inputs: object) -> CapturedCall:
         """Capture a call with these inputs as a CUDA graph on the current device. The graph reads the memory of inputs
-        on the device; inputs on the host are copied once. Raises TargetError without a GPU, for arrays of another
-        number, shape or dtype, and for launches that cannot be captured."""
+        on the device; inputs on the host, and those that are not contiguous or aligned, are copied once. Raises
+        TargetError without a GPU, for arrays of another number, shape or dtype, and for launches that cannot be
+        captured."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
@@ -211,9 +214,9 @@ class CudaKernel:
 def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """Write the kernels that a host function launches, with its constants bound to arrays. policy: the numeric one of
-    the build, which the kernel states. Raises LoweringError for an op that CUDA C++ lacks, TargetError for an
-    architecture that lacks a feature or whose limits a launch exceeds."""
+    """Write the kernels that a host function launches, with its constants bound to arrays. policy: the floating-point
+    policy of the build, which decides on fused multiply-adds. Raises LoweringError for an op that CUDA C++ lacks,
+    TargetError for an architecture that lacks a feature or whose limits a launch exceeds."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}

@@ -31,19 +31,21 @@ class Cuda(Language):
     helpers: set[str]
 
     def spelled(self, type_: Attribute) -> str:
-        """Spell a scalar, a short vector, or a fragment. Raises LoweringError for a type that CUDA C++ lacks."""
+        """Spell a scalar, a vector, or a fragment, which is a vector of two dimensions. Raises LoweringError for a type
+        that CUDA C++ lacks."""
         return spelled(type_)
 
     def suffix(self, number: int, bits: int) -> str:
-        """Return the suffix of an integer literal: LL for 64 bits, else ""."""
+        """Return the suffix of an integer literal: LL for 64 bits, whatever the number, else ""."""
         return "LL" if bits == 64 else ""
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """Spell an integer literal; one of type index has no suffix."""
+        """Spell an integer literal; one of type index has no suffix and does not wrap."""
         return str(number) if isinstance(type_, IndexType) else super().whole(number, type_)
 
     def real(self, number: float, type_: Attribute) -> str:
-        """Spell a float literal; a type other than float or double is constructed from it."""
+        """Spell a float literal; a type other than float or double is constructed from a float. NaN and infinities are
+        macros of float, from which double is constructed too."""
         if isinf(number) or isnan(number):
             text = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
         elif isinstance(type_, Float64Type):
@@ -53,14 +55,16 @@ class Cuda(Language):
         return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
 
     def helper(self, name: str, type_: str) -> str:
-        """Add a helper template to the text; return its name with the type argument, such as `maximum<float>`."""
+        """Add a helper template to the text; return its name with the type argument, such as `maximum<float>`. `min`
+        and `max` are CUDA C++'s own, and returned as they are."""
         if name in _OVERLOADED:
             return name
         self.helpers |= {name, f"{name}<{type_}>"} if f"{name}<{type_}>" in EXTREMA else {name}
         return f"{name}<{type_}>"
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Return a sum or product without contraction, such as `__fadd_rn`; None if it is allowed, or for other ops."""
+        """Return a sum or product without contraction, such as `__fadd_rn`; None if the op's flags allow it, for f16
+        and bf16, and for ops other than sums, differences and products."""
         name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
         if name is None or not isinstance(type_, Float32Type | Float64Type) or may_contract(op):
             return None

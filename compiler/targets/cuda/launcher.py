@@ -100,7 +100,8 @@ def _memories(interface: HostInterface) -> dict[str, int]:
 
 
 def _needed(interface: HostInterface, used: Collection[int]) -> list[DeviceBuffer]:
-    """Return the buffers at the positions `used`, and all that contain them, without arguments."""
+    """Return the buffers at the positions `used`, and all buffers that contain them, without arguments, in the order of
+    `interface.buffers`."""
     needed = {interface.buffers[n].name for n in used}
     for buffer in reversed(interface.buffers):
         if buffer.name in needed and buffer.within is not None:

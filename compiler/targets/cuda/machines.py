@@ -94,16 +94,16 @@ def representative_gpu(arch: str) -> Gpu:
 
 
 def launch_limits(arch: str) -> Gpu:
-    """Return the GPU model of an architecture; for an unknown one, the model with the most shared memory a block, under
-    that architecture's name."""
+    """Return the GPU model of an architecture; for one without a model, such as "", the model with the most shared
+    memory a block, under that architecture's name."""
     most_permissive = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
     return MACHINES.get(arch) or replace(most_permissive, arch=arch)
 
 
 def described(arch: str, name: str, properties: Mapping[str, Any]) -> Gpu:
     """Return the model of a GPU from the properties of its device, named as in cudaDeviceProp. Missing facts are those
-    of the model of its architecture, or of the last earlier one with a model. Example: an H200 is the model of sm_90
-    with its own number of multiprocessors and bandwidth."""
+    of the model of its architecture, or of the last earlier one with a model, or of the first one. A property of 0 is
+    missing. Example: an H200 is the model of sm_90 with its own number of multiprocessors and bandwidth."""
     number = int(re.sub(r"\D", "", arch) or 0)
     rows = list(MACHINES.values())
     base = next((gpu for gpu in reversed(rows) if int(gpu.arch[3:]) <= number), rows[0])

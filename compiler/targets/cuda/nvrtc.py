@@ -17,8 +17,8 @@ MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strat
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources of a kernel on an architecture: the registers, stack bytes and spilled bytes of a thread, and the
-    bytes of shared memory of a block, static and dynamic."""
+    """The resources of a kernel on an architecture: the registers, stack bytes and spilled bytes (stored and loaded) of
+    a thread, and the bytes of shared memory of a block, static and dynamic."""
 
     registers: int
     stack_bytes: int
@@ -69,15 +69,15 @@ def fmad(contract: bool) -> str:
 
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
-    """Compile a text to machine code; `contract` permits fused multiply-adds. Raises TargetError without NVRTC, for an
-    architecture that it lacks, and for text that it refuses, with its first error."""
+    """Compile a text to the machine code of an architecture; `contract` permits fused multiply-adds. Raises TargetError
+    without NVRTC, for an architecture that it lacks, and for text that it refuses, with its first error."""
     with _program(text, arch, contract) as (program, log):
         return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
 
 
 def ptx(text: str, arch: str, contract: bool = True) -> str:
-    """Compile a text to PTX; `contract` permits fused multiply-adds. Raises TargetError without NVRTC, for an
-    architecture that it lacks, and for text that it refuses, with its first error."""
+    """Compile a text for an architecture to PTX, and return its text; `contract` permits fused multiply-adds. Raises
+    TargetError without NVRTC, for an architecture that it lacks, and for text that it refuses, with its first error."""
     with _program(text, arch, contract) as (program, _):
         return _text(program, "PTX")
 

@@ -31,7 +31,8 @@ class CudaProgram:
     groups: tuple[GroupFacts, ...] = ()
 
     def kernel(self, arrays: Mapping[str, Array]) -> CudaKernel:
-        """Return the kernel with the constants bound to `arrays`, which has them by name."""
+        """Return the kernel with the constants bound to `arrays`, which has them all by the names of their
+        arguments."""
         fixed = {n: arrays[self.arguments[n].name] for n in self.constants}
         inputs_and_outputs = tuple(a for n, a in enumerate(self.arguments) if n not in fixed)
         settings = (self.source, self.policy, self.arch)

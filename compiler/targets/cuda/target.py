@@ -44,8 +44,9 @@ class CudaTarget(GpuTarget):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> CudaKernel:
-        """Write the kernels that a host function launches. Raises LoweringError for an op that CUDA C++ lacks,
-        TargetError for a feature that the architecture lacks and for limits that a launch exceeds."""
+        """Write the kernels that the function `host` of a module launches, with its constants bound to arrays. Raises
+        LoweringError for an op that CUDA C++ lacks, TargetError for a feature that the architecture lacks and for
+        limits that a launch exceeds."""
         return make_kernel(module, host, arguments, policy, arch)
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
@@ -54,11 +55,12 @@ class CudaTarget(GpuTarget):
 
     def check_text(self, kernel: AnyKernel, inputs: Sequence[Array], arch: str) -> TextCheck:
         """Compile a kernel's text to PTX, and run it on inputs by the interpreter. Raises TargetError without NVRTC,
-        and for an architecture that lacks a feature or whose limits a launch exceeds."""
+        for text that it refuses, and for an architecture that lacks a feature or whose limits a launch exceeds;
+        PtxError for an instruction that the interpreter lacks."""
         assert isinstance(kernel, CudaKernel)
         return check_text(kernel, inputs, arch)
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """Return the text of a kernel's `.cu` file; for the name `launches`, its host interface as JSON."""
+        """Return the text of a kernel's `.cu` file; for the name `launches`, its host interface as JSON instead."""
         assert isinstance(kernel, CudaKernel)
         return kernel.interface.json() if name == "launches" else kernel.file_text

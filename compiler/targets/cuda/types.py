@@ -24,7 +24,9 @@ _OPAQUE = {8: "uint2", 16: "uint4"}
 
 
 def spelled(type_: Attribute) -> str:
-    """Spell a scalar, a short vector, or a fragment. Raises LoweringError for a type that CUDA C++ lacks."""
+    """Spell a scalar, a vector, or a fragment (a vector of two dimensions: registers, elements of a register); a vector
+    of small elements that CUDA C++ has no type for becomes uint2 or uint4. Raises LoweringError for a type that CUDA
+    C++ lacks."""
     if isinstance(type_, VectorType):
         if len(type_.get_shape()) == 2:
             registers, register_elements = type_.get_shape()
@@ -47,7 +49,8 @@ def spelled(type_: Attribute) -> str:
 
 
 def is_opaque_vector(type_: VectorType) -> bool:
-    """Return whether CUDA C++ has no type for a vector's lanes, so that it can be loaded and stored only."""
+    """Return whether CUDA C++ has no type for a vector of 8 or 16 bytes with elements below 4 bytes, so that it can be
+    loaded and stored only; False for any other vector."""
     element_size = element_bytes(type_.element_type)
     if element_size >= 4 or len(type_.get_shape()) != 1 or lanes_of(type_) * element_size not in _OPAQUE:
         return False

@@ -12,7 +12,7 @@ MOST = 1024
 
 def pragmas(loop: scf.ForOp) -> list[str]:
     """Return the pragmas of a loop: with the attribute `unroll_by` to unroll that many iterations, else to unroll all
-    if it `is_unrolled`, else none."""
+    if it has the attribute `unroll` or is a short loop over unrolled ones, as `is_unrolled` decides, else none."""
     by = loop.attributes.get("unroll_by")
     if isinstance(by, IntegerAttr):
         return [f"#pragma unroll {by.value.data}"]
@@ -21,7 +21,8 @@ def pragmas(loop: scf.ForOp) -> list[str]:
 
 def is_unrolled(loop: scf.ForOp) -> bool:
     """Return whether a loop has the attribute `unroll`, or contains loops that all have it, no branch and no barrier,
-    and executes 1 to MOST stores in all. On some architectures ptxas alone does not unroll such a loop over a panel."""
+    and executes, by constant bounds, 1 to MOST stores in all. On some architectures ptxas alone does not unroll such a
+    loop over a panel."""
     if "unroll" in loop.attributes:
         return True
     nests = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
