@@ -18,7 +18,8 @@ _FLOAT_MODIFIERS = (*ROUNDINGS, "ftz", "sat")
 
 def finished(type_: str, modifiers: set[str], compute: Operation) -> Operation:
     """Return `compute`, an operation on floats of a type, with the modifiers `.ftz` (float32 denormals of operands and
-    result become zero) and `.sat` (the result is clamped to [0, 1], NaN becomes 0); other modifiers change nothing."""
+    result become zero of their sign; ignored for other types) and `.sat` (the result is clamped to [0, 1], NaN becomes
+    0); other modifiers change nothing."""
     if not modifiers & {"ftz", "sat"}:
         return compute
     flushed = flush if "ftz" in modifiers and bits_of(type_) == 32 and "x" not in type_ else lambda values: values
@@ -76,7 +77,8 @@ def multiplication(instruction: PtxInstruction) -> Computation:
 @pure("mad", "fma")
 def multiply_add(instruction: PtxInstruction) -> Computation:
     """Return the computation of `fma` or `mad`, a * b + c: floats are rounded once; integers add c to the low half, the
-    high half or all bits of the product (`.lo`, `.hi`, `.wide`). Raises PtxError for `.relu` and unknown modifiers."""
+    high half or all bits of the product (`.lo`, `.hi`, `.wide`). Without one of these it is `.lo`. Raises PtxError for
+    `.relu` and unknown modifiers."""
     type_ = one_type(instruction)
     if is_float_type(type_):
         modifiers = modifiers_of(instruction, *_FLOAT_MODIFIERS, "relu")
@@ -104,7 +106,8 @@ def _wide_product(a: Array, b: Array) -> Array:
 
 
 def high_product(a: Array, b: Array) -> Array:
-    """Return the high half of the exact products of two arrays of integers, in their dtype, of at most 64 bits."""
+    """Return the high half of the exact products of two arrays of integers, in their dtype, signed or unsigned, of at
+    most 64 bits."""
     bits = 8 * a.itemsize
     if bits < 64:
         return (_wide_product(a, b) >> bits).astype(a.dtype)
@@ -114,8 +117,8 @@ def high_product(a: Array, b: Array) -> Array:
 
 @pure("div", "rem")
 def division(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `div` or `rem`: integers are truncated toward zero, floats rounded to nearest, also for
-    `.approx` and `.full`. Raises PtxError for another modifier."""
+    """Return the computation of `div` or `rem`: integer quotients are truncated toward zero, floats rounded to nearest,
+    also for `.approx` and `.full`; `.approx` gives 0 for divisors above 2^126. Raises PtxError for another modifier."""
     type_ = one_type(instruction)
     if is_float_type(type_):
         modifiers = modifiers_of(instruction, "rn", "approx", "full", "ftz")
@@ -132,7 +135,8 @@ def _approximate_quotient(a: Array, b: Array) -> Array:
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """Return a / b for integers, truncated toward zero; all bits set if b is 0, which is undefined in PTX."""
+    """Return a / b for integers, truncated toward zero; all bits set if b is 0, which is undefined in PTX; the minimum
+    divided by -1 wraps to itself."""
     safe = np.where(b == 0, b.dtype.type(1), b)
     floor = a // safe
     if a.dtype.kind == "i":
@@ -177,7 +181,8 @@ def sign_operation(instruction: PtxInstruction) -> Computation:
 
 @pure("copysign")
 def copied_sign(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `copysign d, a, b`: b with the sign of a. Raises PtxError for any modifier."""
+    """Return the computation of `copysign d, a, b`: b with the sign of a, operands in PTX's order. Raises PtxError for
+    any modifier."""
     modifiers_of(instruction)
     return elementwise(one_type(instruction), 2, lambda a, b: np.copysign(b, a))
 

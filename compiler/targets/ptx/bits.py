@@ -32,8 +32,8 @@ def complement(instruction: PtxInstruction) -> Computation:
 
 @pure("shl", "shr")
 def shift(instruction: PtxInstruction) -> Computation:
-    """Return the computation of `shl` or `shr`. A count of the type's bits or more shifts all bits out. `shr` of a
-    signed type fills with the sign bit, others fill with zeros. Raises PtxError for any modifier."""
+    """Return the computation of `shl` or `shr`. A count, unsigned, of the type's bits or more shifts all bits out.
+    `shr` of a signed type fills with the sign bit, others fill with zeros. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits, is_left = bits_of(type_), instruction.parts[0] == "shl"
@@ -66,7 +66,7 @@ def funnel_shift(instruction: PtxInstruction) -> Computation:
 def extracted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfe d, a, position, length`: the field of `length` bits of a from bit `position` on,
     extended with its highest bit for a signed type, else with zeros; a field that reaches beyond the type's bits ends
-    there. Raises PtxError for any modifier."""
+    there. Position and length count modulo 256; a field of length 0 is 0. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)
@@ -91,7 +91,7 @@ def _field(value: int, position: int, length: int, bits: int, is_signed: bool) -
 @pure("bfi")
 def inserted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfi d, a, b, position, length`: b with the low `length` bits of a at bit `position`;
-    bits beyond the type's are dropped. Raises PtxError for any modifier."""
+    bits beyond the type's are dropped. Position and length count modulo 256. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)
@@ -111,7 +111,8 @@ def inserted_field(instruction: PtxInstruction) -> Computation:
 @pure("prmt")
 def permuted_bytes(instruction: PtxInstruction) -> Computation:
     """Return the computation of `prmt d, a, b, selectors`: each 4-bit selector picks a byte of a (0 to 3) or b (4 to
-    7); with bit 3 set the byte becomes 0xFF or 0 by its sign bit. Raises PtxError for a mode such as `.f4e`."""
+    7); with bit 3 set the byte becomes 0xFF or 0 by its sign bit. The selectors are the low 16 bits. Raises PtxError
+    for a mode such as `.f4e`."""
     modifiers_of(instruction)
     if len(instruction.parts) != 2:
         raise instruction.refused()

@@ -40,9 +40,9 @@ thread's) and the offsets in bytes."""
 
 class PtxLanes:
     """The state of the threads of several blocks of a launch: one lane a thread, block after block. registers: each
-    register of the running function by name, as unsigned bits (lanes,). slots: the position of each lane's block among
-    `blocks`. threads: each lane's thread number in the grid. moments: a counter for each lane, which grows at barriers;
-    the shadow orders accesses by it."""
+    register of the running function that was written, by name, as unsigned bits (lanes,), predicates as bool. slots:
+    the position of each lane's block among `blocks`. threads: each lane's thread number in the grid. moments: a counter
+    for each lane, which grows at barriers; the shadow orders accesses by it."""
 
     def __init__(
         self,
@@ -91,7 +91,8 @@ class PtxLanes:
         return PtxMemory("local memory", size, poisoned(self.count * size), size, shadow=shadow, layout=layout)
 
     def set_parameter(self, offset: int, value: int) -> None:
-        """Set the 8 bytes at `offset` in every thread's frame to a kernel argument, an unsigned integer."""
+        """Set the 8 bytes at `offset` in every thread's frame to a kernel argument, an unsigned integer below 2^64,
+        little-endian."""
         assert isinstance(self.stack.shadow, OwnShadow)
         places = np.arange(self.count)[:, None] * self.stack.stride + offset + np.arange(8)
         self.stack.data[places] = np.frombuffer(value.to_bytes(8, "little"), np.uint8)
@@ -109,7 +110,8 @@ class PtxLanes:
 
     def read(self, operand: PtxOperand, type_: str, mask: Mask, instruction: PtxInstruction) -> Array:
         """Return the values (lanes,) of a register, literal or variable's address as a type; report a register that a
-        thread of the mask has not set. Raises PtxError for other operands."""
+        thread of the mask has not set. mask: None for all. Raises PtxError for other operands, and for a register that
+        the function does not declare."""
         if isinstance(operand, RegisterName):
             if operand.name in self.unset or operand.name not in self.registers:
                 self._check_set(operand.name, mask, instruction)
@@ -126,8 +128,8 @@ class PtxLanes:
         raise instruction.refused("an operand of this kind")
 
     def bits(self, name: str, instruction: PtxInstruction) -> Array:
-        """Return the unsigned bits (lanes,) of a register or special register; lanes that have not set it get all ones.
-        Raises PtxError for a register that the function does not declare."""
+        """Return the unsigned bits (lanes,) of a register or special register; lanes that have not set it get all ones,
+        of a predicate false. Raises PtxError for a register that the function does not declare."""
         if name in self.registers:
             return self.registers[name]
         if name in self.specials:
@@ -149,7 +151,8 @@ class PtxLanes:
             )
 
     def write(self, operand: PtxOperand, values: Array, type_: str, mask: Mask) -> None:
-        """Set a register in the threads of a mask (None: all) to values (lanes,) of a type; `_` discards them."""
+        """Set a register in the threads of a mask (None: all) to values (lanes,) of a type; `_` discards them. A lane
+        outside the mask keeps its bits, or counts as unset."""
         assert isinstance(operand, RegisterName)
         name = operand.name
         if name == "_":
@@ -169,7 +172,8 @@ class PtxLanes:
         self.registers[name] = np.where(mask, bits, former)
 
     def unset_lanes(self, name: str) -> Array | None:
-        """Return the mask of the lanes that have not set a register, None if all lanes have."""
+        """Return the mask of the lanes that have not set a register, None if all lanes have; special registers are
+        always set."""
         if name in self.registers or name in self.specials:
             return self.unset.get(name)
         return np.ones(self.count, np.bool_)
@@ -194,8 +198,8 @@ class PtxLanes:
         raise instruction.refused(f"the variable '{name}'")
 
     def addresses(self, operand: PtxOperand, mask: Mask, instruction: PtxInstruction) -> Array:
-        """Return the addresses of a memory operand in bytes, as int64 (lanes,). Raises PtxError for an operand of
-        another kind."""
+        """Return the addresses of a memory operand in bytes, as int64 (lanes,); a base register that a thread of the
+        mask has not set is reported. Raises PtxError for an operand of another kind."""
         if not isinstance(operand, MemoryOperand):
             raise instruction.refused("its address is in brackets")
         if isinstance(operand.base, RegisterName):
@@ -230,9 +234,9 @@ class PtxLanes:
         self.log.add(kind, self.kernel.main.function.name, instruction, place, block, threads)
 
     def resolved(self, space: str, addresses: Array, access: PtxAccess) -> list[Resolved]:
-        """Resolve the addresses (n,) of an access in a state space; "" and global are generic. Return one entry a
-        memory: the positions among the n (all: a slice), the memory, the parts, and offsets in bytes. An address in no
-        buffer is in an empty memory, so that the access is out of bounds."""
+        """Resolve the addresses (n,) of an access in a state space; "" and global are generic. Return one entry for
+        each memory that an address is in: the positions among the n (all: a slice), the memory, the parts, and offsets
+        in bytes. An address in no buffer is in an empty memory, so that the access is out of bounds."""
         if space in ("shared", "local", "param"):
             memory, part = (self.shared, self.slots) if space == "shared" else (self.stack, np.arange(self.count))
             return [(slice(None), memory, part[access.lanes], addresses)]
@@ -262,7 +266,8 @@ class PtxLanes:
         return np.arange(self.count) if mask is None else np.flatnonzero(mask)
 
     def pass_barrier(self, lanes: Mask) -> None:
-        """Advance the moment of lanes (None: all) to the next epoch: they have passed a barrier of their block."""
+        """Advance the moment of the lanes of a mask (None: all) to the next epoch, the start of the next multiple of
+        EPOCH: they have passed a barrier of their block. If all have, reads of shared memory are forgotten."""
         if lanes is None:
             self.moments = (self.moments // EPOCH + 1) * EPOCH
             assert isinstance(self.shared.shadow, Shadow)
@@ -271,7 +276,8 @@ class PtxLanes:
             self.moments = np.where(lanes, (self.moments // EPOCH + 1) * EPOCH, self.moments)
 
     def pass_warp_barrier(self, lanes: Mask) -> None:
-        """Advance the moment of lanes (None: all) by one, since they have passed a barrier of their warp."""
+        """Advance the moment of the lanes of a mask (None: all) by one, since they have passed a barrier of their
+        warp."""
         self.moments = self.moments + (1 if lanes is None else lanes.astype(np.int64))
 
 

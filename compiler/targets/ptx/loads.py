@@ -54,9 +54,9 @@ def _items(instruction: PtxInstruction, operand: PtxOperand) -> tuple[PtxOperand
 
 @effect("ld")
 def load(instruction: PtxInstruction) -> Prepared:
-    """Prepare a load of one, two or four registers, such as `ld.global.nc.v4.f32 {d0, d1, d2, d3}, [a+16]`. Memory read
-    with `.nc` must not be stored to later in the launch. Raises PtxError for an unknown modifier and another number of
-    registers."""
+    """Prepare a load of one, two or four registers, such as `ld.global.nc.v4.f32 {d0, d1, d2, d3}, [a+16]`. A store
+    later in the launch to memory that was read with `.nc` is a fault. Raises PtxError for an unknown modifier and
+    another number of registers."""
     space, type_ = space_of_access(instruction, "nc", "v2", "v4"), one_type(instruction)
     to, address = _items(instruction, instruction.operands[0]), instruction.operands[1]
     width, is_cached = bits_of(type_) // 8, "nc" in instruction.parts
@@ -91,8 +91,9 @@ def store(instruction: PtxInstruction) -> Prepared:
 def loaded(
     lanes: PtxLanes, space: str, addresses: Array, access: PtxAccess, width: int, count: int, is_cached: bool = False
 ) -> Array:
-    """Return (n, count) unsigned integers of `width` bytes, read from addresses (n,) of a state space. `is_cached`:
-    whether the memory is marked as read by `.nc`, so that a store to it is a fault."""
+    """Return (n, count) unsigned integers of `width` bytes, read from addresses (n,) of a state space. is_cached: marks
+    the memory as read by `.nc`, so that a later store to it is a fault. Faults are reported, as `PtxMemory.load` does.
+    """
     values = None
     for positions, memory, part, offsets in lanes.resolved(space, addresses, access):
         memory.is_cached |= is_cached
@@ -114,8 +115,8 @@ def stored(lanes: PtxLanes, space: str, addresses: Array, access: PtxAccess, val
 
 
 def spread(lanes: PtxLanes, values: Array, mask: Mask, active: Array) -> Array:
-    """Return values (active,) as an array of all lanes, with zeros in the lanes outside the mask; `active` are the
-    numbers of the mask's lanes."""
+    """Return values (active,) as an array of all lanes, with zeros in the lanes outside the mask (None: all lanes);
+    `active` are the numbers of the mask's lanes."""
     if mask is None:
         return np.ascontiguousarray(values)
     everywhere = np.zeros(lanes.count, values.dtype)

@@ -22,8 +22,8 @@ _TF32 = np.uint32(0xFFFFE000)
 @effect("mma")
 def multiply_matrices(instruction: PtxInstruction) -> Prepared:
     """Prepare `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` or another shape: d = a b + c for each
-    warp, summed in float64 or int64, then rounded. Raises PtxError for `.satfinite` and for combinations of shape and
-    types that are not implemented."""
+    warp, summed in float64 or int64, then rounded or wrapped to the result's type. Raises PtxError for `.satfinite` and
+    for combinations of shape and types that are not implemented."""
     types = types_of(instruction)
     shapes = modifiers_of(instruction, "sync", "aligned", "row", "col", *SHAPES, "satfinite") & set(SHAPES)
     if (
@@ -83,8 +83,8 @@ def _gathered(
 
 
 def whole_warps(lanes: PtxLanes, mask: Mask, instruction: PtxInstruction) -> Array:
-    """Return the numbers of the active lanes as (warps, 32). Raises PtxError if blocks, or the active lanes, are no
-    whole number of warps."""
+    """Return the numbers of the lanes of a mask (None: all) as (warps, 32). Raises PtxError if blocks, or the active
+    lanes, are no whole number of warps."""
     active = lanes.lanes_of(mask)
     if len(active) % WARP or lanes.per_block % WARP:
         raise instruction.refused("by a warp of fewer than 32 threads")
@@ -95,7 +95,8 @@ def whole_warps(lanes: PtxLanes, mask: Mask, instruction: PtxInstruction) -> Arr
 def load_matrices(instruction: PtxInstruction) -> Prepared:
     """Prepare `ldmatrix.sync.aligned.m8n8.x4{.trans}.shared.b16 d, [a]`, which loads up to four 8 x 8 tiles of 16 bits.
     Threads 8n to 8n + 7 have the addresses of the rows of tile n. Thread t gets the elements of row t / 4 and columns t
-    % 4 * 2 and t % 4 * 2 + 1, with `.trans` of the transposed tile. Raises PtxError for other tiles."""
+    % 4 * 2 and t % 4 * 2 + 1, with `.trans` of the transposed tile. A row that is not at a multiple of 16 bytes is a
+    fault. Raises PtxError for other tiles."""
     modifiers = modifiers_of(instruction, "sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta")
     count = next(int(part[1]) for part in (*instruction.parts, "x1") if part in ("x1", "x2", "x4"))
     to, address = _items(instruction.operands[0]), instruction.operands[1]

@@ -28,8 +28,8 @@ class PtxAccess:
         return PtxAccess(self.lanes[mask], self.threads[mask], self.moments[mask], self.add)
 
     def report(self, kind: str, wrong: Array, place: Callable[[int], str], others: Array | None = None) -> None:
-        """Log the first fault of a mask (n,) or (n, k), if any is set. `place` returns the text of a position in the
-        flattened mask; `others` has the number of the second thread for each."""
+        """Log the first fault of a mask (n,) or (n, k), if any is set; the others are not logged. `place` returns the
+        text of a position in the flattened mask; `others` has the number of the second thread for each."""
         if wrong.any():
             first = int(np.argmax(wrong.reshape(-1)))
             thread = first // (wrong.size // len(wrong))
@@ -41,8 +41,8 @@ class PtxAccess:
 class PtxMemory:
     """A memory that is accessed by byte offsets. size: the bytes of a part: a buffer is one part, shared memory has one
     for each block, local memory one for each thread. data: the bytes of all parts, `stride` bytes apart. granule: the
-    bytes that one entry of `shadow` describes; without a shadow all bytes are set. is_constant: a store is a
-    fault. is_cached: read by `.nc`. layout: byte offset and name of each variable."""
+    bytes that one entry of `shadow` describes; without a shadow all bytes count as set, and races are not looked for.
+    is_constant: a store is a fault. is_cached: read by `.nc`. layout: byte offset and name of each variable."""
 
     name: str
     size: int
@@ -56,7 +56,8 @@ class PtxMemory:
 
     def load(self, access: PtxAccess, part: Array | int, offsets: Array, width: int, count: int) -> Array:
         """Return (n, count) unsigned integers of `width` bytes, in the parts `part` at byte offsets (n,). Accesses out
-        of bounds or misaligned are reported, and read as all ones; reads of unset memory and races are reported."""
+        of bounds or not aligned to width * count bytes are reported, and read as all ones; reads of unset memory and
+        races are reported."""
         good = self._checked(access, offsets, width * count)
         if good is not None:
             values = np.full((len(offsets), count), (1 << 8 * width) - 1, f"u{width}")
@@ -72,9 +73,10 @@ class PtxMemory:
         return self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)]
 
     def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
-        """Store (n, count) unsigned integers and set the state of their granules; PENDING stores all ones instead of
-        the values. Accesses out of bounds or misaligned, and all to constant memory, are reported and store nothing;
-        races, and a store to memory that `.nc` reads, are reported and stored."""
+        """Store (n, count) unsigned integers of the parts `part` at byte offsets (n,), and set the state of their
+        granules; PENDING stores all ones instead of the values. Accesses out of bounds or misaligned, and all to
+        constant memory, are reported and store nothing; races, and a store to memory that `.nc` reads, are reported and
+        stored."""
         count, width = values.shape[1], values.itemsize
         good = self._checked(access, offsets, width * count)
         every = np.ones(len(offsets), np.bool_)
@@ -102,7 +104,7 @@ class PtxMemory:
     ) -> None:
         """Replace the unsigned integer of `width` bytes at the offset of one thread by `updated` of it, as an atomic:
         races are not checked. An access out of bounds or misaligned is reported and changes nothing; the update of
-        unset memory is reported."""
+        unset memory is reported, and its bytes count as set."""
         if self._checked(access, offsets, width) is not None:
             return
         flat = offsets + part * self.stride

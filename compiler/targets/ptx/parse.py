@@ -83,7 +83,8 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the position behind the statement that begins at `start`."""
+    """Return the position behind the statement that begins at `start`; the end of the text for one that does not
+    end."""
     if text[start] in "{}":
         return start + 1
     if text.startswith(_LINE_DIRECTIVES, start):
@@ -137,7 +138,8 @@ def _integer(line: int, text: str) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas outside of brackets; parts are stripped, and an empty last part is dropped."""
+    """Split at the commas outside of brackets; parts are stripped, and an empty last part is dropped, other empty parts
+    stay."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character in "[{(") - (character in "]})")
@@ -157,8 +159,8 @@ class _BodyReader:
         self._scopes: list[dict[str, str]] = [{}]
 
     def read(self, line: int, statement: str) -> bool:
-        """Parse a statement into the function; return whether it was the brace that ends the body. Raises PtxError,
-        with the line, for a variable or an operand that NVRTC does not write for kernels."""
+        """Parse a statement into the function; return whether it was the brace that ends the body. `.pragma` is
+        skipped. Raises PtxError, with the line, for a variable or an operand that NVRTC does not write for kernels."""
         text = statement.rstrip(";").strip()
         if text == "{":
             self._scopes.append({})

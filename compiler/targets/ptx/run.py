@@ -28,8 +28,9 @@ MAX_LANES = 2048
 
 @dataclass(frozen=True)
 class PtxBuffer:
-    """A buffer of global memory. array: its elements, all set unless `is_set` is False. base: the position, among the
-    buffers of the run, of the buffer whose memory it shares from the byte `offset` on; None for memory of its own."""
+    """A buffer of global memory. array: its elements, all set unless `is_set` is False, when only its shape and dtype
+    count. base: the position, among the earlier buffers of the run, of the buffer whose memory it shares from the byte
+    `offset` on; None for memory of its own."""
 
     name: str
     array: Array
@@ -66,9 +67,10 @@ class PtxResult:
 
 
 def run_ptx(text: str, launches: Sequence[PtxLaunch], buffers: Sequence[PtxBuffer]) -> PtxResult:
-    """Run launches in order, all threads of all blocks, on copies of the buffers' arrays. Stops at the first launch
-    that cannot continue: threads wait forever, or run too many steps. Raises PtxError for syntax or instructions that
-    are not implemented, InputError for a launch of an unknown kernel or with another number of arguments."""
+    """Run launches in order, all threads of all blocks, on copies of the buffers' arrays. Stops, with a fault, at the
+    first launch that cannot continue: threads wait forever, or run too many steps. Raises PtxError for syntax or
+    instructions that are not implemented, InputError for a launch of an unknown kernel or with another number of
+    arguments."""
     program, log = parse_ptx(text), FaultLog()
     symbols, memories = _variables(program)
     addresses: list[int] = []
@@ -165,7 +167,7 @@ def _launch(
 
 def _begin(memory: PtxMemory, threads: int, granule: int) -> None:
     """Prepare a buffer for a launch of `threads` threads a block: a new shadow, in granules of `granule` bytes, without
-    former accesses; bytes that are set stay set."""
+    former accesses; a granule is set if all its bytes were. Constant memory stays as it is."""
     memory.is_cached = False
     if memory.is_constant:
         return

@@ -37,7 +37,8 @@ class PtxScheduler:
     _depth: int = field(default=0)
 
     def run(self) -> None:
-        """Run all lanes until they return. Raises DivergenceError if lanes wait forever or MAX_STEPS is exceeded."""
+        """Run all lanes until they return. Raises DivergenceError, after a logged fault, if lanes wait forever or
+        MAX_STEPS is exceeded; PtxError for a call or an operand that is not implemented."""
         _Run(self, self.main, np.ones(self.lanes.count, np.bool_)).to_the_end()
 
     def count_steps(self) -> None:
@@ -49,8 +50,9 @@ class PtxScheduler:
             raise DivergenceError
 
     def call(self, instruction: PtxInstruction, mask: Mask) -> None:
-        """Run a device function in the lanes of a mask: copy its parameters into its frame, and its results back.
-        Raises PtxError for an unknown function, more than CALL_DEPTH nested calls, or another number of arguments."""
+        """Run a device function in the lanes of a mask (None: all), until all of them have returned: copy its
+        parameters into its frame, and its results back. Raises PtxError for an unknown function, more than CALL_DEPTH
+        nested calls, or another number of arguments."""
         lanes = self.lanes
         lists = [operand.items for operand in instruction.operands if isinstance(operand, RegisterList)]
         names = [operand.name for operand in instruction.operands if isinstance(operand, VariableName)]
@@ -90,8 +92,8 @@ class _Run:
         self._state = np.where(mask, RUNS, IS_DONE)
 
     def to_the_end(self) -> None:
-        """Run until all lanes have returned; those with the lowest program counter run first. If all others wait, logs
-        a fault and raises DivergenceError."""
+        """Run until all lanes have returned; those with the lowest program counter, the position of the next
+        instruction, run first. If all others wait, logs a fault and raises DivergenceError."""
         while True:
             runs = self._state == RUNS
             if not runs.any():
@@ -191,8 +193,8 @@ class _Run:
         return mask & ~torn, active & ~torn
 
     def _members(self, instruction: PtxInstruction, active: Array) -> Array:
-        """Return the mask of the lanes that a warp-wide instruction names: by an operand, or all of the active
-        warps."""
+        """Return the mask of the lanes that a warp-wide instruction names: by an operand, joined over the active lanes
+        of a warp, or all lanes of the warps with an active one."""
         lanes = self._lanes
         present = np.isin(lanes.warps, np.unique(lanes.warps[active]))
         position = _COLLECTIVE.get(instruction.parts[0], 0)
@@ -206,7 +208,8 @@ class _Run:
         return named
 
     def _release_blocks(self) -> None:
-        """Let the lanes of a block continue if all of them wait at the same barrier."""
+        """Let the lanes of a block continue if all of them wait at the same barrier instruction; lanes that have
+        returned keep the others waiting."""
         lanes = self._lanes
         waits = (self._state == AT_BARRIER).reshape(-1, lanes.per_block)
         counters = self._counter.reshape(-1, lanes.per_block)

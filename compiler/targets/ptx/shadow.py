@@ -49,7 +49,8 @@ class Shadow:
         self._reads = []
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Record reads. Report granules that are unset or pending, and races with writes of other threads."""
+        """Record reads. Report, by `report`, granules that are unset or pending, and races with writes of other
+        threads."""
         state, writer = self.state[granules], self._writer[granules]
         me, now = threads[:, None], moments[:, None]
         if (state != SET).any():
@@ -64,7 +65,8 @@ class Shadow:
             self._note_reads()
 
     def write(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter, state: int = SET) -> None:
-        """Record writes, after which the granules have `state`. Report races with reads and writes of other threads."""
+        """Record writes, after which the granules have `state`. Report, by `report`, races with reads and writes of
+        other threads, those of the same instruction included."""
         self._note_reads()
         me, now = threads[:, None], moments[:, None]
         writer, reader = self._writer[granules], self._reader[granules]
@@ -84,7 +86,8 @@ class Shadow:
 
     def _is_unordered(self, former: Array, me: Array, then: Array, now: Array) -> Array:
         """Whether accesses by the threads `former` at the moments `then` are not ordered before accesses by the threads
-        `me` at the moments `now`: of another block, or of the same epoch without a barrier of the warp between them."""
+        `me` at the moments `now`: of another block, or in the same epoch without a barrier of their common warp between
+        them. A negative `former`, for several threads, counts as one of the block."""
         is_one = former >= 0
         other_block = is_one & (former // self._per_block != me // self._per_block)
         other_warp = is_one & (former % self._per_block // WARP != me % self._per_block // WARP)
@@ -111,9 +114,9 @@ class OwnShadow:
         self.state = np.full(size, UNSET, np.uint8)
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Report bytes that are read but not set."""
+        """Report, by `report`, bytes that are read but not set; threads and moments are ignored."""
         report("read of memory that nobody has set", self.state[granules] == UNSET, granules)
 
     def write(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter, state: int = SET) -> None:
-        """Set the state of the bytes; reports nothing."""
+        """Set the state of the bytes `granules`; reports nothing, and ignores threads and moments."""
         self.state[granules] = state

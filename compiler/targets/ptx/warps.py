@@ -20,8 +20,9 @@ _SHUFFLES = ("bfly", "down", "up", "idx")
 @effect("shfl")
 def shuffle(instruction: PtxInstruction) -> Prepared:
     """Prepare `shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: d is the a of the source thread of the warp, or
-    the thread's own a if the source is beyond the clamp; p is whether the source is within it. Reports threads that are
-    not named or do not take part. Raises PtxError for types other than of 32 bits."""
+    the thread's own a if the source is beyond the clamp; p is whether the source is within it. Reports threads that
+    take part without a bit in `members`, else reads from threads that take no part. Raises PtxError for types other
+    than of 32 bits."""
     (mode,) = modifiers_of(instruction, "sync", *_SHUFFLES) - {"sync"}
     type_ = one_type(instruction)
     to, of, distance, clamp, members = instruction.operands
@@ -61,7 +62,8 @@ def _has_bit(words: Array, bit: Array) -> Array:
 
 def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Array) -> tuple[Array, Array]:
     """Return the lane in the warp that each lane of a shuffle reads from, and the mask of those within the clamp;
-    beyond it a lane reads itself. `by`: distance or index. `limit`, `segment`: the fields of the clamp operand."""
+    beyond it a lane reads itself. mode: up, down, bfly or idx. lane: of each lane in its warp. by: distance or index.
+    limit, segment: the fields of the clamp operand, of 5 bits each."""
     least, most = lane & segment, (lane & segment) | (limit & ~segment & 31)
     if mode == "up":
         source = lane - by
@@ -76,7 +78,7 @@ def shuffle_source(mode: str, lane: Array, by: Array, limit: Array, segment: Arr
 def vote(instruction: PtxInstruction) -> Prepared:
     """Prepare a vote such as `vote.sync.any.pred d, p, members`, by the active threads of the warp that `members`
     names: `any`, `all` or `uni` (all or none) of p, or for `vote.sync.ballot.b32` a bit for each thread whose p is
-    true. Raises PtxError for another modifier."""
+    true. For threads that are not named the result is that of their warp, too. Raises PtxError for another modifier."""
     (mode,) = modifiers_of(instruction, "sync", "any", "all", "uni", "ballot") - {"sync"}
     to, of, members = instruction.operands
 
@@ -95,7 +97,8 @@ def vote(instruction: PtxInstruction) -> Prepared:
 
 @effect("activemask")
 def active_mask(instruction: PtxInstruction) -> Prepared:
-    """Prepare `activemask.b32 d`: d has a bit for each active thread of the warp."""
+    """Prepare `activemask.b32 d`: d has a bit for each active thread of the warp: each in the lanes that run the
+    instruction together."""
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = np.ones(lanes.count, np.bool_) if mask is None else mask
