@@ -27,6 +27,7 @@ COMMANDS = {
     "cache": "show or empty the cache of machine code",
     "plugins": "list what plugins add",
     "fuzz": "try random programs and scripts on the passes, primitives, laws and rules of plugins",
+    "lsp": "serve an editor: diagnostics, hover, completion, the IR after each pass (the language server protocol)",
     "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
 """Map each command to its line of help. A command is a module of compiler.cli with `add_arguments` and `run`."""

@@ -8,6 +8,7 @@ db.py           tuning records: list, best, export, import, replay, report, prun
 examples.py     write the example files of the documentation
 hash.py         the canonical hash of each te function
 fuzz.py              random programs against the parts of plugins
+lsp.py          strata lsp: the language server
 explain_rewrites.py  the laws that apply to a program, and the reasons why others do not
 explain.py      the generated code of a program, and its cost
 model.py        models of ONNX: input shapes, expected results

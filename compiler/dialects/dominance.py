@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
@@ -28,70 +28,116 @@ class Refusal(VerifyException):
         self.op = op
 
 
+Report = Callable[[Refusal], None]
+"""The receiver of refusals; `verify_module`'s raises the first."""
+
+
 def verify_module(module: ModuleOp) -> None:
     """Raise Refusal unless every op is valid, every value is defined before its uses, the sizes of shapes fit 64 bits,
     and no function calls itself, directly or through others."""
-    _check(module, set())
+    _verify(module, _raise)
+
+
+def refusals(module: ModuleOp) -> list[Refusal]:
+    """Return all refusals of a module, where `verify_module` raises the first: at most one of each op by its verifier,
+    one for its sizes, one for its operands; empty for a valid module.
+
+    Raises PluginError for an op of a plugin whose verifier crashes.
+    """
+    found: list[Refusal] = []
+    _verify(module, found.append)
+    return found
+
+
+def _raise(refusal: Refusal) -> None:
+    raise refusal from refusal.__cause__
+
+
+def _verify(module: ModuleOp, report: Report) -> None:
+    _check(module, set(), report)
     circle = recursive(module)
     if circle is not None:
-        raise Refusal(circle, f"@{circle.sym_name.data} calls itself, at once or through others")
+        report(Refusal(circle, f"@{circle.sym_name.data} calls itself, at once or through others"))
 
 
-def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Raise Refusal unless an op and its regions are valid, with the values `seen` defined before the op; its results
-    are added. Computes that differ only in names are verified once."""
+def _check(op: Operation, seen: set[SSAValue], report: Report) -> None:
+    """Report unless an op and its regions are valid, with the values `seen` defined before the op; its results are
+    added. Computes that differ only in names are verified once."""
     op_signature = signature(op) if op.name == "te.compute" else None
+    if op_signature is None:
+        _check_each(op, seen, report)
+        return
     if op_signature in _verified:
         return
-    _check_each(op, seen)
-    if op_signature is not None:
+    faults: list[Refusal] = []
+
+    def reported(refusal: Refusal) -> None:
+        faults.append(refusal)
+        report(refusal)
+
+    _check_each(op, seen, reported)
+    if not faults:
         if len(_verified) >= MOST_SIGNATURES:
             _verified.clear()
         _verified.add(op_signature)
 
 
-def _check_each(op: Operation, seen: set[SSAValue]) -> None:
-    try:
-        op.verify(verify_nested_ops=False)
-    except VerifyException as error:
-        raise Refusal(op, last_sentence(str(error))) from error
-    except Exception as error:
-        plugin = plugins.owner(op.name)
-        if plugin is not None:
-            raise plugin.failed(error).at(op) from error
-        if is_foreign(error):
-            raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
-        raise
-    _check_sizes(op)
+def _check_each(op: Operation, seen: set[SSAValue], report: Report) -> None:
+    fault = _own_fault(op) or _size_fault(op)
+    if fault is not None:
+        report(fault)
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:
             seen = seen | {r for b in blocks for o in b.ops for r in o.results}  # a graph of blocks: not judged
         for block in blocks:
-            _check_block(block, seen)
+            _check_block(block, seen, report)
 
 
-def _check_sizes(op: Operation) -> None:
-    """Raise Refusal unless shapes have less than 2^63 bytes and constants of type index fit 64 bits."""
+def _own_fault(op: Operation) -> Refusal | None:
+    """The refusal of an op by its own verifier; None if it is valid. Raises PluginError for a plugin's that crashes."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        return _caused(Refusal(op, last_sentence(str(error))), error)
+    except Exception as error:
+        plugin = plugins.owner(op.name)
+        if plugin is not None:
+            raise plugin.failed(error).at(op) from error
+        if is_foreign(error):
+            return _caused(Refusal(op, f"'{op.name}' cannot be verified: {said(error)}"), error)
+        raise
+    return None
+
+
+def _caused(refusal: Refusal, cause: Exception) -> Refusal:
+    refusal.__cause__ = cause
+    return refusal
+
+
+def _size_fault(op: Operation) -> Refusal | None:
+    """A refusal unless shapes have less than 2^63 bytes and constants of type index fit 64 bits."""
     values = [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
     for value in values:
         fault = bad_shape(value.type)
         if fault:
-            raise Refusal(op, fault)
+            return Refusal(op, fault)
     if isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr) and isinstance(op.value.type, IndexType):
         number = op.value.value.data
         if not fits(number):
-            raise Refusal(op, f"the index {number} is no signed 64-bit integer")
+            return Refusal(op, f"the index {number} is no signed 64-bit integer")
+    return None
 
 
-def _check_block(block: Block, outer: set[SSAValue]) -> None:
+def _check_block(block: Block, outer: set[SSAValue], report: Report) -> None:
     visible = outer | set(block.args)
     for op in block.ops:
         for operand in op.operands:
             if operand not in visible:
                 name = f"'%{operand.name_hint}'" if operand.name_hint else "a value"
-                raise Refusal(op, f"'{op.name}' uses {name} before it is defined")
-        _check(op, visible)
+                report(Refusal(op, f"'{op.name}' uses {name} before it is defined"))
+                break
+        _check(op, visible, report)
         visible.update(op.results)
 
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = "payloads"
@@ -37,15 +39,36 @@ class FileCheckError(AssertionError):
     checks."""
 
 
+@dataclass(frozen=True)
+class Segment:
+    """A part of an expanded test: its text, and the offsets in the file of the first and behind the last character of
+    this text, or of the PAYLOAD comment that `is_payload` text replaces."""
+
+    text: str
+    start: int
+    end: int
+    is_payload: bool = False
+
+
 def expanded(path: Path) -> str:
     """Return the text of a test with its PAYLOAD comments replaced by the payloads. Raises FileCheckError for a
     malformed comment, an unknown payload, and a replacement of text that the payload does not have."""
-    return _LINE.sub(lambda line: _with_steps(_payload(path, line[1]), line[2]), path.read_text(encoding="utf-8"))
+    return "".join(segment.text for segment in segments(path, path.read_text(encoding="utf-8")))
 
 
-def _with_steps(payload: str, below: str) -> str:
-    before, steps, after = payload.partition(_STEPS)
-    return before + below + after if steps else payload + below
+def segments(path: Path, text: str) -> Iterator[Segment]:
+    """Yield the parts of the text of a test, with its PAYLOAD comments replaced by the payloads of the folders above
+    `path`. Raises FileCheckError as `expanded` does."""
+    end = 0
+    for line in _LINE.finditer(text):
+        yield Segment(text[end : line.start()], end, line.start())
+        payload, end = _payload(path, line[1]), line.end()
+        before, steps, after = payload.partition(_STEPS)
+        yield Segment(before, line.start(), line.end(1), is_payload=True)
+        yield Segment(line[2], *line.span(2))
+        if steps:
+            yield Segment(after, line.start(), line.end(1), is_payload=True)
+    yield Segment(text[end:], end, len(text))
 
 
 def _payload(path: Path, words: str) -> str:

@@ -16,6 +16,8 @@ from compiler.opt.diagnostics import Diagnostic
 from compiler.opt.source import Piece
 from compiler.support.spans import Span
 
+UNEXPECTED = "unexpected error: "
+"""The start of the sentence of a diagnostic that no comment announces."""
 _KIND = re.compile(r"expected-(?:error|warning|note|remark)")
 _HEAD = re.compile(
     r"expected-(error|warning|note|remark)(-re)? *+(?:@([+-]\d+|above|below|unknown))? *+\{\{"
@@ -42,7 +44,7 @@ def mismatches(piece: Piece, diagnostics: Iterable[Diagnostic], all_expected: bo
     for diagnostic in diagnostics:
         match = next((e for e in expected if e.matches(diagnostic)), None)
         if match is None and all_expected:
-            wrong.append(Diagnostic(diagnostic.span, f"unexpected error: {diagnostic.sentence}"))
+            wrong.append(Diagnostic(diagnostic.span, f"{UNEXPECTED}{diagnostic.sentence}"))
         elif match is not None:
             expected.remove(match)
     for e in expected:

@@ -1,0 +1,88 @@
+"""The outline of a document, and the ranges that fold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+
+from compiler.dialects import loop
+from compiler.lsp.analysis import Analysis
+from compiler.lsp.index import OpEntry
+from compiler.lsp.navigation import LABELLED, label_range, symbol_range
+from compiler.lsp.snapshot import Section, Snapshot
+from compiler.lsp.text import TextRange
+
+FUNCTION, NAMESPACE, VARIABLE, ARRAY, EVENT = 12, 3, 13, 18, 24
+"""Kinds of symbols, as the protocol numbers them."""
+_COMMENTS = re.compile(r"^(?:[ \t]*//[^\n]*\n){2,}", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class OutlineSymbol:
+    """An op in the outline: its name there, a detail, its kind, the range of its text, that of its name, and the
+    symbols inside it."""
+
+    name: str
+    detail: str
+    kind: int
+    range: TextRange
+    name_range: TextRange
+    children: Sequence[OutlineSymbol]
+
+
+def outline(snapshot: Snapshot) -> list[OutlineSymbol]:
+    """The symbols of a document: functions, scripts, and in them loops, blocks, computes and buffers."""
+    return [symbol for section in snapshot.sections for symbol in _symbols(section, None)]
+
+
+def folds(snapshot: Snapshot) -> list[tuple[TextRange, str]]:
+    """The ranges of a document that fold, of more than one line, each with its kind in the protocol: ops with regions
+    (`region`) and comments of two lines or more (`comment`)."""
+    found = []
+    for section in snapshot.sections:
+        for entry in section.analysis.index.ops:
+            has_region = entry.op is not None and entry.op.regions
+            if has_region and section.is_written(entry.range):
+                found.append((section.in_document(entry.range), "region"))
+    comments = [TextRange(match.start(), match.end() - 1) for match in _COMMENTS.finditer(snapshot.text)]
+    found += [(part, "comment") for part in comments]
+    return [(part, kind) for part, kind in found if "\n" in snapshot.text[part.start : part.end]]
+
+
+def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol]:
+    analysis = section.analysis
+    for entry in analysis.index.ops:
+        if entry.parent is not parent or entry.op is None:
+            continue
+        inner = list(_symbols(section, entry)) if entry.op.regions else []
+        described = _described(analysis, entry) if section.is_written(entry.range) else None
+        if described is None:
+            yield from inner
+        else:
+            name, detail, kind, at = described
+            whole = section.in_document(entry.range)
+            name_range = section.in_document(at)
+            if not (whole.start <= name_range.start and name_range.end <= whole.end):
+                name_range = whole
+            yield OutlineSymbol(name, detail, kind, whole, name_range, inner)
+
+
+def _described(analysis: Analysis, entry: OpEntry) -> tuple[str, str, int, TextRange] | None:
+    """The name of an op in the outline, its detail, its kind and the range of its name; None for an op without one."""
+    op = entry.op
+    assert op is not None
+    symbol, label = op.properties.get("sym_name"), op.properties.get("label")
+    if isinstance(symbol, StringAttr):
+        kind = NAMESPACE if op.name == "builtin.module" else FUNCTION
+        return f"@{symbol.data}", op.name, kind, symbol_range(analysis, entry)
+    if op.name == "builtin.module":
+        return "module", "", NAMESPACE, entry.name_range
+    if op.name in LABELLED and isinstance(label, StringAttr):
+        at = label_range(analysis, entry)
+        if isinstance(op, loop.ForOp):
+            return label.data or "loop", f"{op.loop_kind} loop of {op.size}", ARRAY, at
+        return label.data or op.name, op.name, VARIABLE, at
+    return None

@@ -1,0 +1,101 @@
+"""The server over its standard streams, with a scripted client: it needs pygls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from compiler.__main__ import main
+from tests.lsp_client import ROOT, Client
+
+pytestmark = pytest.mark.doors
+URI = "file:///no/folder/t.mlir"
+EXAMPLE = (ROOT / "examples" / "mm_exp_mm.mlir").read_text()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    pytest.importorskip("pygls")
+    opened = Client()
+    yield opened
+    assert opened.close() == 0, opened.errors.decode()
+
+
+def test_diagnostics_while_typing(client: Client) -> None:
+    assert client.open(URI, EXAMPLE) == []
+    (error,) = client.change(URI, EXAMPLE.replace("l = 48, reduce", "l = 49, reduce"))
+    assert "out of bounds" in error["message"] and error["severity"] == 1 and error["source"] == "strata"
+    line = EXAMPLE[: EXAMPLE.index("%B[k, l]")].count("\n")
+    assert error["range"]["start"]["line"] == line
+    (error,) = client.change(URI, EXAMPLE.replace("math.exp", "math.exq"))
+    assert "math.exq is not registered" in error["message"]
+    assert client.change(URI, EXAMPLE) == []
+
+
+def test_questions_about_a_value(client: Client) -> None:
+    found = client.at("hover", URI, EXAMPLE, "%X =")
+    assert "%X : tensor<64x48xf32>" in found["contents"]["value"]
+    (definition,) = client.at("definition", URI, EXAMPLE, "%X[m, l]")
+    assert definition["range"] == found["range"]
+    there = client.at("references", URI, EXAMPLE, "%X =", context={"includeDeclaration": True})
+    assert len(there) == len(client.at("documentHighlight", URI, EXAMPLE, "%X =")) == 2
+    edits = client.at("rename", URI, EXAMPLE, "%X =", newName="Y")["changes"][URI]
+    assert [edit["newText"] for edit in edits] == ["%Y", "%Y"]
+    assert client.at("rename", URI, EXAMPLE, "%X =", newName="T") is None
+    assert client.notes.pop()["params"]["message"] == "'%T' is used already"
+    assert client.at("prepareRename", URI, EXAMPLE, "te.compute", 1) is None
+
+
+def test_completion_has_documentation_when_it_is_shown(client: Client) -> None:
+    items = client.at("completion", URI, EXAMPLE, 'te.compute "T"', 3)["items"]
+    item = next(item for item in items if item["label"] == "te.compute")
+    assert "documentation" not in item
+    assert "Compute whole tensors" in client.ask("completionItem/resolve", **item)["documentation"]["value"]
+
+
+def test_outline_folds_lenses_and_ir(client: Client) -> None:
+    document = {"uri": URI}
+    (function,) = client.ask("textDocument/documentSymbol", textDocument=document)
+    assert [child["name"] for child in function["children"]] == ["T", "X", "C"]
+    assert len(client.ask("textDocument/foldingRange", textDocument=document)) == 6
+    lenses = client.ask("textDocument/codeLens", textDocument=document)
+    lens = next(lens for lens in lenses if lens["command"]["title"] == "after te-to-loop")
+    uri, piece, count, _ = lens["command"]["arguments"]
+    assert "loop.alloc" in client.ask("strata/irAfter", uri=uri, piece=piece, count=count)["text"]
+    client.change(URI, EXAMPLE.replace("math.exp", "math.exq"))
+    assert "has errors" in client.ask("strata/irAfter", uri=uri, piece=piece, count=count)["error"]
+
+
+def test_refusals_of_scripts_come_from_the_worker(client: Client) -> None:
+    path = ROOT / "tests" / "filecheck" / "schedule" / "reverse_reject.mlir"
+    uri, text = path.as_uri(), path.read_text()
+    assert client.open(uri, text) == []
+    found = client.later(uri)
+    witnesses = [item for item in found if "relatedInformation" in item]
+    assert {item["severity"] for item in found} == {3} and len(witnesses) == 1
+    assert [place["message"] for place in witnesses[0]["relatedInformation"]] == ["T[7]", "S[7]"]
+    client.tell("textDocument/didClose", textDocument={"uri": uri})
+
+
+def test_quick_fix(client: Client) -> None:
+    text = "// RUN: strata-opt %s --verify-diagnostics\n" + EXAMPLE.replace("l = 48, reduce", "l = 49, reduce")
+    uri = "file:///no/folder/expected.mlir"
+    (error,) = client.open(uri, text)
+    context = {"diagnostics": [error]}
+    (fix,) = client.ask("textDocument/codeAction", textDocument={"uri": uri}, range=error["range"], context=context)
+    assert "expected-error@below {{the read of 'B'" in fix["edit"]["changes"][uri][0]["newText"]
+
+
+def test_without_pygls_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] in ("pygls", "lsprotocol")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "compiler.lsp.server", raising=False)
+    monkeypatch.setitem(sys.modules, "lsprotocol", None)
+    assert main(["lsp"]) == 1
+    assert (
+        capsys.readouterr().err
+        == "strata: error: the language server needs pygls: pip install 'strata-compiler[lsp]'\n"
+    )
