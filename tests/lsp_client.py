@@ -92,8 +92,8 @@ class Client:
         """Open a document, and return its first diagnostics."""
         self._versions[uri] = 1
         start = perf_counter()
-        item = {"uri": uri, "languageId": "mlir", "version": 1, "text": text}
-        self.tell("textDocument/didOpen", textDocument=item)
+        document = {"uri": uri, "languageId": "mlir", "version": 1, "text": text}
+        self.tell("textDocument/didOpen", textDocument=document)
         return self._diagnostics(uri, "open", start)
 
     def change(self, uri: str, text: str) -> list[dict[str, Any]]:

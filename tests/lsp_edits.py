@@ -92,8 +92,8 @@ def _check_findings(text: str, findings: Iterable[Finding]) -> None:
         _check_ranges(text, [finding.range, *(place.range for place in finding.related)])
 
 
-def _check_symbols(text: str, found: Iterable[symbols.OutlineSymbol]) -> None:
-    for symbol in found:
+def _check_symbols(text: str, outline: Iterable[symbols.OutlineSymbol]) -> None:
+    for symbol in outline:
         assert (
             symbol.name and symbol.range.start <= symbol.name_range.start <= symbol.name_range.end <= symbol.range.end
         )

@@ -81,23 +81,23 @@ class Analysis:
 def analyse(text: str, unregistered: bool = False) -> Analysis:
     """Parse and verify a text. A function with a syntax error is left out, up to MOST_UNITS of them, and the others are
     analysed. `unregistered`: whether ops of unknown dialects are allowed."""
-    rest, findings, index = text, list[Finding](), Index()
+    remaining, findings, index = text, list[Finding](), Index()
     parsed: ModuleOp | None = None
     for _ in range(MOST_UNITS):
-        if not _has_code(rest):
+        if not _has_code(remaining):
             break
-        parsed, read, faults = _parsed(rest, unregistered)
+        parsed, read, faults = _parsed(remaining, unregistered)
         if parsed is not None:
             index.take(read, TextRange(0, len(text) + 1))
             break
         if not (findings and faults[0].sentence.endswith("and the text ends")):  # the rest was left out
             findings += faults
-        unit = _unit(rest, _broken(read, faults[0].range.start), faults[0].range.start)
+        unit = _unit(remaining, _broken(read, faults[0].range.start), faults[0].range.start)
         for entry in read.ops:
             if entry.op is None:
                 entry.range = TextRange(entry.range.start, max(unit.end, entry.name_range.end))
         index.take(read, unit)
-        rest = _blanked(rest, unit)
+        remaining = _blanked(remaining, unit)
     analysis = Analysis(text, parsed, index, findings, not findings)
     findings += _faults(analysis)[:MOST_FINDINGS]
     return analysis
@@ -216,7 +216,7 @@ def _fault(analysis: Analysis, refusal: Refusal) -> Finding:
 def _quoted(text: str, entry: OpEntry, sentence: str) -> Iterator[TextRange]:
     """Yield the ranges, in the first lines of an op up to its region, of the names that a sentence quotes."""
     head = text[entry.name_range.end : entry.range.end].partition("{\n")[0]
-    found = {token.text.strip('%"'): token.range for token in reversed(tokens(head)) if token.kind != "comment"}
+    ranges = {token.text.strip('%"'): token.range for token in reversed(tokens(head)) if token.kind != "comment"}
     for name in _QUOTED.findall(sentence):
-        if name in found and name != entry.name:
-            yield found[name].shifted(entry.name_range.end)
+        if name in ranges and name != entry.name:
+            yield ranges[name].shifted(entry.name_range.end)

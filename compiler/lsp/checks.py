@@ -137,12 +137,12 @@ def ir_after(snapshot: Snapshot, number: int, count: int) -> str:
     sections = snapshot.sections
     if not 0 <= number < len(sections) or not sections[number].analysis.is_valid:
         raise InputError("the program has errors: its passes cannot run")
-    result = applied(sections[number].analysis, passes_of(snapshot, sections[number]), count)
-    if isinstance(result, Finding):
-        line, _ = snapshot.lines.position(placed(sections[number], result).range.start)
-        raise InputError(f"line {line + 1}: {result.sentence}")
+    after = applied(sections[number].analysis, passes_of(snapshot, sections[number]), count)
+    if isinstance(after, Finding):
+        line, _ = snapshot.lines.position(placed(sections[number], after).range.start)
+        raise InputError(f"line {line + 1}: {after.sentence}")
     stream = StringIO()
-    Printer(stream).print_op(result)
+    Printer(stream).print_op(after)
     return stream.getvalue() + "\n"
 
 

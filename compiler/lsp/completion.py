@@ -61,6 +61,12 @@ def completions(snapshot: Snapshot, offset: int) -> list[Proposal]:
     return list(_proposals(section, inner, before, offset))
 
 
+def load_usual_dialects() -> None:
+    """Import the dialects in USUAL, so that the first request does not wait for it."""
+    for name in USUAL:
+        _kinds(name, set(USUAL))
+
+
 def proposal_documentation(about: str) -> str:
     """The documentation of the op or pass of a completion, as Markdown; empty if it is unknown."""
     what, _, name = about.partition(" ")
@@ -114,7 +120,7 @@ def _visible(section: Section, inner: int) -> list[DefinedName]:
         if entry.kind is not None and entry.kind.has_trait(IsolatedFromAbove) and head.count("{") > head.count("}"):
             scopes.discard(None)
             break
-    found: dict[str, DefinedName] = {}
+    visible: dict[str, DefinedName] = {}
     for name in index.names:
         owner = index.op_at(name.range.start)
         holder = owner.parent if owner is not None and name.range.end <= owner.name_range.start else owner
@@ -124,9 +130,9 @@ def _visible(section: Section, inner: int) -> list[DefinedName]:
             and holder in scopes
             and (holder is owner or not _around(owner, inner))
         ):
-            found.pop(name.text, None)
-            found[name.text] = name
-    return list(found.values())[::-1]
+            visible.pop(name.text, None)
+            visible[name.text] = name
+    return list(visible.values())[::-1]
 
 
 def _around(entry: OpEntry | None, offset: int) -> bool:
@@ -137,17 +143,17 @@ def _ops(section: Section, prefix: str, part: TextRange, quoted: bool) -> Iterat
     """Yield the ops of a dialect for a prefix with a dot, else those of the dialects in use and the dialects' names."""
     dialect, dot, _ = prefix.partition(".")
     used = {t.text.partition(".")[0] for t in tokens(section.text) if t.kind == "word" and "." in t.text}
-    known = {*universe.own_dialects(), *universe.UPSTREAM, *plugins.parts("dialect")}
-    names = [dialect] if dot else sorted({*USUAL, *used} & known)
+    dialects = {*universe.own_dialects(), *universe.UPSTREAM, *plugins.parts("dialect")}
+    names = [dialect] if dot else sorted({*USUAL, *used} & dialects)
     for name in names:
-        for kind in _kinds(name, known):
+        for kind in _kinds(name, dialects):
             yield _op(kind, part, quoted)
     if not dot:
-        yield from (Proposal(name, MODULE, part, "dialect", f"{name}.") for name in sorted(known))
+        yield from (Proposal(name, MODULE, part, "dialect", f"{name}.") for name in sorted(dialects))
 
 
-def _kinds(dialect: str, known: set[str]) -> list[type[Operation]]:
-    if dialect not in known:
+def _kinds(dialect: str, dialects: set[str]) -> list[type[Operation]]:
+    if dialect not in dialects:
         return []
     part = plugins.parts("dialect").get(dialect)
     context = universe.context()

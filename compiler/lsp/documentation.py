@@ -38,8 +38,8 @@ def op_summary(kind: type[Operation]) -> str:
     primitive = DECLARED.get(kind.name.removeprefix("sched.")) if issubclass(kind, SchedOp) else None
     if primitive is not None:
         return universe.first_sentence(primitive.summary)
-    own = kind.__dict__.get("__doc__") or ""
-    return universe.first_sentence(own)
+    docstring = kind.__dict__.get("__doc__") or ""
+    return universe.first_sentence(docstring)
 
 
 def definition_of(kind: type[Operation]) -> OpDef | None:
@@ -77,8 +77,8 @@ def pass_documentation(name: str) -> str:
         lines = list(listing.pass_help(name))
     except InputError:
         return ""
-    head, *rest = [line.removeprefix("--") for line in lines]
-    body = "\n".join(rest)
+    head, *below = [line.removeprefix("--") for line in lines]
+    body = "\n".join(below)
     text, _, options = body.partition("\noptions:\n")
     shown = "".join(f"\n- `{line.strip()}`" for line in options.splitlines() if line.strip())
     return f"**{head}**\n\n{_markdown(text)}" + (f"\n\nOptions{shown}" if shown else "")

@@ -135,10 +135,10 @@ def _block_text(name: DefinedName) -> str:
 def _predecessors(block: Block) -> Iterator[str]:
     """Yield the names of the blocks from which a branch leads to one."""
     region = block.parent
-    for number, other in enumerate(region.blocks if region is not None else []):
-        last = other.last_op
+    for number, branching in enumerate(region.blocks if region is not None else []):
+        last = branching.last_op
         if last is not None and any(successor is block for successor in last.successors):
-            yield f"`^{other.name_hint or f'bb{number}'}`"
+            yield f"`^{branching.name_hint or f'bb{number}'}`"
 
 
 def _symbol_text(analysis: Analysis, symbol: str) -> str:
@@ -172,9 +172,11 @@ def _run_word(text: str, line: TextRange, offset: int) -> Explanation | None:
         if match.start() <= offset <= match.end():
             name = match[0]
             word = name.lstrip("-")
-            found = docs.option_documentation(word) if name.startswith("-") else ""
-            found = found or docs.pass_documentation(word) or _pass_option(text[line.start : match.start()], word)
-            return Explanation(TextRange(*match.span()), found) if found else None
+            explanation = docs.option_documentation(word) if name.startswith("-") else ""
+            explanation = (
+                explanation or docs.pass_documentation(word) or _pass_option(text[line.start : match.start()], word)
+            )
+            return Explanation(TextRange(*match.span()), explanation) if explanation else None
     return None
 
 

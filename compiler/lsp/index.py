@@ -103,14 +103,14 @@ class Index:
         if name.block is not None:
             self.by_block[name.block] = name
 
-    def take(self, other: Index, part: TextRange) -> None:
+    def take(self, part_index: Index, part: TextRange) -> None:
         """Add the ops and names of another index that begin in a part of the text."""
-        for entry in other.ops:
+        for entry in part_index.ops:
             if part.start <= entry.range.start < part.end:
                 self.ops.append(entry)
                 if entry.op is not None:
                     self.by_op[entry.op] = entry
-        for name in other.names:
+        for name in part_index.names:
             if part.start <= name.range.start < part.end:
                 self.add(name)
 

@@ -34,10 +34,12 @@ def lenses(snapshot: Snapshot, has_view: bool = False) -> list[Lens]:
     """The lenses of a document: above the first function of each piece without errors one for each pass of its RUN
     line, or of its pipeline to machine code; above a script `apply script`; if `has_view`, one that shows a page about
     the file."""
-    found = [lens for number, section in enumerate(snapshot.sections) for lens in _lenses(snapshot, number, section)]
-    if has_view and found:
-        found.insert(0, Lens(found[0].range, "show page", VIEW))
-    return found
+    all_lenses = [
+        lens for number, section in enumerate(snapshot.sections) for lens in _lenses(snapshot, number, section)
+    ]
+    if has_view and all_lenses:
+        all_lenses.insert(0, Lens(all_lenses[0].range, "show page", VIEW))
+    return all_lenses
 
 
 def _lenses(snapshot: Snapshot, number: int, section: Section) -> Iterator[Lens]:

@@ -45,17 +45,17 @@ def occurrences(analysis: Analysis, offset: int, token: Token) -> Occurrences | 
 def definitions(snapshot: Snapshot, offset: int) -> list[TextRange]:
     """The ranges in a document of the definition of what stands at an offset; of a label in quotes of all ops that have
     it. Empty if nothing with a definition is there."""
-    found = _found(snapshot, offset)
-    return [] if found is None else [found[0].in_document(r) for r in found[1].definitions]
+    located = _found(snapshot, offset)
+    return [] if located is None else [located[0].in_document(r) for r in located[1].definitions]
 
 
 def references(snapshot: Snapshot, offset: int, with_definition: bool = True) -> list[TextRange]:
     """The ranges in a document of the uses of what stands at an offset, and `with_definition` of its definitions, in
     order. Empty if nothing with a definition is there."""
-    found = _found(snapshot, offset)
-    if found is None:
+    located = _found(snapshot, offset)
+    if located is None:
         return []
-    section, there = found
+    section, there = located
     ranges = {*there.uses, *(there.definitions if with_definition else ())}
     return sorted({section.in_document(r) for r in ranges})
 
@@ -146,11 +146,11 @@ def _symbol(analysis: Analysis, text: str) -> Occurrences | None:
 
 def _label(analysis: Analysis, text: str) -> Occurrences | None:
     owners = [e for e in analysis.index.ops if e.name in LABELLED and _is_labelled(e, text.strip('"'))]
-    own = {label_range(analysis, entry) for entry in owners}
-    if not own:
+    labels = {label_range(analysis, entry) for entry in owners}
+    if not labels:
         return None
     same = {t.range for t in tokens(analysis.text) if t.kind == "string" and t.text == text}
-    return Occurrences(tuple(sorted(own)), tuple(sorted(same - own)))
+    return Occurrences(tuple(sorted(labels)), tuple(sorted(same - labels)))
 
 
 def _is_labelled(entry: OpEntry, label: str) -> bool:

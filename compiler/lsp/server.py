@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from compiler.lsp.hover import hover
 from compiler.lsp.snapshot import Snapshot
 from compiler.lsp.text import TextRange
 from compiler.support.errors import InputError
+from compiler.support.gc import paused
 from compiler.support.worker import Refused, Reply
 
 DEBOUNCE_SECONDS = 0.15
@@ -50,7 +52,8 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         former = self.snapshots.get(uri)
         if former is None or former.text != text:
             encoding = str(self.workspace.position_encoding.value)
-            self.snapshots[uri] = Snapshot.of(_path(uri), text, encoding, former)
+            with paused():
+                self.snapshots[uri] = Snapshot.of(_path(uri), text, encoding, former)
         return self.snapshots[uri]
 
     def offset(self, params: Any) -> tuple[Snapshot, int]:
@@ -142,8 +145,10 @@ def place(snapshot: Snapshot, part: TextRange) -> lsp.Range:
 def diagnostic(snapshot: Snapshot, uri: str, finding: Finding) -> lsp.Diagnostic:
     """A finding in the protocol."""
     related = [
-        lsp.DiagnosticRelatedInformation(lsp.Location(uri, place(snapshot, item.range)), item.sentence)
-        for item in finding.related
+        lsp.DiagnosticRelatedInformation(
+            lsp.Location(uri, place(snapshot, related_place.range)), related_place.sentence
+        )
+        for related_place in finding.related
     ]
     return lsp.Diagnostic(
         place(snapshot, finding.range),
@@ -167,6 +172,8 @@ def make_server(seconds: float = SECONDS) -> StrataServer:
 def serve(port: int | None = None, seconds: float = SECONDS) -> None:
     """Serve a client on the standard streams, or on a TCP port of this machine, until it ends the connection."""
     server = make_server(seconds)
+    completion.load_usual_dialects()
+    gc.freeze()  # a full collection would take longer than to parse a program
     try:
         if port is None:
             with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output, redirect_stdout(sys.stderr):
@@ -195,10 +202,12 @@ def _questions(server: StrataServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)  # type: ignore[untyped-decorator]
     async def on_hover(params: lsp.HoverParams) -> lsp.Hover | None:
         snapshot, offset = server.offset(params)
-        found = hover(snapshot, offset)
-        if found is None:
+        explanation = hover(snapshot, offset)
+        if explanation is None:
             return None
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text), place(snapshot, found.range))
+        return lsp.Hover(
+            lsp.MarkupContent(lsp.MarkupKind.Markdown, explanation.text), place(snapshot, explanation.range)
+        )
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)  # type: ignore[untyped-decorator]
     async def on_definition(params: lsp.DefinitionParams) -> list[lsp.Location]:
@@ -208,8 +217,8 @@ def _questions(server: StrataServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)  # type: ignore[untyped-decorator]
     async def on_references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         snapshot, offset = server.offset(params)
-        found = navigation.references(snapshot, offset, params.context.include_declaration)
-        return _locations(snapshot, params, found)
+        ranges = navigation.references(snapshot, offset, params.context.include_declaration)
+        return _locations(snapshot, params, ranges)
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)  # type: ignore[untyped-decorator]
     async def on_highlight(params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
@@ -219,14 +228,14 @@ def _questions(server: StrataServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(TRIGGERS, resolve_provider=True))  # type: ignore[untyped-decorator]
     async def on_completion(params: lsp.CompletionParams) -> lsp.CompletionList:
         snapshot, offset = server.offset(params)
-        found = completion.completions(snapshot, offset)
-        return lsp.CompletionList(False, [_item(snapshot, proposal, n) for n, proposal in enumerate(found)])
+        proposals = completion.completions(snapshot, offset)
+        return lsp.CompletionList(False, [_item(snapshot, proposal, n) for n, proposal in enumerate(proposals)])
 
     @server.feature(lsp.COMPLETION_ITEM_RESOLVE)  # type: ignore[untyped-decorator]
-    async def on_resolve(item: lsp.CompletionItem) -> lsp.CompletionItem:
-        text = completion.proposal_documentation(str(item.data or ""))
-        item.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, text) if text else None
-        return item
+    async def on_resolve(shown: lsp.CompletionItem) -> lsp.CompletionItem:
+        text = completion.proposal_documentation(str(shown.data or ""))
+        shown.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, text) if text else None
+        return shown
 
     @server.feature("strata/irAfter")  # type: ignore[untyped-decorator]
     async def on_ir_after(params: Any) -> dict[str, str]:

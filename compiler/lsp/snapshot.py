@@ -84,11 +84,11 @@ class Snapshot:
         commands = run_commands(text, path)
         unregistered = any(command.allows_unregistered for command in commands)
         same_modes = former is not None and unregistered == any(c.allows_unregistered for c in former.commands)
-        known = {s.text: s.analysis for s in former.sections} if former is not None and same_modes else {}
+        analyses = {s.text: s.analysis for s in former.sections} if former is not None and same_modes else {}
         options = [command.options for command in commands if command.options is not None]
         marker = next((o.split_input_file for o in options if o.split_input_file), None if options else SPLIT)
         pieces = [(0, text)] if marker is None else _pieces(text, marker)
-        sections = [_section(path, start, piece, known, unregistered) for start, piece in pieces]
+        sections = [_section(path, start, piece, analyses, unregistered) for start, piece in pieces]
         return cls(path, text, encoding, sections, commands)
 
     @cached_property
@@ -114,9 +114,9 @@ class Snapshot:
     def findings(self) -> list[Finding]:
         """The findings of all pieces, in the document, and those of RUN lines. Errors that a RUN line expects are
         information: by --verify-diagnostics those that a comment announces, by `not` all."""
-        found = [placed(section, finding) for section in self.sections for finding in self._judged(section)]
-        found += [section.fault for section in self.sections if section.fault is not None]
-        return found + [command.fault for command in self.commands if command.fault is not None]
+        findings = [placed(section, finding) for section in self.sections for finding in self._judged(section)]
+        findings += [section.fault for section in self.sections if section.fault is not None]
+        return findings + [command.fault for command in self.commands if command.fault is not None]
 
     def _judged(self, section: Section) -> Sequence[Finding]:
         findings = section.analysis.findings
@@ -155,7 +155,7 @@ def _pieces(text: str, marker: str) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def _section(path: Path, offset: int, piece: str, known: Mapping[str, Analysis], unregistered: bool) -> Section:
+def _section(path: Path, offset: int, piece: str, analyses: Mapping[str, Analysis], unregistered: bool) -> Section:
     fault = None
     try:
         parts = [part for part in segments(path, piece) if part.text]
@@ -165,5 +165,5 @@ def _section(path: Path, offset: int, piece: str, known: Mapping[str, Analysis],
         at = TextRange(start, len(piece) if end < 0 else end).shifted(offset)
         parts, fault = [Segment(piece, 0, len(piece))], Finding(at, str(error).removeprefix(f"{path}: "))
     text = "".join(part.text for part in parts)
-    analysis = known.get(text) or analyse(text, unregistered)
+    analysis = analyses.get(text) or analyse(text, unregistered)
     return Section(offset, len(piece), text, parts or [Segment("", 0, 0)], analysis, fault)

@@ -41,15 +41,15 @@ def outline(snapshot: Snapshot) -> list[OutlineSymbol]:
 def folds(snapshot: Snapshot) -> list[tuple[TextRange, str]]:
     """The ranges of a document that fold, of more than one line, each with its kind in the protocol: ops with regions
     (`region`) and comments of two lines or more (`comment`)."""
-    found = []
+    ranges = []
     for section in snapshot.sections:
         for entry in section.analysis.index.ops:
             has_region = entry.op is not None and entry.op.regions
             if has_region and section.is_written(entry.range):
-                found.append((section.in_document(entry.range), "region"))
+                ranges.append((section.in_document(entry.range), "region"))
     comments = [TextRange(match.start(), match.end() - 1) for match in _COMMENTS.finditer(snapshot.text)]
-    found += [(part, "comment") for part in comments]
-    return [(part, kind) for part, kind in found if "\n" in snapshot.text[part.start : part.end]]
+    ranges += [(part, "comment") for part in comments]
+    return [(part, kind) for part, kind in ranges if "\n" in snapshot.text[part.start : part.end]]
 
 
 def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol]:
@@ -63,11 +63,11 @@ def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol
             yield from inner
         else:
             name, detail, kind, at = described
-            whole = section.in_document(entry.range)
+            op_range = section.in_document(entry.range)
             name_range = section.in_document(at)
-            if not (whole.start <= name_range.start and name_range.end <= whole.end):
-                name_range = whole
-            yield OutlineSymbol(name, detail, kind, whole, name_range, inner)
+            if not (op_range.start <= name_range.start and name_range.end <= op_range.end):
+                name_range = op_range
+            yield OutlineSymbol(name, detail, kind, op_range, name_range, inner)
 
 
 def _described(analysis: Analysis, entry: OpEntry) -> tuple[str, str, int, TextRange] | None:

@@ -52,8 +52,8 @@ def value_form(value: SSAValue) -> str:
 def axis_of(op: Operation | None, label: str) -> AxisAttr | None:
     """The axis of a compute, a gather or a block, by its name; None if it has none of this name, and for another op."""
     axes = getattr(op, "axes", None)
-    data = getattr(axes, "data", ())
-    return next((axis for axis in data if isinstance(axis, AxisAttr) and axis.label == label), None)
+    attributes = getattr(axes, "data", ())
+    return next((axis for axis in attributes if isinstance(axis, AxisAttr) and axis.label == label), None)
 
 
 def axis_text(op: Operation, axis: AxisAttr) -> str:

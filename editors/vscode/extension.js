@@ -1,6 +1,9 @@
 // The client of `strata lsp`: it starts the server, and shows the IR after a pass beside the program.
 "use strict";
 
+const { execFile } = require("child_process");
+const fs = require("fs");
+const os = require("os");
 const path = require("path");
 const vscode = require("vscode");
 const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
@@ -52,12 +55,21 @@ async function irAfter(source, piece, count, title) {
   await vscode.window.showTextDocument(shown, options);
 }
 
-/** Show the page of `strata view` about a file. */
+/** Show the page of `strata view` about a file beside it; one of a script that is refused is shown, too. */
 function view(source) {
+  const file = vscode.Uri.parse(source).fsPath;
+  const page = path.join(os.tmpdir(), `strata-view-${process.pid}.html`);
   const [command, ...words] = vscode.workspace.getConfiguration("strata").get("command");
-  const terminal = vscode.window.createTerminal({ name: "strata view", shellPath: command,
-    shellArgs: [...words, "view", vscode.Uri.parse(source).fsPath] });
-  terminal.show(true);
+  fs.rmSync(page, { force: true });
+  execFile(command, [...words, "view", file, "-o", page], { cwd: path.dirname(file) }, (error, output, said) => {
+    if (!fs.existsSync(page)) {
+      vscode.window.showErrorMessage(said || String(error));
+      return;
+    }
+    const options = { enableScripts: true, enableFindWidget: true };
+    const panel = vscode.window.createWebviewPanel("strata", path.basename(file), vscode.ViewColumn.Beside, options);
+    panel.webview.html = fs.readFileSync(page, "utf8");
+  });
 }
 
 async function activate(context) {

@@ -136,8 +136,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 def test_every_command_is_here(tmp_path: Path) -> None:
     here = {name.partition(" ")[0] for name in commands(tmp_path)} - {"help", "opt"}
-    missing = {"worker"} if "verify" in here else {"worker", "verify"}
-    assert here == set(strata.COMMANDS) - missing, "a worker needs a scheduler: see tests/fleet; verify a C compiler"
+    missing = {"worker", "lsp"} if "verify" in here else {"worker", "lsp", "verify"}
+    assert here == set(strata.COMMANDS) - missing, "a worker needs a scheduler, lsp a client, verify a C compiler"
 
 
 SAID = {

@@ -82,6 +82,7 @@ BASES = {
     "plugins": [],
     "examples": ["{new}.d"],
     "worker": ["nonsense", "--once"],
+    "lsp": ["--tcp", "1", "--stdio"],  # which is refused: else it would wait for a client
 }
 """A call of each command that is right, the values of its positional arguments first."""
 

@@ -76,9 +76,9 @@ def said(text: str, findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 def explained(text: str, word: str, shift: int = 1) -> str:
-    found = hover(of(text), at(text, word, shift))
-    assert found is not None
-    return found.text
+    explanation = hover(of(text), at(text, word, shift))
+    assert explanation is not None
+    return explanation.text
 
 
 @pytest.mark.parametrize("encoding, column", [("utf-8", 6), ("utf-16", 3), ("utf-32", 2)])
@@ -160,8 +160,8 @@ def test_expected_refusals_of_run_lines_are_compared() -> None:
     assert {finding.severity for finding in deep_findings(of(text, str(path)))} == {INFORMATION}
     wrong = text.replace("reads", "writes")
     assert wrong != text
-    found = [finding.sentence for finding in deep_findings(of(wrong, str(path))) if finding.severity == ERROR]
-    assert any("was not produced" in sentence for sentence in found)
+    sentences = [finding.sentence for finding in deep_findings(of(wrong, str(path))) if finding.severity == ERROR]
+    assert any("was not produced" in sentence for sentence in sentences)
 
 
 def test_ir_after_a_pass() -> None:
@@ -195,8 +195,8 @@ def test_ir_after_a_pass() -> None:
     ],
 )
 def test_hover(text: str, word: str, parts: list[str]) -> None:
-    found = explained(text, word)
-    assert [part for part in parts if part not in found] == [], found
+    markdown = explained(text, word)
+    assert [part for part in parts if part not in markdown] == [], markdown
 
 
 def test_hover_between_words_and_in_comments_is_nothing() -> None:
@@ -258,9 +258,9 @@ def test_rename() -> None:
 def labels(text: str) -> list[str]:
     offset = text.index("|")
     text = text.replace("|", "", 1)
-    found = completions(of(text), offset)
-    assert all(proposal.range.touches(offset) for proposal in found)
-    return [proposal.label for proposal in found]
+    proposals = completions(of(text), offset)
+    assert all(proposal.range.touches(offset) for proposal in proposals)
+    return [proposal.label for proposal in proposals]
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def labels(text: str) -> list[str]:
     ],
 )
 def test_completion(text: str, there: list[str], missing: list[str]) -> None:
-    found = labels(text)
-    assert set(there) <= set(found) and not set(missing) & set(found), found
+    proposed = labels(text)
+    assert set(there) <= set(proposed) and not set(missing) & set(proposed), proposed
 
 
 def test_a_primitive_is_completed_by_its_example_as_a_snippet() -> None:

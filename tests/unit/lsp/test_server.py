@@ -34,10 +34,10 @@ def test_diagnostics_while_typing(client: Client) -> None:
 
 
 def test_questions_about_a_value(client: Client) -> None:
-    found = client.at("hover", URI, EXAMPLE, "%X =")
-    assert "%X : tensor<64x48xf32>" in found["contents"]["value"]
+    hovered = client.at("hover", URI, EXAMPLE, "%X =")
+    assert "%X : tensor<64x48xf32>" in hovered["contents"]["value"]
     (definition,) = client.at("definition", URI, EXAMPLE, "%X[m, l]")
-    assert definition["range"] == found["range"]
+    assert definition["range"] == hovered["range"]
     there = client.at("references", URI, EXAMPLE, "%X =", context={"includeDeclaration": True})
     assert len(there) == len(client.at("documentHighlight", URI, EXAMPLE, "%X =")) == 2
     edits = client.at("rename", URI, EXAMPLE, "%X =", newName="Y")["changes"][URI]
@@ -48,10 +48,10 @@ def test_questions_about_a_value(client: Client) -> None:
 
 
 def test_completion_has_documentation_when_it_is_shown(client: Client) -> None:
-    items = client.at("completion", URI, EXAMPLE, 'te.compute "T"', 3)["items"]
-    item = next(item for item in items if item["label"] == "te.compute")
-    assert "documentation" not in item
-    assert "Compute whole tensors" in client.ask("completionItem/resolve", **item)["documentation"]["value"]
+    proposals = client.at("completion", URI, EXAMPLE, 'te.compute "T"', 3)["items"]
+    proposal = next(proposal for proposal in proposals if proposal["label"] == "te.compute")
+    assert "documentation" not in proposal
+    assert "Compute whole tensors" in client.ask("completionItem/resolve", **proposal)["documentation"]["value"]
 
 
 def test_outline_folds_lenses_and_ir(client: Client) -> None:
@@ -71,9 +71,9 @@ def test_refusals_of_scripts_come_from_the_worker(client: Client) -> None:
     path = ROOT / "tests" / "filecheck" / "schedule" / "reverse_reject.mlir"
     uri, text = path.as_uri(), path.read_text()
     assert client.open(uri, text) == []
-    found = client.later(uri)
-    witnesses = [item for item in found if "relatedInformation" in item]
-    assert {item["severity"] for item in found} == {3} and len(witnesses) == 1
+    diagnostics = client.later(uri)
+    witnesses = [diagnostic for diagnostic in diagnostics if "relatedInformation" in diagnostic]
+    assert {diagnostic["severity"] for diagnostic in diagnostics} == {3} and len(witnesses) == 1
     assert [place["message"] for place in witnesses[0]["relatedInformation"]] == ["T[7]", "S[7]"]
     client.tell("textDocument/didClose", textDocument={"uri": uri})
 
