@@ -23,8 +23,9 @@ _PARTS = ("async", "ca", "cg", "shared", "shared::cta", "global", *_GROUPS)
 @effect("cp")
 def asynchronous(instruction: PtxInstruction) -> Prepared:
     """Prepare an instruction of `cp.async`. `cp.async.ca.shared.global [to], [from], 16{, size}` begins a copy of 4, 8
-    or 16 bytes (`.cg`: 16); bytes from `size` on are zeros. `commit_group` closes the open group of copies, `wait_group
-    n` waits for all but the n latest groups, `wait_all` for all copies. Raises PtxError for other forms of `cp`."""
+    or 16 bytes (`.cg`: 16); bytes from `size` on are zeros. Its target is unset until the copying thread waits.
+    `commit_group` closes the open group of copies, `wait_group n` waits for all but the n latest groups, `wait_all` for
+    all copies. Raises PtxError for other forms of `cp`."""
     modifiers = modifiers_of(instruction, *_PARTS)
     if "async" not in modifiers:
         raise instruction.refused()
@@ -85,7 +86,8 @@ def _fetched(
     lanes: PtxLanes, instruction: PtxInstruction, addresses: Array, active: Array, length: int, words: int
 ) -> Array:
     """Return the bytes that active lanes copy from their global addresses: the first `length` bytes followed by zeros,
-    as (lanes, words) uint32. Reports addresses that are not multiples of 4 * words."""
+    as (lanes, words) uint32. Reports addresses that are not multiples of 4 * words. addresses: (lanes,), of the lanes
+    `active`, by their numbers."""
     data = np.zeros((len(active), 4 * words), np.uint8)
     access = lanes.access(active, instruction)
     access.report("misaligned access", addresses % (4 * words) != 0, lambda n: "the source of a copy")

@@ -17,8 +17,8 @@ from compiler.targets.ptx.values import Array
 @dataclass
 class PendingCopy:
     """The unfinished copies of one instruction, one for each of n threads. memory, parts, offsets: the destination,
-    with a part number and a byte offset a thread. values: (n, words). groups: the number of the group that each copy
-    belongs to, counted for each lane from 0."""
+    with a part number and a byte offset a thread. values: (n, words), uint32. groups: the number of the group that each
+    copy belongs to, counted for each lane from 0."""
 
     access: PtxAccess
     memory: PtxMemory
@@ -46,8 +46,8 @@ class AsyncGroups:
         self.committed[lanes] += 1
 
     def wait(self, lanes: Array, pending: int, moments: Array) -> None:
-        """Complete the copies of some lanes in all committed groups except the `pending` latest of each lane: they are
-        stored at the `moments` (all lanes,) of their lanes."""
+        """Complete the copies of some lanes in all committed groups except the `pending` latest of each lane, by their
+        numbers `lanes`: they are stored at the `moments` (all lanes,) of their lanes."""
         is_waiting = np.zeros(len(self.committed), np.bool_)
         is_waiting[lanes] = True
         left = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def carried(instruction: PtxInstruction) -> Prepared:
     """Prepare an instruction with a carry, such as `addc.cc.u32 d, a, b`: `addc` and `madc` add the lane's carry flag,
     `subc` subtracts it, and `.cc` sets it to the carry, or to the borrow for `sub`. `mad` adds c to the low (the
-    default) or high half of a * b. Raises PtxError for another modifier."""
+    default) or high half of a * b. Without `.cc` the flag stays. Raises PtxError for another modifier."""
     bits, name = bits_of(one_type(instruction)), instruction.parts[0]
     modifiers = modifiers_of(instruction, "cc", "lo", "hi")
     type_, takes, leaves = f"u{bits}", name.endswith("c"), "cc" in modifiers
@@ -38,8 +38,8 @@ def carried(instruction: PtxInstruction) -> Prepared:
 
 
 def with_carry(a: Array, b: Array, carry: Array, is_difference: bool) -> tuple[Array, Array]:
-    """Return two arrays: a + b + carry, or a - b - carry if `is_difference`, of unsigned integers, and the carry or
-    borrow out."""
+    """Return two arrays: a + b + carry, or a - b - carry if `is_difference`, of unsigned integers, wrapped, and the
+    carry or borrow out; `carry` is an array of bool."""
     more = carry.astype(a.dtype)
     if is_difference:
         return a - b - more, (a < b) | ((a == b) & carry)

@@ -29,9 +29,10 @@ _BOOLEAN: Mapping[str, Callable[..., Any]] = {
 
 @pure("setp")
 def comparison(instruction: PtxInstruction) -> Computation:
-    """Return the computation of a `setp` such as `setp.lt.f32 p, a, b`. With a NaN operand `lt` is false and `ltu`
-    true. For `p|q` it returns the predicate and its negation. A boolean modifier, such as `.and`, combines each with a
-    third, predicate operand. Raises PtxError for packed types, unknown modifiers, and other than one relation."""
+    """Return the computation of a `setp` such as `setp.lt.f32 p, a, b`. With a NaN operand `lt` and `ne` are false,
+    `ltu` is true. For `p|q` it returns the predicate and its negation. A boolean modifier, such as `.and`, combines
+    each with a third, predicate operand. Raises PtxError for packed types, unknown modifiers, and other than one
+    relation."""
     type_ = [*types_of(instruction), "none"][0]
     modifiers = modifiers_of(
         instruction, *_ORDERED, *_UNSIGNED, *(f"{name}u" for name in _ORDERED), "num", "nan", *_BOOLEAN

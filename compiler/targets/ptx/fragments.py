@@ -36,7 +36,7 @@ class FragmentLayout:
 
 
 def left(type_: str, depth: int) -> FragmentLayout:
-    """Return the layout of the left operand A of an MMA, of 16 rows and `depth` columns of a type."""
+    """Return the layout of the left operand A of an MMA, of 16 rows and `depth` columns of a type of SHAPES."""
     each = 32 // bits_of(type_ if type_ != "tf32" else "b32")
     thread, element = np.meshgrid(np.arange(WARP), np.arange(_ROWS * depth // WARP), indexing="ij")
     register, place = element // each, element % each
@@ -45,7 +45,7 @@ def left(type_: str, depth: int) -> FragmentLayout:
 
 
 def right(type_: str, depth: int) -> FragmentLayout:
-    """Return the layout of the right operand B of an MMA, of `depth` rows and 8 columns of a type."""
+    """Return the layout of the right operand B of an MMA, of `depth` rows and 8 columns of a type of SHAPES."""
     each = 32 // bits_of(type_ if type_ != "tf32" else "b32")
     thread, element = np.meshgrid(np.arange(WARP), np.arange(depth * _COLUMNS // WARP), indexing="ij")
     register, place = element // each, element % each

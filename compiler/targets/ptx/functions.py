@@ -27,8 +27,8 @@ _FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 @pure(*_FUNCTIONS)
 def elementary(instruction: PtxInstruction) -> Computation:
     """Return the computation of an elementary function, such as `ex2.approx.ftz.f32`: evaluated in float64 and rounded
-    to the type, also for `.approx`. `.ftz.f64` ignores the low 32 bits of operand and result. Raises PtxError for a
-    modifier other than `.approx`, `.full`, `.rn` and `.ftz`."""
+    to the type, also for `.approx`. `.ftz.f32` makes denormals zero, `.ftz.f64` clears the low 32 bits of operand and
+    result. Raises PtxError for a modifier other than `.approx`, `.full`, `.rn` and `.ftz`."""
     type_ = one_type(instruction)
     modifiers = modifiers_of(instruction, "approx", "full", "rn", "ftz")
     function = _FUNCTIONS[instruction.parts[0]]

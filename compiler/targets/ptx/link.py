@@ -30,7 +30,7 @@ class LinkedFunction:
 class LinkedKernel:
     """A kernel, `main`, with all device functions of its text by name. shared: the byte offset of each variable in a
     block's shared memory of `shared_size` bytes; dynamic arrays begin at its end. granules: the bytes of the narrowest
-    access, for shared and global memory."""
+    access of the text, 16 at most, for shared and global memory."""
 
     main: LinkedFunction
     functions: dict[str, LinkedFunction]
@@ -40,8 +40,8 @@ class LinkedKernel:
 
 
 def link(program: PtxProgram, name: str) -> LinkedKernel:
-    """Link the kernel `name` of a program. Raises InputError if there is no such kernel, PtxError for a branch to an
-    unknown label."""
+    """Link the kernel `name` of a program, with all device functions of its text, called or not. Raises InputError if
+    there is no such kernel, PtxError for a branch to an unknown label."""
     function = program.functions.get(name)
     if function is None or not function.is_kernel:
         raise InputError(f"the PTX has no kernel '{name}'")
@@ -81,7 +81,8 @@ def _place_shared(kernel: LinkedKernel, variables: Iterable[PtxVariable]) -> Non
 
 
 def _note_access(kernel: LinkedKernel, instruction: PtxInstruction) -> None:
-    """Lower the granules of the spaces that an instruction accesses to its width in bytes; generic: of all."""
+    """Lower the granules of the spaces that an instruction accesses to the width of its element in bytes, of an
+    asynchronous copy to 4; a generic access counts for both."""
     if instruction.parts[0] in ("ld", "st", "atom", "red"):
         width = bits_of(instruction.parts[-1]) // 8
     elif instruction.parts[0] in ("ldmatrix", "stmatrix"):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @effect("mov")
 def move(instruction: PtxInstruction) -> Prepared:
     """Prepare `mov.f32 d, a`, `mov.b32 d, {low, high}`, which packs, or `mov.b64 {low, high}, a`, which unpacks. A move
-    of an unset register is no fault: its destination becomes unset. Raises PtxError for any modifier."""
+    of an unset register is no fault: its destination becomes unset; packing and unpacking one is. Raises PtxError for
+    any modifier."""
     modifiers_of(instruction)
     type_ = one_type(instruction)
     to, of = instruction.operands

@@ -56,7 +56,8 @@ class PreparedFunction:
 
 
 def prepare(linked: LinkedFunction) -> PreparedFunction:
-    """Prepare each instruction of a function. Raises PtxError for an instruction that is not implemented."""
+    """Prepare each instruction of a function. Raises PtxError for an instruction that is not implemented, and for one
+    with another number of operands."""
     return PreparedFunction(linked, tuple(_step(instruction) for instruction in linked.function.body))
 
 

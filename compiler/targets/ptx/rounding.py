@@ -18,7 +18,8 @@ _LEAST_NORMAL = 2.0**-126
 
 
 def added(a: Array, b: Array, rounding: str) -> Array:
-    """Return a + b of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero)."""
+    """Return a + b of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero). `a` and `b`
+    have one dtype."""
     if rounding == "rn":
         return a + b
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
@@ -68,7 +69,8 @@ def _to_odd(total: Array, error: Array) -> Array:
 
 
 def _directed(total: Array, error: Array, dtype: np.dtype[Any], rounding: str) -> Array:
-    """Round the exact total + error to a dtype down (rm), up (rp), or toward zero (rz); infinities and NaN stay."""
+    """Round the exact total + error, of float64, to a dtype down (rm), up (rp), or toward zero (rz); infinities and NaN
+    stay. |error| is less than the spacing of total."""
     nearest = total.astype(dtype)
     wide = nearest.astype(np.float64)
     above = (wide > total) | ((wide == total) & (error < 0))

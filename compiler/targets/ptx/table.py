@@ -69,7 +69,8 @@ def types_of(instruction: PtxInstruction) -> list[str]:
 
 
 def modifiers_of(instruction: PtxInstruction, *allowed: str) -> set[str]:
-    """Return the parts behind the first of an opcode that are no types. Raises PtxError for one not in `allowed`."""
+    """Return the parts of an opcode, without the first one, that are no types. Raises PtxError for one not in
+    `allowed`."""
     collected = {part for part in instruction.parts[1:] if part not in _TYPES}
     if unknown := sorted(collected - set(allowed)):
         raise instruction.refused(f"'.{unknown[0]}' is unknown")
@@ -90,5 +91,5 @@ def elementwise(type_: str, count: int, compute: Callable[..., Any]) -> Computat
 
 
 def wider(type_: str) -> str:
-    """Return the integer type of twice the bits: s32 of s16."""
+    """Return the type of twice the bits and the same first letter: s32 of s16."""
     return f"{type_[0]}{2 * bits_of(type_)}"

@@ -25,7 +25,8 @@ _PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "s16x2": "s16", "u16x2": "u16"}
 
 
 def bits_of(type_: str) -> int:
-    """Return the bits of a type: 1 of pred, 32 of f16x2, tf32 and f32. Raises InputError for an unknown type."""
+    """Return the bits of a type: 1 of pred, 32 of f16x2, tf32 and f32, 16 of bf16. Raises InputError for an unknown
+    type."""
     if type_ == "pred":
         return 1
     if type_ in _PAIRS:
@@ -38,7 +39,8 @@ def bits_of(type_: str) -> int:
 
 @cache
 def dtype_of_type(type_: str) -> np.dtype[Any]:
-    """Return numpy's dtype of a type; of a packed type, such as f16x2, that of an element; unsigned for b32."""
+    """Return numpy's dtype of a type; of a packed type, such as f16x2, that of an element; unsigned for b32, float32
+    for tf32. Raises InputError for an unknown type, and for bf16 without the package ml_dtypes."""
     type_ = _PAIRS.get(type_, type_)
     if type_ == "pred":
         return np.dtype(np.bool_)
@@ -60,8 +62,8 @@ def is_float_type(type_: str) -> bool:
 
 
 def typed(raw: Array, type_: str) -> Array:
-    """Return the low bits of a register (lanes,) as values of a type; of a packed type two elements a lane. Raises
-    InputError for a type wider than the register."""
+    """Return the low bits of a register (lanes,) as values of a type; of a packed type two elements a lane, the low
+    half first. Raises InputError for a type wider than the register."""
     dtype = dtype_of_type(type_)
     if type_ == "pred":
         return raw
@@ -89,7 +91,7 @@ def raw_bits(values: Array, type_: str, width: np.dtype[Any]) -> Array:
 
 def literal_value(text: str, type_: str) -> Any:
     """Return a literal as a numpy scalar of a type: `0f` and `0d` spell the bits of a float; an integer for a float
-    type spells its bits."""
+    type spells its bits. An integer wraps to the type's bits; for pred any number but 0 is true."""
     text, dtype = text.rstrip("U"), dtype_of_type(type_)
     if type_ == "pred":
         return np.bool_(int(text, 0))

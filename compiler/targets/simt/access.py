@@ -30,9 +30,9 @@ class LaneAccess:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a kernel, at the first wrong element: index `address` of the buffer `memory`. threads: one or two
-    threads of the block, if known. blocks: the block, two for a race between blocks, none for an element that no block
-    writes."""
+    """A fault of a kernel, at the first wrong element: index `address` of the buffer `memory`. threads: one thread, or
+    two, the earlier one first; none if unknown. blocks: the block, two for a race between blocks, none for an element
+    that no block writes."""
 
     kind: str
     op: str

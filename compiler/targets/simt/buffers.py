@@ -22,8 +22,8 @@ SECTOR = 32
 
 class CheckedBuffer:
     """A buffer in global memory or shared by a block, with elements (size,), or local to each of n threads, with
-    elements (n, size). `initialised` and `written` are masks of the elements that have a value, and that the kernels
-    have written."""
+    elements (n, size). `counts` has the memory transactions by kind. `initialised` and `written` are masks of the
+    elements that have a value, and that the kernels have written."""
 
     def __init__(
         self, name: str, shape: tuple[int, ...], dtype: DType, space: str, threads: int, report: FaultReporter
@@ -40,7 +40,7 @@ class CheckedBuffer:
 
     def begin(self, is_written: bool) -> None:
         """Begin a kernel, which writes the buffer if `is_written`, else only reads it: reset counts and recorded
-        accesses."""
+        accesses. Races are looked for in a buffer that is written only."""
         self.counts = Counter()
         self._races = Races(prod(self.shape), True, self._report_first) if is_written else None
 
@@ -64,7 +64,8 @@ class CheckedBuffer:
         return flat, active
 
     def arrive(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Complete the active threads' copies to the offsets `flat`, as writes at the moment of an access."""
+        """Complete the active threads' copies to the offsets `flat`: they are initialised, and recorded as writes at
+        the moment of an access."""
         if self._races is not None:
             self._races.write(flat, active, access)
         self.initialised[flat[active]] = True
@@ -92,7 +93,8 @@ class CheckedBuffer:
         return values if access.is_full and active.all() else np.where(active, values, np.zeros((), self.dtype))
 
     def write(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> None:
-        """Set the elements at an index for the active threads; report races, and indices out of bounds."""
+        """Set the elements at an index for the active threads; those out of bounds are dropped. Reports races, also
+        with copies in flight, and indices out of bounds."""
         column = self._uniform_column(index)
         if column is not None:
             active_rows = slice(None) if access.is_full else access.active
@@ -161,8 +163,9 @@ class CheckedBuffer:
         return active & ~out_of_bounds
 
     def _count(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Count memory transactions of an access: sectors of global memory, rounds of shared memory's banks. A warp's
-        op is one access; in shared memory each part of the warp that moves up to 128 bytes is one."""
+        """Add the memory transactions of an access to `counts`: sectors of global memory, rounds of shared memory's
+        banks; none for local memory, or unless the access is counted. A warp's op is one access; in shared memory each
+        part of the warp that moves up to 128 bytes is one."""
         if not access.is_counted or self.space == "local":
             return
         lanes = flat.shape[1] if flat.ndim == 2 else 1

@@ -69,7 +69,7 @@ class ThreadLanes(Threads):
 
     def run(self, body: Block, sample: BlockSample | None = None) -> None:
         """Run a kernel's body for the blocks of the grid in order, or for the blocks of a sample, with uninitialised
-        shared and local buffers for each block."""
+        shared and local buffers for each block. Raises InputError for an op without an implementation."""
         buffers = dict(self.memories)
         with np.errstate(all="ignore"):
             self._run(body, buffers, sample)
@@ -87,7 +87,7 @@ class ThreadLanes(Threads):
             self._block(body, self.full_mask)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
-        """Run the ops of a body under a mask of threads; return the yielded values."""
+        """Run the ops of a body under a mask of threads; return the yielded values, none for a body without a yield."""
         code = self._code_of_block.get(body)
         if code is None:
             code = self._code_of_block[body] = _code_of(body)
@@ -133,7 +133,7 @@ class ThreadLanes(Threads):
         self.values[op.results[0]] = indices
 
     def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
-        """Evaluate a broadcast of a scalar to all lanes of a vector."""
+        """Evaluate a broadcast of a scalar to all lanes of a vector of rank 1."""
         type_ = op.results[0].type
         assert isinstance(type_, VectorType)
         source = self.values[op.source]
@@ -158,7 +158,7 @@ class ThreadLanes(Threads):
         self.values[op.result] = registers[:, list(op.mask.get_values())].reshape(self.count, -1)
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
-        """Copy a vector with one lane replaced by a scalar."""
+        """Evaluate the copy of a vector with one lane, at the op's constant position, replaced by a scalar."""
         (lane,) = op.static_position.get_values()
         source, dest = self.values[op.source], self.values[op.dest]
         inserted = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
@@ -209,7 +209,7 @@ class ThreadLanes(Threads):
         self.memories[op.memref] = self.constants[op.memref]
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
-        """Load an element for each active thread."""
+        """Load an element for each active thread; the others get 0."""
         buffer, *indices = self._operands(op)
         values_ = self._indices(buffer, indices)
         self.values[op.results[0]] = self.memories[buffer].read(values_, self.access(op, active))
@@ -227,21 +227,24 @@ class ThreadLanes(Threads):
         return values
 
     def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
-        """Load consecutive elements for each active thread; report misaligned addresses."""
+        """Load consecutive elements for each active thread; inactive threads get zeros. Reports offsets that are no
+        multiples of the vector's elements."""
         memory, type_ = self.memories[op.base], op.result.type
         assert isinstance(type_, VectorType)
         index = self.consecutive(op, memory, op.indices, prod(type_.get_shape()), active)
         self.values[op.result] = memory.read(index, self.access(op, active))
 
     def store_vector(self, op: vector.StoreOp, active: Bools) -> None:
-        """Store consecutive elements of each active thread; report misaligned addresses."""
+        """Store consecutive elements of each active thread; reports offsets that are no multiples of the vector's
+        elements."""
         memory, value = self.memories[op.base], self.values[op.vector]
         lanes = value.shape[-1]
         index = self.consecutive(op, memory, op.indices, lanes, active)
         memory.write(index, np.broadcast_to(value, (self.count, lanes)), self.access(op, active))
 
     def copy(self, op: nvgpu.CopyOp, active: Bools) -> None:
-        """Start an asynchronous copy between aligned addresses; its target is uninitialised until the wait."""
+        """Start an asynchronous copy of each active thread; its target is uninitialised until that thread's wait.
+        Reports offsets that are no multiples of the copied elements."""
         lanes, access = op.count.value.data, self.access(op, active)
         source, target = self.memories[op.src], self.memories[op.dst]
         values = self._source_of(op, source, lanes, active)
@@ -267,8 +270,8 @@ class ThreadLanes(Threads):
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
-        """Complete copies of the active threads: with `groups`, those of all groups except that many latest ones;
-        without it, all copies, those in no group included."""
+        """Complete copies of the active threads: with `groups`, those of all closed groups except that many latest
+        ones; without it, all copies, those in no group included."""
         remaining = []
         for memory, offsets, copying, groups in self._copies_in_flight:
             arriving = active if op.groups is None else active & (groups < self._groups - op.groups.value.data)
@@ -306,7 +309,8 @@ class ThreadLanes(Threads):
             self.values[value] = np.where(_mask(truth, value), then_value, else_value)
 
     def loop(self, op: scf.ForOp, active: Bools) -> None:
-        """Run the iterations of all threads together; threads that are done are inactive."""
+        """Run the iterations of all threads together; threads that are done, or were inactive, are inactive. The step
+        is positive."""
         body = op.body.block
         lower, upper, step = (self.values[value] for value in (op.lb, op.ub, op.step))
         carried = [self.values[value] for value in op.iter_args]
@@ -332,7 +336,8 @@ class ThreadLanes(Threads):
 
 
 def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
-    """Prepare the ops of a body, and list the values it yields."""
+    """Prepare the ops of a body, without its terminator, and return them with the values that it yields, none without a
+    terminator."""
     *ops, last = body.ops
     if isinstance(last, scf.YieldOp | gpu.ReturnOp):
         return [_Step(op) for op in ops], tuple(last.operands)

@@ -40,7 +40,7 @@ class Threads:
 
     @property
     def number(self) -> int:
-        """The number of the running block."""
+        """The number of the running block in the grid; x runs fastest."""
         x, y, z = self.block_index
         return x + self.call.grid[0] * (y + self.call.grid[1] * z)
 
@@ -86,6 +86,7 @@ def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]
 
 
 def words_of(op: Operation) -> str:
-    """Return the text that names an op in reports: its name, and the first two names among its results and operands."""
+    """Return the text that names an op in reports: its name, and the first two name hints among its results and
+    operands, if any."""
     hints = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
     return f"{op.name} ({', '.join(hints[:2])})" if hints else op.name

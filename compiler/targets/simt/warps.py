@@ -26,8 +26,8 @@ EDGE, BYTES = 8, 16
 
 def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
     """Load n matrices of 8 rows of 16 bytes; the first 8 n threads of a warp have the addresses of the rows. Thread t
-    gets the elements of row t / 4 from column t % 4 on, as many as a register has, of each matrix, perhaps
-    transposed."""
+    gets the elements of row t / 4 from column t % 4 on, as many as a register has, of each matrix, or of the transposed
+    one if the op has `transpose`. Reports a partly active warp and misaligned rows."""
     _check_full_warps(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
     assert isinstance(type_, VectorType)
@@ -43,7 +43,7 @@ def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
 
 
 def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
-    """Compute a b + c in f32 for each warp; tf32 operands lose their last 13 bits."""
+    """Compute a b + c in f32 for each warp; tf32 operands lose their last 13 bits. Reports a partly active warp."""
     _check_full_warps(lanes, op, active)
     assert isinstance(op.a.type, VectorType)
     is_tf32 = isinstance(op.a.type.element_type, Float32Type)
@@ -63,8 +63,8 @@ def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
 
 
 def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
-    """Set the result in each thread to the value of the thread whose number is its own xor the offset. Raises
-    InputError for a mode other than xor."""
+    """Set the result in each thread to the value of the thread of its warp whose lane is its own xor the offset, which
+    all threads share. Reports a partly active warp. Raises InputError for a mode other than xor."""
     _check_full_warps(lanes, op, active)
     if op.mode.data != ShuffleMode.XOR:
         raise InputError(f"'{op.name}' has no meaning here but with xor")
@@ -94,7 +94,8 @@ def _fragments(lanes: Threads, value: SSAValue, size: int) -> Values:
 
 
 def _matrix(registers: Values, index: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
-    """Assemble the matrix of each warp from registers; `index` are the rows and columns of elements."""
+    """Return the matrix (warps, *shape) of each warp, assembled from registers (n, elements); `index` are the rows and
+    columns of a warp's elements."""
     matrices = np.zeros((len(registers) // WARP, *shape), registers.dtype)
     matrices[:, index[0], index[1]] = registers.reshape(-1, *np.broadcast_shapes(index[0].shape, index[1].shape))
     return matrices

@@ -33,8 +33,9 @@ class DataDependentStore(Exception):
 
 
 class BlockWriters:
-    """The block of a launch that writes each element; `written` maps buffers to arrays of block numbers, or NOBODY.
-    Raises DataDependentStore, here or in `run`."""
+    """The block of a launch that writes each element; `written` maps the buffers of the launch that have stores to flat
+    arrays of block numbers, or NOBODY. names: of all buffers, for reports. Raises DataDependentStore, here or in `run`.
+    """
 
     def __init__(self, call: KernelLaunch, names: Mapping[SSAValue, str], report: FaultReporter) -> None:
         self._call, self._report = call, report
@@ -64,7 +65,8 @@ class BlockWriters:
                 self._block(self._call.kernel.body.block, np.ones((1, 1, 1), np.bool_))
 
     def _block(self, body: Block, active: Values) -> None:
-        """Run the stores of a body under a mask; values are (blocks, threads, lanes of a vector)."""
+        """Run the stores of a body, and the index arithmetic that they need, under a mask; values are (blocks, threads,
+        lanes of a vector), or broadcast to that."""
         for op in body.ops:
             if isinstance(op, Store) and op in self._ancestors:
                 self._store(op, active)
@@ -157,8 +159,8 @@ class BlockWriters:
 
 
 def _slice(stores: list[Store]) -> tuple[set[SSAValue], set[Operation]]:
-    """Return the backward slice of the stores' indices and conditions, and the stores with all ops around them. Raises
-    DataDependentStore if one of the values is no index arithmetic."""
+    """Return the backward slice of the stores' indices and conditions, and the stores with all ops around them, the
+    kernel apart. Raises DataDependentStore if one of the values is no index arithmetic."""
     ancestors: set[Operation] = set()
     queue: list[SSAValue] = []
     for store in stores:

@@ -42,10 +42,10 @@ def kernel_times(
 ) -> list[KernelTime]:
     """Estimate the time of each launch of a host function, by name or the only one, from the IR of its kernels.
 
-    resources: the registers and spills that a compiler reports, by kernel; for a kernel without them registers are
-    counted from the IR, and none spills. in_order: instructions stay in the order of the text, as in PTX; else loads
-    begin early, as assemblers order them. Raises InputError for an op that a host function cannot have, a launch of an
-    unknown kernel, and extents that are not constants.
+    resources: the registers and spills that a compiler reports, by kernel's name; for a kernel without them registers
+    are counted from the IR, and none spills. in_order: instructions stay in the order of the text, as in PTX; else
+    loads begin early, as assemblers order them. Raises InputError for an op that a host function cannot have, a launch
+    of an unknown kernel, and extents that are not constants.
     """
     host = read_host_function(module, find_function(module, name))
     return [kernel_time(work_of(launch, resources or {}, in_order), gpu) for launch in host.launches]

@@ -14,7 +14,7 @@ BANKS, BANK, SECTOR, ROUND = 32, 4, 32, 128
 
 def sectors(addresses: Ints, bytes: int) -> list[Ints]:
     """Return for each warp the numbers of the sectors that it accesses. addresses: in bytes, (warps, lanes), negative
-    for inactive lanes. bytes: of a lane's access."""
+    for inactive lanes. bytes: of a lane's access, which does not begin inside a sector unless it ends there."""
     first = addresses // SECTOR
     touched = [first + step for step in range(max(1, bytes // SECTOR))]
     rows = np.concatenate([np.where(addresses >= 0, part, -1) for part in touched], axis=1)
@@ -24,7 +24,7 @@ def sectors(addresses: Ints, bytes: int) -> list[Ints]:
 def rounds(addresses: Ints, bytes: int) -> Ints:
     """Return for each warp the cycles in which shared memory serves it: the most words of a bank, for each part of the
     warp whose lanes have 128 bytes together. addresses: in bytes, (warps, lanes), negative for inactive lanes. bytes:
-    of a lane's access."""
+    of a lane's access. 0 for a warp without active lanes."""
     active = addresses >= 0
     first = int(addresses[active].min()) if active.any() else 0
     relative = np.where(active, addresses - first, -1)  # all banks shifted alike: as many rounds

@@ -37,9 +37,9 @@ DIVISION = 4
 
 
 def op_count(body: Block) -> int:
-    """Return the number of ops of all iterations of a body, without constants, integer sums and products, fused
-    products, and accesses to local buffers. A branch counts as two ops and those of both regions; a loop without
-    constant bounds as UNKNOWN_TRIPS iterations."""
+    """Return the number of ops that one execution of a body runs, all iterations of its loops included, without
+    constants, integer sums and products, fused products, and accesses to local buffers. A branch counts as two ops and
+    those of both regions; a loop without constant bounds as UNKNOWN_TRIPS iterations."""
     total = 0
     for op in body.ops:
         if isinstance(op, scf.ForOp):
@@ -57,7 +57,7 @@ def op_count(body: Block) -> int:
 
 
 def constant_of(value: SSAValue) -> int | None:
-    """Return the integer of an SSA value that is a constant; None for any other value."""
+    """Return the integer of an SSA value that is an integer constant; None for any other value."""
     owner = value.owner
     is_number = isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr)
     return owner.value.value.data if is_number else None  # type: ignore[union-attr]
@@ -69,7 +69,7 @@ def elements(value: SSAValue) -> int:
 
 
 def is_fused(op: Operation) -> bool:
-    """Return whether an op is a product that only a sum reads: an fma computes both."""
+    """Return whether an op is a product of floats with one use, in a sum or difference: an fma computes both."""
     if not isinstance(op, arith.MulfOp):
         return False
     uses = list(op.result.uses)
@@ -78,7 +78,8 @@ def is_fused(op: Operation) -> bool:
 
 def kinds(op: Operation, operands: Sequence[LinearValue]) -> list[str]:
     """Return the kind of each instruction of an op without effects, for one element; none for vector ops on floats
-    other than fma. `operands` are the values of its operands: an integer division by a constant is cheaper."""
+    other than fma, such as a broadcast. `operands` are the values of its operands: an integer division by a constant is
+    cheaper."""
     element = element_of(op.results[0].type)
     if isinstance(element, IndexType | IntegerType) and not op.name.endswith("cmpf"):
         if "div" in op.name or "rem" in op.name:

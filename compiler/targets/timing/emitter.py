@@ -60,7 +60,7 @@ class CodeEmitter:
         return self._fresh
 
     def warps(self, active: Any) -> Warps:
-        """Return the mask of the warps with an active thread."""
+        """Return the mask of the sampled warps with an active thread, for a mask of the sampled threads."""
         known = self._warps.get(id(active))
         if known is None or known[0] is not active:
             known = self._warps[id(active)] = (active, active.reshape(-1, WARP).any(axis=1))
@@ -73,7 +73,8 @@ class CodeEmitter:
 
     def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:
         """Return the register of the value `key`. Its first use appends a chain of instructions of `kinds` (a copy if
-        there are none) that compute it from `sources`, to the outermost open loop in which all sources are defined."""
+        there are none) that compute it from `sources`, to the outermost open loop in which all sources are defined; it
+        runs for the threads that were active at the beginning of that loop."""
         for scope in self.available:
             if key in scope:
                 return scope[key]
@@ -113,11 +114,12 @@ class CodeEmitter:
         return total  # type: ignore[no-any-return]
 
     def regs(self, values: Sequence[LinearValue]) -> tuple[Hashable, ...]:
-        """Return the registers of values that are no constants."""
+        """Return the registers of values that are no constants, in order, and compute them if necessary."""
         return tuple(r for r in map(self.reg, values) if r is not None)
 
     def _sources(self, value: LinearValue) -> tuple[Hashable, ...]:
-        """Return the registers of an operand: those of its factors if the operand is a fused product."""
+        """Return the registers of an operand: those of its factors if the operand is a fused product, none for a
+        constant."""
         if len(value.terms) > 1 and all(factor == 1 for _, factor in value.terms) and value.lanes is None:
             return tuple(key for key, _ in value.terms)
         found = self.reg(value)

@@ -42,7 +42,8 @@ class KernelReader(MemoryReader):
     """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
 
     def read(self) -> list[Code]:
-        """Evaluate the kernel's body; return its instructions in order, a loop that is not unrolled as `Repeat`s."""
+        """Evaluate the kernel's body; return its instructions in order, a loop that is not unrolled as up to three
+        `Repeat`s."""
         body = self.launch.kernel.body.block
         for argument, operand in zip(body.args, self.launch.operands, strict=True):
             self.buffers[argument] = operand
@@ -108,8 +109,8 @@ class KernelReader(MemoryReader):
             self.values[result] = computed
 
     def _guessed(self, op: Operation, operands: Sequence[LinearValue]) -> Lanes:
-        """Return arbitrary integers for an integer result that depends on loaded ones: those of the operand that does;
-        None for other results."""
+        """Return arbitrary integers for an integer result that depends on loaded ones: those of the first operand that
+        does; None for other results."""
         if not isinstance(op.results[0].type, IndexType | IntegerType):
             return None
         return next((self.guess(v) for v in operands if v.terms and v.lanes is None), None)
@@ -154,7 +155,7 @@ class KernelReader(MemoryReader):
 
     def branch(self, op: scf.IfOp, active: Any) -> None:
         """Evaluate the regions that active threads execute, both if the condition is unknown, and merge their results;
-        a constant condition costs nothing."""
+        a constant condition costs nothing. active: the mask of the sampled threads."""
         condition = self.values[op.cond]
         lanes = condition.lanes
         truth = (
@@ -317,7 +318,7 @@ _OPS: Mapping[type[Operation], Handler] = {
 
 def kernel_code(launch: KernelLaunch) -> list[Code]:
     """Return the code of a launched kernel: instructions of warps in order, and loop bodies with their numbers of
-    repeats."""
+    repeats. Raises InputError for an op on integers without an evaluation."""
     return KernelReader(launch).read()
 
 
@@ -326,6 +327,7 @@ ADDRESSES = 20
 
 
 def registers_of(kernel: gpu.FuncOp) -> int:
-    """Return an estimate of a thread's registers without a compiler: those of its local buffers, and ADDRESSES."""
+    """Return an estimate of a thread's 32-bit registers without a compiler: those of its local buffers, each padded to
+    16 bytes, and ADDRESSES."""
     local = [op for op in kernel.walk() if isinstance(op, memref.AllocaOp) and not is_shared(op)]
     return ADDRESSES + sum(-(-allocated_bytes(op) // 4) for op in local)

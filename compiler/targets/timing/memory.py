@@ -44,7 +44,8 @@ class MemoryReader(CodeEmitter):
 
     def load(self, op: Any, active: Any) -> None:
         """Evaluate the load of an element or a vector by the `active` threads: a register for a local buffer at a
-        constant index, the former result of an equal load since the last write, else a new instruction."""
+        constant index, the former result of an equal load, if nothing was written to its buffer since, else a new
+        instruction."""
         buffer, indices = op.operands[0], op.operands[1:]
         index = self._flat(buffer, indices)
         width = elements(op.results[0])
@@ -121,8 +122,9 @@ class MemoryReader(CodeEmitter):
     def _access(
         self, op: Operation, buffer: SSAValue, index: LinearValue, width: int, active: Any, target: Any, sources: Any
     ) -> None:
-        """Emit an access of `width` elements to memory, after the instructions of its address. target: the register
-        that a load writes, None for a store. sources: the registers that a store writes to memory."""
+        """Emit an access of `width` elements to memory, from the flat index `index` on, after the instructions of its
+        address. target: the register that a load writes, None for a store. sources: the registers that a store writes
+        to memory."""
         type_, name = buffer.type, self.buffers[buffer]
         assert isinstance(type_, MemRefType)
         itemsize = element_bytes(element_of(type_.element_type))
@@ -146,8 +148,8 @@ class MemoryReader(CodeEmitter):
         item: int,
         type_: MemRefType,
     ) -> tuple[float, float]:
-        """Return two averages over the warps that execute an access: the rounds, and the bytes that L1 lacks. A spill
-        takes one round and no bytes. lanes: the element of each thread; None, for unknown addresses, counts as
+        """Return two averages over the sampled warps that execute an access: the rounds, and the bytes that L1 lacks. A
+        spill takes one round and no bytes. lanes: the element of each thread; None, for unknown addresses, counts as
         scattered ones. bytes: of a thread's access. item: bytes of an element."""
         executing = self.warps(active)
         count = max(1, int(executing.sum()))
@@ -183,7 +185,7 @@ class MemoryReader(CodeEmitter):
 
     def _moved(self, op: Operation, addresses: Any) -> float:
         """Return the share of a sector, up to 1, by which the addresses of an access advance in one iteration; 1 in the
-        first iteration."""
+        first iteration, and if no thread accesses in both."""
         key = (op, self.path)
         former = self.last.get(key)
         self.last[key] = addresses

@@ -84,8 +84,8 @@ class Pipeline:
                 self.execute(item)
 
     def _repeat(self, loop: Repeat) -> None:
-        """Execute at most SETTLED iterations of a loop, and advance all times by the last one's time for each other
-        iteration."""
+        """Execute at most SETTLED iterations of a loop, and advance the times by the last one's time for each other
+        iteration; registers that were ready before the last one stay."""
         before = self.now
         trips = ceil(loop.trips)
         for _ in range(min(trips, SETTLED)):
@@ -98,8 +98,8 @@ class Pipeline:
             self.ready = {key: time + skipped for key, time in self.ready.items() if time > before}
 
     def execute(self, instruction: WarpInstruction) -> None:
-        """Execute an instruction for all warps that it has: advance the time, occupy its unit, and record when its
-        result is ready; a copy of a register takes no time."""
+        """Execute an instruction for the share of the warps that its mask selects: advance the time, occupy its unit,
+        and record when its result is ready; a copy of a register takes no time."""
         kind = instruction.kind
         operands = max((self.ready.get(source, 0.0) for source in instruction.sources), default=0.0)
         if kind == COPY:
@@ -153,7 +153,7 @@ class Pipeline:
 
     def interval(self, instruction: WarpInstruction) -> float:
         """Return the cycles for which a warp's instruction occupies a unit of its scheduler; 1 for a kind without
-        arithmetic."""
+        arithmetic; of a product of fragments by its multiply-adds."""
         gpu, lanes = self.gpu, self.gpu.warp * self.gpu.schedulers
         match instruction.kind:
             case "float":
@@ -190,7 +190,8 @@ class Totals:
 
 
 def totals(code: Sequence[Code], gpu: Gpu) -> Totals:
-    """Return the sums over all executions of the instructions of `code`, without copies of registers."""
+    """Return the sums over all executions of the instructions of `code`, without copies of registers; the sums are for
+    one warp."""
     pipeline = Pipeline(gpu, 1, 0, 1)
     counts: dict[str, float] = {}
     busy: dict[str, float] = {}

@@ -18,7 +18,8 @@ APART = 0.25
 @dataclass(frozen=True)
 class KernelWork:
     """The work of a launch. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a block.
-    argument_bytes: of all arrays that the kernel accesses. code: of a warp."""
+    argument_bytes: of all arrays that the kernel accesses. code: of a warp. All sizes but `blocks`, `threads` and
+    `registers` are in bytes."""
 
     name: str
     blocks: int
@@ -71,8 +72,8 @@ class KernelTime:
 
 
 def resident_blocks(work: KernelWork, gpu: Gpu) -> int:
-    """Return the number of blocks that a multiprocessor runs at once, at least 1. Source: CUDA's occupancy
-    calculator."""
+    """Return the number of blocks that a multiprocessor runs at once, at least 1, even if one exceeds its limits.
+    Source: CUDA's occupancy calculator."""
     warps = -(-work.threads // gpu.warp)
     of_registers = gpu.registers // max(1, work.registers * warps * gpu.warp)
     of_shared = gpu.shared_bytes // max(1, work.shared_bytes)
@@ -147,5 +148,5 @@ def kernel_time(work: KernelWork, gpu: Gpu) -> KernelTime:
 
 
 def total_seconds(times: Sequence[KernelTime]) -> float:
-    """Return the sum of the seconds of launches."""
+    """Return the sum of the seconds of launches, which run one after the other; 0 without any."""
     return sum(time.seconds for time in times)

@@ -30,7 +30,7 @@ class LinearValue:
 
 
 def register(key: Hashable, lanes: Lanes = None) -> LinearValue:
-    """Return the value of the register `key`; lanes: its integers, None if unknown."""
+    """Return the value of the register `key`; lanes: its integers in the sampled threads, None if unknown."""
     return LinearValue(((key, 1),), 0, lanes)
 
 
@@ -40,7 +40,7 @@ def number(value: int) -> LinearValue:
 
 
 def added(a: LinearValue, b: LinearValue, sign: int = 1) -> LinearValue:
-    """Return a + sign * b."""
+    """Return a + sign * b, of which the numbers of threads are unknown if those of a or b are."""
     factors = dict(a.terms)
     for key, factor in b.terms:
         factors[key] = factors.get(key, 0) + sign * factor
