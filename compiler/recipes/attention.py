@@ -34,7 +34,7 @@ BLOCKS = 5
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a program that ends with the second product of an attention, the block `label`, by rows of
     queries; register tiles of the widths with the fewest estimated cycles come first. Yields nothing if fewer than
-    BLOCKS blocks are unscheduled, or their last one is another block or no product."""
+    BLOCKS blocks are unscheduled, if the last of them is another block, and if it is no product."""
     if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
         return
     length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
@@ -48,7 +48,7 @@ def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
     """Estimate the cycles, and the loads, for each accumulator and reduction step, of register tiles of `vectors`
-    vectors that cover `depth` vectors of the result; padding of the last tile counts."""
+    vectors that cover `depth` vectors of the result; padding of the last tile counts. Tuples compare cycles first."""
     rows = _rows(draft, vectors)
     sums, loads = rows * vectors, rows + vectors
     filled = -(-depth // vectors) * vectors / depth
@@ -56,7 +56,8 @@ def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
 
 
 def _rows(draft: Draft, vectors: int) -> int:
-    """Return the largest number of query rows of a register tile with `vectors` vectors in a row."""
+    """Return the largest number of query rows of a register tile with `vectors` vectors in a row: accumulators, a row
+    of vectors and one more register fit."""
     return (draft.machine.registers - 1) // vectors - 1
 
 
@@ -78,7 +79,8 @@ AHEAD = 8
 @dataclass(frozen=True)
 class AttentionTiles:
     """The register tile of both products: `mr` queries by `nr` keys, or columns of the result, in vectors of `lanes`.
-    `group` query tiles share a loaded panel of keys. `mr` and `group` may be parameters above one."""
+    `group`: the number of query tiles that share a loaded panel of keys. `mr` and `group` may be parameters above one.
+    """
 
     mr: Size = 6
     nr: int = 64
@@ -95,7 +97,7 @@ class AttentionTiles:
 
 
 def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
-    """Return the tiles for keys and values of [length, depth] in f32, with 32 vector registers.
+    """Return the tiles for keys and values of [length, depth] in f32, with 32 vector registers of `lanes` elements.
 
     6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
     of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped if
@@ -112,7 +114,7 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 @dataclass(frozen=True)
 class Softmax:
     """The blocks before the second product of an attention, in order. `logits`: the blocks between the scores and the
-    maximum that write outputs of the function; others are inlined."""
+    maximum that write outputs of the function; in order; others are inlined."""
 
     scores: Handle
     logits: list[Handle]
@@ -205,7 +207,7 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
 
 def _inline_before(s: Schedule, block: Handle) -> None:
     """Inline the elementwise producers of a block that read a reduction, such as a difference or a reciprocal, except
-    those that write an output or have a costly operation such as exp."""
+    reductions, and those that write an output or have a costly operation such as exp."""
     for producer in s.get_producers(block):
         node = node_of(s, producer)
         reads_reduction = any(_reduces(s, before) for before in s.get_producers(producer))
@@ -215,7 +217,8 @@ def _inline_before(s: Schedule, block: Handle) -> None:
 
 def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
     """Return the blocks to compute for some rows between the products, in order: without the scores, and without
-    weights that are no output. Adds and includes a copy for each reduction that writes an output."""
+    weights that are no output. Adds a copy, which stores the result, for each reduction that writes an output, and
+    includes it."""
     stages: list[Handle] = []
     for block in (softmax.scores, *softmax.logits, softmax.largest, softmax.powers, softmax.total, softmax.weights):
         is_result = makes_result(s, node_of(s, block))
@@ -228,7 +231,7 @@ def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
 
 def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
     """Compute a stage for the rows of one iteration of `rows`; a stage that writes an output is merged into the loops
-    of the second product `block`. Return the loop over rows."""
+    of the second product `block`. Return the loop over rows, a new one after a merge."""
     if not makes_result(s, node_of(s, stage)):
         s.compute_at(stage, rows)
         return rows

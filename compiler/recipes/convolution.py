@@ -101,8 +101,8 @@ def _way(name: str, label: str, nest: Nest, any_index: bool = False) -> Alternat
 def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[str]:
     """Schedule the convolution `label` and its epilogue, if it has one, by the function `nest`, and make one of the
     loops that it returns parallel. The epilogue is the only elementwise reader, at the same index; with `any_index` it
-    may read at another index, such as one that stores channels last. Return the labels of both, and of the blocks
-    inlined into them."""
+    may read at another index, such as one that stores channels last. Return the labels of both, and of the blocks in
+    `left` that were inlined meanwhile."""
     block, after = draft.block(label), draft.consumer(label)
     if any_index:
         readers = [reader for reader in draft.readers(label) if not reader.combiners and reader.label in draft.left]
@@ -113,9 +113,9 @@ def _apply(draft: Draft, label: str, nest: Nest, any_index: bool) -> Sequence[st
 
 
 def _channels_last(draft: Draft, block: Block, epilogue: Handle | None, window: LastWindow) -> Sequence[Handle]:
-    """Apply `channels_last` to a convolution and its epilogue, None for a copy, with choices of its tile; return its
-    loops. A depthwise tile uses at most a quarter of the registers for accumulators, since neighbouring tiles read
-    common elements twice."""
+    """Apply `channels_last` to a convolution and its epilogue, None for a copy, with choices of its tile; return the
+    loops of which one may be parallel, the preferred first. A depthwise tile uses at most a quarter of the registers
+    for accumulators, since neighbouring tiles read common elements twice."""
     width, filters = (axis.size for axis in block.axes[block.spatial - 2 : block.spatial])
     lanes = min(draft.lanes(block.label), filters)
     sizes: tuple[Size, Size]
@@ -135,14 +135,14 @@ def _by_pixels(draft: Draft, block: Block, epilogue: Handle | None) -> Sequence[
 
 
 def _width(block: Block) -> int:
-    """Return the number of pixels in a row of the result."""
+    """Return the number of pixels in a row of the result, along the last spatial axis."""
     return block.axes[block.spatial - 1].size
 
 
 def _one_tap(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
     """Return the alternatives with packed pixels, in lanes or broadcast, of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o,
     c, 0, 0]: first a list of those to prefer to reading the image in place, then a list of the others. Both are empty
-    for other blocks."""
+    for other blocks, and for a single pixel."""
     block = draft.block(label)
     image = pointwise_image(block)
     if image is None or (pixels := _pixels(block)) < 2:
@@ -244,7 +244,8 @@ def _register_tile(
     draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0, fewest: int = 2
 ) -> tuple[Size, Size, int]:
     """Add the choices of pixels in a tile, for rows of w pixels and `steps` reduction steps, and of vectors of filters,
-    from `fewest` to `vectors`, at most 4, divisors of `multiple` unless 0. Return both, and the default of vectors."""
+    from `fewest` to `vectors`, at most 4, divisors of `multiple` unless 0. Return the chosen pixels and vectors,
+    perhaps parameters, and the default of vectors."""
     counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
     pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
     chosen = draft.choose(pixels_of(w), pixels, "pixels")
@@ -252,8 +253,8 @@ def _register_tile(
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
-    """Add the choices of an implicit GEMM with vectors of `lanes` filters, and return its tiles; defaults fit registers
-    and L1. `share` filters read the same channels."""
+    """Add the choices of an implicit GEMM with vectors of `lanes` filters to the draft, and return its tiles; defaults
+    fit registers and L1. `share` filters read the same channels."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps, vectors = taps_of(block), -(-share // lanes)
     divisor = 0 if share == o else share // lanes

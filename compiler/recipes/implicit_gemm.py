@@ -35,8 +35,8 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """Loops of a scheduled convolution: over panels of filters, rows of the image (`tiles` without rows), tiles of a
-    row."""
+    """Loops of a scheduled convolution: over panels of filters, over rows of the image (the loop `tiles` for an image
+    without rows), over tiles of a row."""
 
     panels: Handle
     rows: Handle
@@ -46,7 +46,7 @@ class ImplicitGemm:
 @dataclass(frozen=True)
 class ConvolutionTiles:
     """The tiles of an implicit GEMM, constants or parameters: a register tile of `pixels` of a row and `vectors` of
-    filters, and the number of input `channels` in a chunk."""
+    filters, and the number of input `channels` in a chunk, whose weights are packed together."""
 
     pixels: Size
     vectors: Size
@@ -128,7 +128,7 @@ def tiled_convolution(
     beforehand: bool = False,
 ) -> ImplicitGemm:
     """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one.
-    Returns the outer loops."""
+    `epilogue` and `beforehand` are as there. Returns the outer loops."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -222,8 +222,8 @@ def pointwise(
     operand in L1, Goto and van de Geijn 2008.
 
     The first dimensions of the image, but not the last, may have taps and a border, such as filters over the time of a
-    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others. Returns the
-    loops over images and panels.
+    video: only dimensions without taps are fused. With `together` a panel has all pixels along the dimensions with
+    taps, else those of one position along them. Returns the loops over images and panels.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     *tapped, pixel = loops.image
@@ -246,7 +246,8 @@ def pointwise(
 
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
-    """Return the loops of a convolution such as n, o, h, w, c, r, q. Raises ScheduleError for other blocks."""
+    """Return the loops of a convolution over n, o, one to three dimensions of the image, c, and a tap for each
+    dimension. Raises ScheduleError for other blocks."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
         reason = (
@@ -276,8 +277,8 @@ def _filters_in_lanes(
     beforehand: bool,
 ) -> ImplicitGemm:
     """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes. Without
-    an `epilogue`, a copy stores a result of the function. With `beforehand` all weights are packed before the nest.
-    Return the outer loops."""
+    an `epilogue`, a copy stores C if it is an output of the function; a temporary has no copy. With `beforehand` all
+    weights are packed before the nest. Return the outer loops."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)
@@ -320,8 +321,8 @@ def _weights(s: Schedule, block: Handle) -> str:
 
 
 def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: Size, taps_first: bool) -> Handle:
-    """Pack weights in panels of `panel` filters, along their dimension `dim`; in a panel channels come before taps, or
-    after them with `taps_first`. Return the block that packs."""
+    """Pack the weights that a block reads by the access `weights` in panels of `panel` filters, along their dimension
+    `dim`; in a panel channels come before taps, or after them with `taps_first`. Return the block that packs."""
     tiles = [panel if d == dim else 1 for d in range(len(weights.index))]
     other_dims = [d for d in range(len(tiles)) if d != dim]
     order = [dim, *(other_dims[1:] + other_dims[:1] if taps_first else other_dims), len(tiles)]
@@ -341,7 +342,7 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
     """Vectorize the own loops of an elementwise block along filters by `lanes` and unroll its pixels, along which its
-    result is contiguous: LLVM transposes them in registers. A single loop is vectorized."""
+    result is contiguous: LLVM transposes them in registers. A single loop is vectorized; without loops it stays."""
     loops = own_loops(s, block)
     if len(loops) == 1:
         s.vectorize(loops[0])
@@ -378,8 +379,8 @@ def _over_pixels(
     s: Schedule, block: Handle, epilogue: Handle | None, composite: str
 ) -> tuple[ConvolutionNest, Handle, Handle]:
     """Fuse the loops of a convolution along dimensions without taps. Return its loops, of which the fused loop is the
-    last along the image; the copy of the image with these dimensions flattened; and the epilogue, a copy if None.
-    Raises ScheduleError, in the name of `composite`, for other blocks."""
+    last along the image; the copy of the image with these dimensions flattened; and the epilogue, a new copy of the
+    result if None. Raises ScheduleError, in the name of `composite`, for other blocks."""
     node = node_of(s, block)
     image = pointwise_image(node)
     if image is None:
@@ -402,7 +403,7 @@ def _over_pixels(
 
 def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
     """Copy the image `buffer`, read at `index`, without pixels that strides skip, and flatten its dimensions from
-    `first` on; return the copy."""
+    `first` on; return the block that copies."""
     steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
     rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))
@@ -415,7 +416,8 @@ def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear]
 
 
 def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
-    """Return a copy extended by zeros if vectors read beyond the last pixel of `copy`; else `copy` itself."""
+    """Return a copy extended by zeros in place of `copy` if vectors read beyond its last pixel, under conditions; else
+    `copy` itself."""
     target = target_of(s, copy)
     access = next(access for access in node_of(s, block).reads if access.buffer == target)
     if not access.where:
@@ -426,7 +428,8 @@ def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
 
 
 def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
-    """Fuse the loops along an image, and the axes that they bind; return the fused loop."""
+    """Fuse the loops of a block along an image, and the axes that they bind; return the fused loop, the loop itself if
+    only one has several iterations."""
     sizes = [s.extent(loop) for loop in loops]
     loop = fused(s, loops)
     if sum(size > 1 for size in sizes) > 1:

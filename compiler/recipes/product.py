@@ -46,7 +46,8 @@ SHORT = 4
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of C[.., m, n] += A[.., m, k] * B[.., k, n] by register and cache tiles, packings by preference;
-    the schedule as written alone if n is shorter than half a vector or k than SHORT. Yields nothing for other blocks.
+    only the schedule as written, with the block alone, if n is shorter than half a vector or k than SHORT. Yields
+    nothing for other blocks.
 
     An elementwise consumer is applied to finished tiles, or stored packed if it is the first operand of a product.
     """
@@ -69,7 +70,7 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
 @dataclass(frozen=True)
 class Packing:
     """The operands of a product that are packed, as letters: `packed` of "ab", of which `first` are packed before the
-    nest. With `groups` several panels of A are packed together."""
+    nest. With `groups` several panels of A are packed together. An operand that `packed` lacks is read in place."""
 
     packed: str
     first: str = ""
@@ -113,8 +114,8 @@ def rows_axis(block: Block) -> int | None:
 
 
 def _in_rows(draft: Draft, block: Block, m: int) -> bool:
-    """Return whether a product with the rows `m` has several columns n and, if it has only one row, reads B
-    contiguously along n."""
+    """Return whether a product with rows along the axis number `m` has several columns n and, if it has only one row,
+    reads B contiguously along n."""
     n = len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
@@ -122,7 +123,7 @@ def _in_rows(draft: Draft, block: Block, m: int) -> bool:
 
 def _packs(draft: Draft, label: str, rows: int) -> list[Packing]:
     """Return the packings of a product whose m is the axis number `rows`, the best first; constants are packed
-    beforehand, at no cost to the calls.
+    beforehand, at no cost to the calls. An A that is stored in panels already is not packed.
 
     A is mostly read in place: a register tile broadcasts few rows, which stay in L1 for all panels of B.
     """
@@ -143,7 +144,8 @@ def _packs(draft: Draft, label: str, rows: int) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """Return the ways to schedule a product's elementwise consumer, the best first; "" leaves it to other rules."""
+    """Return the ways to schedule a product's elementwise consumer, the best first; "" leaves it to other rules, alone
+    without such a consumer."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]
@@ -185,8 +187,8 @@ def _conflicts(draft: Draft, block: Block, m: int) -> bool:
 
 
 def _images(draft: Draft, block: Block, m: int) -> int:
-    """Count the loops just outside those over m, n and k on whose axes B does not depend, such as the rows of an image;
-    0 if B fits 1 / SHARE of L2. Else B is read once for all of them."""
+    """Return the number of loops just outside those over m, n and k on whose axes B does not depend, such as the rows
+    of an image; 0 if B fits 1 / SHARE of L2. m: the number of the axis. Else B is read once for all of them."""
     b = block.reads[1]
     element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
     if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:
@@ -197,8 +199,9 @@ def _images(draft: Draft, block: Block, m: int) -> int:
 
 
 def _tiles(draft: Draft, block: Block, row_axis: int, lanes: int, groups: bool) -> GebpTiles:
-    """Add the choices of a packed product with vectors of `lanes` (register tile, depth, panels, groups) and return
-    them as its tiles."""
+    """Add the choices of a packed product with vectors of `lanes` (register tile, depth, panels, groups) to the draft,
+    and return them as the product's tiles. row_axis: the number of the axis m. With `groups` several panels of A are
+    packed together."""
     machine = draft.machine
     m, n, k = (block.axes[axis].size for axis in (row_axis, -2, -1))
     panels = draft.panels.get(block.reads[0].buffer)
@@ -229,8 +232,9 @@ def _tiles(draft: Draft, block: Block, row_axis: int, lanes: int, groups: bool) 
 
 
 def panels_in_round(count: int, fitting: int) -> int:
-    """Return the number of panels of B in a round, of `count` panels of which `fitting` fill half of L2. Panels that
-    pad the last round are computed too, and each round reads A again; up to 7/8 of L2 costs nothing, by measurement."""
+    """Return the number of panels of B in a round, at least 1, of `count` panels of which `fitting` fill half of L2.
+    Panels that pad the last round are computed too, and each round reads A again; up to 7/8 of L2 costs nothing, by
+    measurement."""
     most = max(1, min(count, 7 * fitting // 4))
     return min(range(1, most + 1), key=lambda panels: (-(-count // panels) * (panels + AGAIN), -panels))
 
@@ -323,9 +327,10 @@ class GebpTiles:
 def tiled_gebp(
     s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
 ) -> Gebp:
-    """Schedule a matmul as `gebp` by tiles that may be parameters; those for vectors, panels or groups must be above
-    one. Operands in `first` are packed before the nest: best for constants, and for operands that fit a cache. Returns
-    the loops. Raises ScheduleError for a block without two operands, and for a `pack` of other letters than a and b."""
+    """Schedule a matmul as `gebp` by tiles that may be parameters; parameters for vectors, panels or groups must be
+    above one. lanes: the elements of a vector. pack: the operands to pack, as letters. Operands in `first` are packed
+    before the nest: best for constants, and for operands that fit a cache. Returns the loops. Raises ScheduleError for
+    a block without two operands, and for a `pack` of other letters than a and b."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)
@@ -416,8 +421,8 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) ->
 def _packed(
     s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand in panels of `size`, by vectors of `lanes`, in the loop `at`, or before the nest if that is None.
-    Return the block that packs; None, and do nothing, if `panels` is None."""
+    """Pack an operand in panels of `size` rows or columns, by vectors of `lanes`, in the loop `at`, or before the nest
+    if that is None. Return the block that packs; None, and do nothing, if `panels` is None."""
     if panels is None:
         return None
     tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]
@@ -426,6 +431,6 @@ def _packed(
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
     """Return the length of k, of `extent` iterations, in a cache tile of about `tile`: evened out and, if k is split
-    and the result is not below `lanes`, a multiple of `lanes`."""
+    and the result is not below `lanes`, rounded up to a multiple of `lanes`, at most `extent`."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

@@ -25,7 +25,8 @@ STEPS = 4
 
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules that compute a block and its producers row by row, if one of them is a reduction. Yields nothing
-    if reads along a row are scattered, and for short rows of data that fit L3: separate blocks are then better.
+    without a reduction, if reads along a row are scattered, and for short rows of data that fit L3: separate blocks are
+    then better.
 
     If neighbouring rows are adjacent in memory, like the columns of a matrix, each lane computes a different row.
     """
@@ -45,7 +46,7 @@ def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def region(draft: Draft, label: str) -> Rows | None:
     """Return the unscheduled blocks that share their rows with the block `label`; None if `label` is not the last of
-    them."""
+    them, or has no rows."""
     program, unscheduled = draft.schedule.program, list(draft.left)
     while label in unscheduled:
         rows = rows_of(program, unscheduled[-1], unscheduled)
@@ -57,7 +58,8 @@ def region(draft: Draft, label: str) -> Rows | None:
 
 def _columns(draft: Draft, rows: Rows) -> int:
     """Return the number of rows to compute together, in lanes, if neighbouring rows are adjacent in memory: a multiple
-    of a vector, at least a cache line, whose data fit half of L2. 0 if they are not adjacent, or it does not pay."""
+    of a vector, at least a cache line, whose data fit half of L2. 0 if they are not adjacent, or it does not pay: for a
+    long padding, and for several pieces of data that stay in L2 anyway."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
@@ -118,7 +120,7 @@ def _is_even(draft: Draft, rows: Rows) -> bool:
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether rows have at most 8 vectors, or columns at most 4 elements, and all data fit L3: separate blocks
     then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers in longer rows, and
-    for one block in columns."""
+    for one block in columns. `columns` is 0 for rows that are not in lanes."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
@@ -178,8 +180,9 @@ def by_rows(
     `columns` above 0, this number of rows is computed together, in lanes. Else `vectors` vectors of `lanes` elements
     are unrolled, of a mathematical function one: more are no faster, and add padding. `factored` reductions along a row
     have vectors of partial results; others are left to LLVM. With `streamed`, results are stored by nontemporal stores.
-    Returns the loop over rows. Requires rows, and producers that can be computed for one. Source: the row-wise fusion
-    of XLA, and of Milakov and Gimelshein's softmax (2018).
+    Returns the innermost loop over rows. Requires rows, and producers that can be computed for one. Raises
+    ScheduleError for a block without them. Source: the row-wise fusion of XLA, and of Milakov and Gimelshein's softmax
+    (2018).
     """
     rows = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
     if rows is None:
@@ -201,7 +204,8 @@ def by_rows(
 
 
 def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
-    """Inline producers that are cheaper to recompute than to read; map each other block to its row axes."""
+    """Inline producers that are cheaper to recompute than to read; map each other block of `rows` to its row axes,
+    producers first."""
     for label in list(rows.axes)[:-1]:
         if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
             s.inline(s.get_block(label))
@@ -257,8 +261,8 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
     """Vectorize a block along its rows, by `vectors` vectors of `lanes`: an elementwise block, or a reduction if
-    `factored`, of several results or by a region. Rows of one vector, gathers, and moves under conditions stay as they
-    are."""
+    `factored`, of several results or by a region. Rows of one vector, gathers, moves under conditions, and other
+    reductions stay as they are."""
     loops = inside(s, block, row)
     if not loops:
         return
@@ -279,8 +283,8 @@ def _is_shuffled(node: Block) -> bool:
 
 
 def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Order the loops of a reduction by the dimensions of the operand that depends on the most axes; return them. Those
-    of other blocks keep their order."""
+    """Reorder the loops of a reduction by the dimensions of the operand that depends on the most axes, its last
+    dimension innermost; return them in the new order. Those of other blocks keep their order."""
     node = node_of(s, block)
     if not node.combiners or len(loops) < 2:
         return loops
@@ -308,7 +312,8 @@ def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
 
 
 def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
-    """Return whether two loops bind an axis each, that index adjacent dimensions in order in all accesses by them."""
+    """Return whether two loops bind one axis each, both spatial or both reduce, which index adjacent dimensions in
+    order in all accesses that depend on them, the inner one whole; False for gathers and under a guard."""
     node = node_of(s, block)
     if node.table is not None or node.guard:
         return False
@@ -358,8 +363,8 @@ def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, 
 
 
 def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
-    """Compute a producer of a block for one row. A producer that writes an output is merged into the loop over rows
-    instead. Return the loop over rows."""
+    """Compute the producer `label` of a block for one row. A producer that writes an output is merged into the loop
+    over rows instead. Return the loop over rows."""
     handle = s.get_block(label)
     if makes_result(s, s.program.blocks[label]):
         return shared_row(s, handle, block, row)
@@ -368,12 +373,13 @@ def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
 
 
 def makes_result(s: Schedule, node: Block) -> bool:
-    """Return whether a block writes an output of the function."""
+    """Return whether a block writes an argument of the function, not only temporaries."""
     return any(access.buffer not in s.program.allocs for access in node.writes)
 
 
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
-    """Merge the loops of a producer with those of a block, from the outermost to `row`; return the last merged loop."""
+    """Merge the loops of a producer with those of a block, from the outermost to `row`, a loop of the block; return the
+    last merged loop. Raises ScheduleError if two loops cannot be merged."""
     inner = s.label(row)
     for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):
         last = s.label(theirs) == inner
