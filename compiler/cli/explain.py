@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli import program
+from compiler.cli import explain_sources, program
 from compiler.cli.build import error_argument, schedule_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import input_error, show_table
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the random inputs (a new one each time by default), and of the script's choices",
     )
     add("--json", action="store_true", help="print the same as JSON")
+    explain_sources.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,8 +75,14 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, workload: Workload | None) -> int:
     try:
         selected = _program(options, workload)
+        if explain_sources.is_chosen(options):
+            _print_sources(selected, options)
+            return 0
         program_of_groups = _whole(selected, options)
         if program_of_groups is not None and options.group is None:
+            if not (options.json or options.loop or options.asm):
+                _print_sources(selected, options)
+                show_table("")
             _print_groups(program_of_groups, options)
             return 0
         if options.group is not None:
@@ -84,6 +91,17 @@ def _run(options: argparse.Namespace, workload: Workload | None) -> int:
     except VerifyException as error:
         raise input_error(error, options.program) from error
     return 0
+
+
+def _print_sources(selected: object, options: argparse.Namespace) -> None:
+    """Print the time by parts of the model. Raises InputError for options that select one program or loop."""
+    chosen = {"--group": options.group, "--loop": options.loop, "--script": options.script, "--asm": options.asm}
+    name = next((name for name, value in chosen.items() if value), None)
+    if name is not None:
+        raise InputError(f"{name} selects loops, and --source, --line, --module and --try parts of the model")
+    if options.cpu is not None and not options.static:
+        options.static = bool(missing_features(host()))
+    explain_sources.print_sources(selected, options)
 
 
 def _explain(selected: object, workload: Workload | None, options: argparse.Namespace) -> None:

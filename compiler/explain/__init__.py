@@ -6,6 +6,9 @@ code.py        the innermost loops of the machine code, with counts and estimate
 profile.py     seconds by loop, from a build with clock reads around the outer loops
 temporaries.py the arena and its buffers
 sources.py     the time of a whole program by modules, nodes and lines of the model
+advice.py      which primitive would change the time of a group, from its busiest machine loop and its bound
+trial.py       another schedule of a group, found by a few trials and timed inside the program
+source_text.py the time by source as text and as JSON
 explanation.py `Explanation`: the results of all of these
 text.py        as tables; data.py as JSON
 """

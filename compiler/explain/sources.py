@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -82,6 +82,11 @@ class SourceTime:
         """The names of the groups that are called, each once."""
         return tuple(dict.fromkeys(call.group for call in self.calls))
 
+    @property
+    def slowest(self) -> str:
+        """The name of the group of the longest call."""
+        return max(self.calls, key=lambda call: call.seconds).group
+
     @cached_property
     def seconds(self) -> float:
         """The seconds of all calls in a run."""
@@ -111,17 +116,24 @@ class SourceTime:
 class SourceTable:
     """The parts of a model by the seconds that they could win, most first.
 
-    program: the groups. scheduled: their schedules by name. rows: the parts. seconds: of a run of the whole; None if
-    nothing was run, and then the times of calls are approximations. rates: None likewise.
+    program: the groups. scheduled: their schedules by name. calls: in the order of a run. seconds: of a run of the whole; None if
+    nothing was run, and then the times of calls are approximations. rates: None likewise. build: builds the program
+    under other schedules of its groups, ready to time.
     """
 
     program: GroupedProgram
     scheduled: Mapping[str, Scheduled]
     policy: str
     threads: int
-    rows: tuple[SourceTime, ...]
+    calls: tuple[TimedCall, ...]
     seconds: float | None
     rates: Rates | None
+    build: Callable[[Mapping[str, Scheduled]], ProfiledProgram]
+
+    @cached_property
+    def rows(self) -> tuple[SourceTime, ...]:
+        """The parts of the model."""
+        return _rows(self.calls)
 
     def group(self, name: str) -> Group:
         """The group of a name. Raises InputError for an unknown one."""
@@ -135,7 +147,8 @@ class SourceTable:
             raise InputError(f"'{line}' is no line of source, such as model.py:12")
         rows = tuple(row for row in self.rows if any(_is_at(o, file, int(number)) for o in _parts(row)))
         if not rows:
-            lines = sorted({o.place for row in self.rows for o in _parts(row) if o.place})
+            places = {(o.file, o.line): o.place for row in self.rows for o in _parts(row) if o.place}
+            lines = [places[place] for place in sorted(places)]
             raise InputError(f"{unknown('line', line, lines)} ({_listed('lines', lines)})")
         return rows
 
@@ -194,16 +207,20 @@ def source_table(
     with Team() as team:
         selection = Selection(Partition(program), parts, database)
         scheduled = selection.as_written("") if way == "written" else dict(selection.sources(team)) if runs else {}
-    table = SourceTable(program, scheduled, policy, count, (), None, None)
-    if not runs:
-        return replace(table, rows=_rows(_calls(table, [], None)))
     arrays = {**random_weights(_unknown_constants(program, constants or {})), **(constants or {})}
-    kernel = build_scheduled(Partition(program), function, scheduled, count, policy, arrays or None, profiled=True)
-    profiled = ProfiledProgram(kernel, len(program.constant_split.main.calls))
+
+    def build(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
+        kernel = build_scheduled(Partition(program), function, sources, count, policy, arrays or None, profiled=True)
+        return ProfiledProgram(kernel, len(program.constant_split.main.calls))
+
+    table = SourceTable(program, scheduled, policy, count, (), None, None, build)
+    if not runs:
+        return replace(table, calls=_calls(table, [], None))
+    profiled = build(scheduled)
     times = [profiled.run() for _ in range(runs + 1)][1:]
     rates = _measured_rates(count)
     whole = median(run.whole for run in times)
-    return replace(table, rows=_rows(_calls(table, times, rates)), seconds=whole, rates=rates)
+    return replace(table, calls=_calls(table, times, rates), seconds=whole, rates=rates)
 
 
 def _in_groups(chosen: Partition, offers: Alternatives) -> GroupedProgram:
@@ -221,7 +238,7 @@ def _unknown_constants(program: GroupedProgram, known: Mapping[str, object]) -> 
     return [argument for argument in constants if argument.name not in known]
 
 
-def _calls(table: SourceTable, times: Sequence[RunTimes], rates: Rates | None) -> list[TimedCall]:
+def _calls(table: SourceTable, times: Sequence[RunTimes], rates: Rates | None) -> tuple[TimedCall, ...]:
     """The calls of a run in order, with the medians of `times`, or approximate seconds without any."""
     groups = {group.name: group.tree for group in table.program.groups}
     calls: list[TimedCall] = []
@@ -230,8 +247,10 @@ def _calls(table: SourceTable, times: Sequence[RunTimes], rates: Rates | None) -
         approximate = 0.0 if tree is None else scheduled_seconds(tree)
         seconds = median(float(run.calls[number]) for run in times) if times else approximate
         bound = None if tree is None or rates is None else bound_of(tree, rates)
+        if call.guarded is not None and rates is not None:
+            bound = WorkBound(0.0, "memory")  # skipped while its other form may be used
         calls.append(TimedCall(call.callee, origins(call.location) or (SourceOrigin(),), seconds, bound))
-    return calls
+    return tuple(calls)
 
 
 def bound_of(program: Program, rates: Rates) -> WorkBound | None:

@@ -256,8 +256,8 @@ def test_space_lists_the_groups_or_shows_one(strata: Strata) -> None:
 def test_explain_lists_the_groups_or_explains_one(
     capsys: pytest.CaptureFixture[str], strata: Strata, here: Path
 ) -> None:
-    out = strata("explain", "net.mlir")
-    assert out.startswith("net.mlir has 4 groups; --group NAME explains one\n")
+    sources, heading, out = strata("explain", "net.mlir", "--static").partition("net.mlir has 4 groups; ")
+    assert sources.startswith("net.mlir by source, for 1 thread of ") and "net.mlir:" in sources and heading
     assert [row.split()[:3] for row in out.splitlines()[2:]] == [
         ["group_3", "1", "1"],
         ["group_0", "2", "2"],
