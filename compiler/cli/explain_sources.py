@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from compiler.cli.printing import show_table
@@ -46,8 +45,8 @@ def print_sources(program: object, options: argparse.Namespace) -> None:
     rows = _selected(table, options)
     answers = [] if options.static else [answer(table, row, options.calls) for row in rows[:ADVISED]]
     if options.json:
-        pairs = zip_longest(rows, answers, fillvalue=Answer(()))
-        print(json.dumps([source_data(row, answered) for row, answered in pairs], indent=1))
+        answers += [Answer(())] * (len(rows) - len(answers))
+        print(json.dumps([source_data(*pair) for pair in zip(rows, answers, strict=True)], indent=1))
         return
     show_table(source_heading(table, options.program))
     show_table(source_rows(table, rows))

@@ -167,8 +167,8 @@ def answer(table: SourceTable, row: SourceTime, calls: int = 3) -> Answer:
 
 
 def _shares(table: SourceTable, row: SourceTime, code: GroupCode) -> Iterator[tuple[tuple[SourceOrigin, ...], float]]:
-    """Yield the parts of the model at the slowest call of a row, with the shares of the group's cycles. The locations in
-    a group are those of its first call: parts of other calls correspond by position."""
+    """Yield the parts of the model at the slowest call of a row, with the shares of the group's cycles. The locations
+    in a group are those of its first call: parts of other calls correspond by position."""
     first = next(call for call in table.calls if call.group == row.slowest).origins
     here = max(row.calls, key=lambda call: call.seconds).origins
     names = dict(zip(first, here, strict=True)) if len(first) == len(here) else {}

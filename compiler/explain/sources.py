@@ -116,9 +116,9 @@ class SourceTime:
 class SourceTable:
     """The parts of a model by the seconds that they could win, most first.
 
-    program: the groups. scheduled: their schedules by name. calls: in the order of a run. seconds: of a run of the whole; None if
-    nothing was run, and then the times of calls are approximations. rates: None likewise. build: builds the program
-    under other schedules of its groups, ready to time.
+    program: the groups. scheduled: their schedules by name. calls: in the order of a run. seconds: of a run of the
+    whole; None if nothing was run, and then the times of calls are approximations. rates: None likewise. build: builds
+    the program under other schedules of its groups, ready to time.
     """
 
     program: GroupedProgram

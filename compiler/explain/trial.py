@@ -54,7 +54,7 @@ def tried(table: SourceTable, name: str, trials: int) -> TriedSchedule | None:
 def steps(source: Scheduled) -> Counter[str]:
     """Count the steps of a script that change loops, by primitive."""
     names = re.findall(r"(?<!!)\bsched\.(\w+)", source.script or "")
-    return Counter(name for name in names if name not in ("get_block", "get_loops"))
+    return Counter(name for name in names if not name.startswith(("get_", "sample_", "multiple")))
 
 
 def _named(counts: Counter[str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def at_location(node: Node, place: LocationAttr) -> Node:
 
 def with_merged_locations(before: Graph, after: Graph) -> Graph:
     """The graph `after` a law, in which each changed node also has the locations of the nodes of its results `before`,
-    and of those nodes, now gone, that these read: its own first.
+    and of the nodes that it has absorbed, its own first: views that it no longer reads, and operands that are gone.
 
         %v = te.compute "V" { %x[j, i] } loc("m.py":1:1)    %y = te.compute "Y" { exp %v[i, j] } loc("m.py":2:1)
       ->
@@ -47,18 +47,24 @@ def with_merged_locations(before: Graph, after: Graph) -> Graph:
     for node in after.nodes:
         if id(node) not in unchanged:
             former = {id(n): n for v in node.results if (n := before.producers.get(v.name)) is not None}
-            absorbed = _absorbed(former.values(), gone, before.producers)
+            absorbed = _absorbed(former.values(), node, gone, before.producers)
             node = at_location(node, fused(map(node_location, (node, *former.values(), *absorbed))))
         nodes.append(node)
     return after.with_nodes(nodes)
 
 
-def _absorbed(nodes: Iterable[Node], gone: set[str], producers: Mapping[str, Node]) -> Iterator[Node]:
-    """Yield the nodes of the values `gone` that nodes read, directly or through such nodes, each once."""
-    stack, visited = list(nodes), set[str]()
+def _absorbed(nodes: Iterable[Node], new: Node, gone: set[str], producers: Mapping[str, Node]) -> Iterator[Node]:
+    """Yield the nodes that `nodes` read, directly or through such nodes, and `new`, which replaces them, does not: of
+    values `gone`, and those that only copy elements. Each once."""
+    stack, visited = list(nodes), set(new.operands)
     while stack:
         for name in stack.pop(0).operands:
-            if name in gone and name not in visited:
+            node = producers.get(name)
+            if name not in visited and node is not None and (name in gone or _is_view(node)):
                 visited.add(name)
-                yield producers[name]
-                stack.append(producers[name])
+                yield node
+                stack.append(node)
+
+
+def _is_view(node: Node) -> bool:
+    return isinstance(node, Compute) and all(node.copied(n) is not None for n in range(len(node.results)))

@@ -61,7 +61,7 @@ def _plain(node: Node, label: str, values: Mapping[str, str]) -> Node:
         case Constant():
             return Constant(node.value, (renamed[0],))
         case Call():
-            return Call(node.callee, tuple(values[name] for name in node.operands), renamed, node.location)
+            return Call(node.callee, tuple(values[name] for name in node.operands), renamed)
 
 
 def _plain_block(block: Block, label: str, values: Mapping[str, str]) -> Block:
