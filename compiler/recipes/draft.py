@@ -51,7 +51,7 @@ class Draft:
         return cast("Gpu", self.target)
 
     def fork(self) -> Draft:
-        """Return an independent copy of the draft."""
+        """Return an independent copy of the draft, with handles of its own."""
         return self.copied()[0]
 
     def copied(self) -> tuple[Draft, dict[Handle, Handle]]:
@@ -70,7 +70,8 @@ class Draft:
         return self.schedule.program.blocks[label]
 
     def handle(self, block: Block | None) -> Handle | None:
-        """Return the handle of a block; None if `block` is None."""
+        """Return the handle of a block; None if `block` is None. Raises ScheduleError for a block that is no longer in
+        the program."""
         return None if block is None else self.schedule.get_block(block.label)
 
     def lanes(self, label: str) -> int:
@@ -90,7 +91,7 @@ class Draft:
         return all(access.buffer in self.schedule.program.allocs for access in self.block(label).writes)
 
     def readers(self, label: str) -> list[Block]:
-        """Return the other blocks that read a result of a block, each once."""
+        """Return the other blocks that read or gather from a result of a block, each once."""
         program = self.schedule.program
         names = dict.fromkeys(access.buffer for access in self.block(label).writes)
         by_label = {b.label: b for name in names for b in program.readers[name] if b.label != label}
@@ -118,14 +119,15 @@ class Draft:
         return writers[0] if len(self.readers(writers[0].label)) == 1 else None
 
     def _index(self, block: Block, access: Access) -> list[Linear]:
-        """Return the index of an access, without dimensions of extent 1, and with 0 for axes of extent 1."""
+        """Return the index of an access, without dimensions of extent 1, and with 0 in place of axes of extent 1."""
         still = {n: constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
         dims = zip(access.index, self.schedule.program.buffers[access.buffer].shape, strict=True)
         return [substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
         """Add a choice among the sizes `options`, called `name`, to the script and return its handle; the default is
-        the size nearest to `wanted`, the smaller of two equally near. A single size is returned as a constant."""
+        the size nearest to `wanted`, the smaller of two equally near. A single size is returned as a constant, and no
+        choice is added. Requires at least one size. name: None for an unnamed choice."""
         sizes = sorted(set(options))
         if len(sizes) == 1:
             return sizes[0]
@@ -133,8 +135,8 @@ class Draft:
         return self.schedule.sample_categorical(sizes, decision=nearest, name=name)
 
     def parallel(self, loop: Handle, inner: Handle | None = None) -> None:
-        """Make a loop parallel, if there are several threads; `inner` instead if the outer loop's utilisation of the
-        threads is below EVEN and the inner loop's is higher."""
+        """Make a loop parallel, if there are several threads, else do nothing; `inner` instead, if it is not None, if
+        the outer loop's utilisation of the threads is below EVEN and the inner loop's is higher."""
         if inner is not None and self._busy(loop) < min(EVEN, self._busy(inner)):
             loop = inner
         if self.threads > 1:
@@ -148,8 +150,9 @@ class Draft:
 
 
 def to_schedule(program: Program) -> tuple[str, ...]:
-    """Return the labels of the blocks to schedule, in program order: without those of temporaries that depend on
-    constants only, which run once, before the first call, and must not be computed inside others."""
+    """Return the labels of the blocks to schedule, in program order: without those that write only temporaries and
+    depend on constants alone, directly or not, which run once, before the first call, and must not be computed inside
+    others."""
     constants, labels = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
     for label, block in program.blocks.items():
         read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
@@ -192,7 +195,8 @@ def alternative_fault(alternative: object) -> str:
 
 
 def labels_fault(scheduled_labels: object) -> str:
-    """Return a sentence on why a value is no result of an alternative's `apply`; "" for a sequence of labels."""
+    """Return a sentence on why a value is no result of an alternative's `apply`; "" for a sequence of labels, which may
+    be empty."""
     listed = scheduled_labels if isinstance(scheduled_labels, Sequence) else [None]
     if not isinstance(listed, str) and all(isinstance(label, str) for label in listed):
         return ""

@@ -22,7 +22,8 @@ INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
 
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of an elementwise block: inlined into its readers, if it has one or is not costly, or vectorized
-    along its innermost loop. A block without axes stays as it is. Yields nothing for reductions and gathers.
+    along its innermost loop. A block without axes stays as it is. A block that is read under conditions, or that
+    selects for a sum, is not inlined. Yields nothing for reductions and gathers.
 
     A mathematical function that is the argument of another is not inlined but computed for a row before: out-of-order
     execution overlaps vectors of one function, but not of two dependent functions.
@@ -54,7 +55,8 @@ def _joins_for_a_sum(draft: Draft, label: str) -> bool:
 
 
 def _before(draft: Draft, label: str) -> Sequence[str]:
-    """Compute a block, vectorized, for each row of its first reader, just before the row; return its label."""
+    """Compute a block, vectorized, for each row of its first reader, just before the row; return its label in a
+    list."""
     s, block = draft.schedule, draft.schedule.get_block(label)
     reader = s.get_block(draft.readers(label)[0].label)
     s.compute_at(block, s.get_loops(reader)[-2])
@@ -63,8 +65,9 @@ def _before(draft: Draft, label: str) -> Sequence[str]:
 
 
 def chains(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Yield the inlining of an elementwise block without mathematical functions into its only, elementwise reader, if
-    several operands are not then read more than once or under conditions."""
+    """Yield the inlining of an elementwise block without mathematical functions into its only, elementwise reader,
+    unless it has several operands that would then be read more than once or under conditions. Yields nothing for other
+    blocks."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or is_costly(block) or len(readers) != 1:
         return
@@ -104,7 +107,8 @@ def streamed_ways(draft: Draft, label: str) -> list[bool]:
 
 def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
     """Return a choice of the number of vectors, of `lanes` elements, unrolled in a loop of `extent` iterations; the
-    default is at most 4, with little padding."""
+    default is at most 4, with at most a tenth more padded vectors than the least; 1 without a choice for a single
+    vector."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
     least_padded = min(padded[v] for v in (2, 3, 4))
@@ -138,7 +142,8 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
 
 
 def units_outside(s: Schedule, block: Handle) -> list[Handle]:
-    """Move loops of one iteration outermost if the innermost loop has one iteration; return all loops in order.
+    """Move loops of one iteration outermost if the innermost loop has one iteration; return all loops in their order.
+    Raises ScheduleError for a block without loops.
 
       i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
     ->
@@ -153,12 +158,13 @@ def units_outside(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def is_costly(node: Block) -> bool:
-    """Return whether a block has an operation of the math dialect, too costly to recompute."""
+    """Return whether a block has any operation of the math dialect, which counts as too costly to recompute."""
     return any(kind.name.startswith("math.") for kind in _kinds(node))
 
 
 def is_long(node: Block) -> bool:
-    """Return whether a block has an operation of the math dialect that takes many dependent instructions."""
+    """Return whether a block has an operation of the math dialect that takes many dependent instructions: one that
+    INSTRUCTIONS lacks."""
     return any(kind.name.startswith("math.") and kind not in INSTRUCTIONS for kind in _kinds(node))
 
 

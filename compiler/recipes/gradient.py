@@ -31,8 +31,8 @@ AGAIN = 1.2
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a program that is E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w],
-    in one reduction or in steps, and ends with the block `label`: at most four register tiles, then two sizes of
-    groups. Yields nothing for other programs."""
+    in one reduction or in steps, and ends with the block `label`: at most four register tiles, then the first one with
+    groups of half and of twice the bytes. Yields nothing for other programs."""
     block = draft.block(label)
     if draft.left[-1] != label or block.spatial != 4 or len(draft.left) not in (1, 3):
         return
@@ -79,7 +79,7 @@ def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
 @dataclass(frozen=True)
 class GradientTiles:
     """The register tile: `taps` rows of the filter with all columns, for one input channel, and `nr` output channels in
-    vectors of `lanes`. `held` is the most bytes of both operands in a group of images, or of rows of an image.
+    vectors of `lanes`. `held` is the most bytes of both operands, in f32, in a group of images, or of rows of an image.
 
     3 rows of a 3 x 3 filter and 32 channels take 18 accumulators of 16 lanes and 11 loads for 18 multiply-adds.
     """
@@ -123,9 +123,9 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
     A sum in steps is scheduled alike: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r,
     q]. P is one register tile, which is added to S after its pixels.
 
-    Returns the outer loops. `block` writes the result, and its nest must be unscheduled. A sum in steps requires
-    several output channels and several pixels. Source: register tiles as in BLIS; the direct convolution of Georganas
-    et al., SC 2018, whose update pass keeps taps in registers.
+    Returns the outer loops. Raises ScheduleError for other blocks. `block` writes the result, and its nest must be
+    unscheduled. A sum in steps requires several output channels and several pixels. Source: register tiles as in BLIS;
+    the direct convolution of Georganas et al., SC 2018, whose update pass keeps taps in registers.
     """
     return _one_reduction(s, block, tiles) if len(node_of(s, block).sources) == 2 else _in_steps(s, block, tiles)
 
@@ -209,8 +209,8 @@ def _producer(s: Schedule, block: Handle) -> Handle:
 
 
 def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int]:
-    """Return the numbers of images, and of rows of an image, whose parts of operands `a` and `b` take at most `held`
-    bytes; at least 1, and evened out over the groups."""
+    """Return the numbers of images, and of rows of an image, in a group, whose parts of the buffers `a` and `b` take at
+    most `held` bytes in f32; at least 1, and evened out over the groups."""
     shapes = [s.program.buffers[name].shape for name in (a, b)]
     row = sum(4 * channels * width for _, channels, _, width in shapes)
     count, _, height, _ = shapes[1]
@@ -222,7 +222,7 @@ def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int
 
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
     """Vectorize the copy `block` to E along output channels, `count` vectors in a panel, with a transpose to contiguous
-    taps in registers."""
+    taps in registers. A copy without a loop over output channels stays as it is."""
     o, c, r, q = by_axis(s, block)
     if not o:  # one output channel: the loop over it is gone
         return

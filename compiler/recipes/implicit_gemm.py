@@ -46,7 +46,7 @@ class ImplicitGemm:
 @dataclass(frozen=True)
 class ConvolutionTiles:
     """The tiles of an implicit GEMM, constants or parameters: a register tile of `pixels` of a row and `vectors` of
-    filters, and the number of input `channels` in a chunk, whose weights are packed together."""
+    filters, and the number of input `channels` in a chunk. The weights of a chunk are packed together."""
 
     pixels: Size
     vectors: Size

@@ -41,7 +41,8 @@ def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the schedule by `windows` of a reduction over sliding windows of at most WINDOW elements of one operand;
-    nothing for other blocks, for one with a guard, without an init or spatial axes, and with several results."""
+    nothing for other blocks, for larger windows, for one with a guard, without an init or spatial axes, and with
+    several results."""
     block = draft.block(label)
     if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
         return
@@ -64,7 +65,7 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield a schedule that only reorders loops for a block whose innermost loop is shorter than two vectors (without
     masks, than 2 * WHOLE, or no multiple of WHOLE) or reads backwards, with a stride or, in a copy, under conditions:
     LLVM's shuffles are cheaper than masks and gathers. Yields nothing for a reduction, a gather, a temporary that
-    `vectors` inlines, and a strided block with a mathematical function."""
+    `vectors` inlines, and a block with a mathematical function that reads with a stride above 1 or a varying one."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return
@@ -84,7 +85,7 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def _in_parallel(draft: Draft, label: str, schedule: Callable[[Schedule, Handle], None]) -> Sequence[str]:
     """Schedule a block by the composite `schedule`; with several threads, make its outermost loop parallel. Return its
-    label."""
+    label in a list."""
     schedule(draft.schedule, draft.schedule.get_block(label))
     if draft.threads > 1:
         draft.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[0])
@@ -121,7 +122,8 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
 
 
 def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
-    """Split off the remainders after whole vectors of `lanes` of the loops labelled `names`, as separate nests."""
+    """Split off the remainders after whole vectors of `lanes` of the loops labelled `names`, as separate nests; a loop
+    without a remainder stays."""
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]
@@ -133,8 +135,8 @@ def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> N
 
 
 def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
-    """Return the axes, of at least `lanes` elements, along which a block writes and reads contiguously. None if they
-    are equal or missing, for a reduction or a gather, and for reads under conditions."""
+    """Return the numbers of the axes, of at least `lanes` elements, along which a block writes and reads contiguously,
+    in this order. None if they are equal or missing, for a reduction or a gather, and for reads under conditions."""
     if node.combiners or node.table is not None or not node.writes[0].index:
         return None
     steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
@@ -186,7 +188,8 @@ def windows(s: Schedule, block: Handle) -> None:
 
 def interior(node: Block, axis: int) -> tuple[int, int]:
     """Return the longest range of an axis, half open, in which all conditions of reads that depend on the axis are
-    true: (1, 56) for 0 <= 2*i + r - 1 < 112 with r < 3 and i < 56. The full range if they are true nowhere."""
+    true: (1, 56) for 0 <= 2*i + r - 1 < 112 with r < 3 and i < 56. The first of equally long ones; the full range if
+    they are true nowhere."""
     conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
     runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]

@@ -327,10 +327,10 @@ class GebpTiles:
 def tiled_gebp(
     s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
 ) -> Gebp:
-    """Schedule a matmul as `gebp` by tiles that may be parameters; parameters for vectors, panels or groups must be
-    above one. lanes: the elements of a vector. pack: the operands to pack, as letters. Operands in `first` are packed
-    before the nest: best for constants, and for operands that fit a cache. Returns the loops. Raises ScheduleError for
-    a block without two operands, and for a `pack` of other letters than a and b."""
+    """Schedule a matmul as `gebp` by tiles that may be parameters; those for vectors, panels or groups must be above
+    one. lanes: the elements of a vector. pack: the operands to pack, as letters. Operands in `first` are packed before
+    the nest: best for constants, and for operands that fit a cache. Returns the loops. Raises ScheduleError for a block
+    without two operands, and for a `pack` of other letters than a and b."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)

@@ -51,7 +51,8 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _has_vectors(draft: Draft, block: Block) -> bool:
-    """Return whether an operand of the reduction is contiguous along a spatial axis: in a product, but no row sum."""
+    """Return whether an operand that varies along the reduction is contiguous along a spatial axis, as in a product,
+    but not in a row sum."""
     program, axes = draft.schedule.program, range(len(block.axes))
     summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
     return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
@@ -90,7 +91,7 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
     """Vectorize by `lanes` the block that adds up the parts, if its result is contiguous along the last loop over
-    results."""
+    results; else leave it."""
     s = draft.schedule
     spatial, reduction = split_loops(s, block)
     column = result_column(s, block, spatial)
@@ -104,7 +105,7 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes, but
     first as written if it reads each element once; and in vectors of partial results, along a reduce axis along which
-    all operands are contiguous or constant. Yields nothing for other blocks.
+    all operands are contiguous or constant. Yields nothing for other blocks. The ways with S and R are not for gathers.
 
     Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """
@@ -121,7 +122,8 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def _summed_axis(draft: Draft, block: Block) -> int | None:
     """Return the number of the last reduce axis of at least two vectors along which all operands are contiguous or
-    constant. None without one, for a reduction of at most SHORT vectors in all, and for one with several combiners."""
+    constant. None without one, for a reduction of at most SHORT vectors in all, and for one without combiners or with
+    several."""
     if len(block.combiners) != 1 or not block.reads:
         return None
     program, lanes, axes = draft.schedule.program, draft.lanes(block.label), range(block.spatial, len(block.axes))
@@ -134,7 +136,7 @@ def _summed_axis(draft: Draft, block: Block) -> int | None:
 def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     """Tile a reduction: vectorize the loop along which the result is contiguous, tile and unroll the last two other
     spatial loops; with `cut` split the first reduction loop too. A block without loops of both kinds stays as it is.
-    Return its label."""
+    Return its label in a list."""
     s, lanes = draft.schedule, draft.lanes(label)
     handle = s.get_block(label)
     spatial, reduce = split_loops(s, handle)
@@ -180,8 +182,9 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
         k.0 = 16 { k.1.0 = 4 unrolled { k.1.1 = 16 vectorized { S.rf[k.1] += X } } }
         k.1 = 64 unrolled { S += S.rf[k.1] }
 
-    Several vectors hide the latency of the combination. Returns the block of the partial results. Requires a reduction
-    with an implicit init, whose innermost loop alone binds its reduce axis and is longer than `lanes`.
+    Several vectors hide the latency of the combination. vectors: at most those of the loop are taken; a parameter is
+    used as it is. Returns the block of the partial results. Requires a reduction with an implicit init, whose innermost
+    loop alone binds its reduce axis and is longer than `lanes`.
     """
     inner = nest(s, block, "row_reduction")[-1]
     extent = s.extent(inner)

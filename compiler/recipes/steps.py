@@ -27,8 +27,9 @@ def contiguous(s: Schedule, block: Handle) -> None:
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:
-    """Return the sizes of two inner levels of a loop: the register tiles in a cache tile of `tile` elements, at most
-    those of the extent; and `register`, the elements of a register tile."""
+    """Return the sizes of two inner levels of a loop of `extent` iterations: the register tiles in a cache tile of
+    `tile` elements, at most those of the extent, 0 for a `tile` below `register`; and `register`, the elements of a
+    register tile."""
     return [min(tile // register, -(-extent // register)), register]
 
 
@@ -63,15 +64,15 @@ def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
 
 
 def operand_over(s: Schedule, block: Handle, axis: int) -> str:
-    """Return the first buffer that a block reads at an index with the axis number `axis`; its last operand without
-    one."""
+    """Return the first buffer that a block reads at an index with the axis number `axis`; the last one that it reads if
+    there is none."""
     node = node_of(s, block)
     over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
     return over[0] if over else node.sources[-1]
 
 
 def other_operand(s: Schedule, block: Handle, buffer: str) -> str:
-    """Return the first buffer that a block reads other than `buffer`; `buffer` if there is no other."""
+    """Return the first buffer that a block reads other than `buffer`; `buffer` itself if there is no other."""
     return next((name for name in operands(s, block) if name != buffer), buffer)
 
 
@@ -81,7 +82,8 @@ def target_of(s: Schedule, block: Handle) -> str:
 
 
 def node_of(s: Schedule, block: Handle) -> Block:
-    """Return the node of a block in the program as the steps so far leave it."""
+    """Return the node of a block in the program as the steps so far leave it. Raises ScheduleError for a consumed
+    handle."""
     return s.program.blocks[s.label(block)]
 
 
@@ -96,7 +98,8 @@ def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
 
 
 def sums_pairs(block: Block) -> bool:
-    """Return whether a block is a sum over two reads without a gather, as products and convolutions are."""
+    """Return whether a block is a sum over two reads without a gather, as products and convolutions are; the reads may
+    be of one buffer."""
     return block.combiners == ("add",) and len(block.reads) == 2 and block.table is None
 
 
@@ -127,8 +130,8 @@ def own_loops(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
-    """Return the loops around a block that are inside the loop `at`, outermost first; `at` is itself around the
-    block."""
+    """Return the loops around a block that are inside the loop `at`, outermost first; `at` is itself around the block:
+    any other loop raises ValueError."""
     loops = s.get_loops(block)
     return loops[[s.label(loop) for loop in loops].index(s.label(at)) + 1 :]
 
@@ -143,7 +146,7 @@ def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[H
 
 
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
-    """Vectorize the last of nested loops, and unroll the others."""
+    """Vectorize the last of nested loops, of which there is at least one, and unroll the others."""
     for loop in loops[:-1]:
         s.unroll(loop)
     s.vectorize(loops[-1])
@@ -156,19 +159,20 @@ def vectorize_rows(s: Schedule, block: Handle, lanes: int, unrolled: bool = True
 
 
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
-    """Split a loop by `lanes` and return both loops; leave and return a loop of at most `lanes` iterations."""
+    """Split a loop by `lanes` and return both loops, the outer one first; a loop of at most `lanes` iterations stays,
+    and is returned alone."""
     return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]
 
 
 def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Handle]:
     """Split a loop into panels of `count` vectors of at most `lanes` lanes. Return the loops over panels, over vectors
-    unless `count` is one, and over lanes."""
+    unless `count` is one, and over lanes, in this order."""
     vector = min(lanes, s.extent(loop))
     return s.split(loop, [None, *([count] if count > 1 else []), vector])
 
 
 def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
-    """Fuse nested loops and return the fused loop; a single loop stays as it is."""
+    """Fuse nested loops, outermost first, and return the fused loop; a single loop stays as it is."""
     return s.fuse(*loops) if len(loops) > 1 else loops[0]
 
 

@@ -67,8 +67,8 @@ def quantised_gebp(
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
-    """Accumulate a register tile of `size` columns, vectors of `lanes`, in a separate buffer during the loop `k`; with
-    `pc`, load it from the result before and store it after."""
+    """Accumulate a register tile of `size` columns, vectors of `lanes`, in a separate buffer during the loop `k`, and
+    store it in the loop `ir`; with `pc`, load it from the result before. None for `pc`: it starts from zero."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
@@ -85,8 +85,8 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
 
 
 def _interleaved(s: Schedule, pack: Handle, element: Attribute) -> None:
-    """Replace the packing of groups of k by the interleave intrinsic of the dtype `element`; with padding, or columns
-    that are no multiple of 16, vectorize it group by group."""
+    """Replace the two innermost loops of the block `pack`, which packs groups of k, by the interleave intrinsic of the
+    dtype `element`; with padding, or columns that are no multiple of 16, vectorize it group by group."""
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
     name = next(i.name for i in INTRINSICS.values() if i.form == "interleave" and i.target.element == element)
@@ -160,8 +160,8 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
-    """Replace each tile of 16 x 16 of a block inside the loop `around` by an intrinsic, and unroll the loops over
-    tiles, which are split off first for a store."""
+    """Replace each tile of 16 x 16 of a block inside the loop `around` by the intrinsic of that name, and unroll the
+    loops over tiles, which are split off first for `tile.store.f32`."""
     loops = inside(s, block, around)
     if intrinsic == "tile.store.f32":
         (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)

@@ -22,8 +22,8 @@ FEW = 4
 @dataclass(frozen=True)
 class Thin:
     """A thin product. matrix: the position of the operand with more elements. long: an axis that only the matrix has.
-    short: the axis over vectors, None for one vector. along, level: whether the matrix, and the vectors, are contiguous
-    along the reduction. few: the number of vectors."""
+    short: the number of the axis over vectors, None for one vector. along, level: whether the matrix, and the vectors,
+    are contiguous along the reduction. few: the number of vectors."""
 
     matrix: int
     long: int
@@ -59,8 +59,9 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def find_thin(program: Program, block: Block) -> Thin | None:
-    """Return the axes of a thin product, with any number of vectors. None for a block that is no sum of two operands
-    over one reduce axis, or whose matrix is contiguous neither along that nor along an axis that it alone has."""
+    """Return the axes of a thin product, with any number of vectors up to the extent of `long`. None for a block that
+    is no sum, with an init, of two operands over one reduce axis, read without conditions, or whose matrix is
+    contiguous neither along that nor along an axis that it alone has."""
     if not sums_pairs(block) or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
@@ -83,7 +84,8 @@ def find_thin(program: Program, block: Block) -> Thin | None:
 
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
-    """Map each axis of extent above 1 that an access depends on to its stride in elements; None if it varies."""
+    """Map each axis of extent above 1 that an access depends on to its stride in elements; None if the stride
+    varies."""
     return {axis: step(program, access, axis) for axis in sorted(axes_of(access)) if block.axes[axis].size > 1}
 
 
@@ -101,7 +103,7 @@ def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
 
 
 def _turned(draft: Draft, label: str, thin: Thin) -> None:
-    """Copy the vectors of a thin product to a layout contiguous along the reduction."""
+    """Add a copy of the vectors of the thin product `label` in a layout contiguous along the reduction."""
     s, block = draft.schedule, draft.block(label)
     access, k = block.reads[1 - thin.matrix], len(block.axes) - 1
     handle = s.get_block(label)
@@ -213,5 +215,5 @@ def _around(
 
 
 def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:
-    """Return the sizes, limited by the extents of their loops, in the form that `register_tile` takes."""
+    """Return, for each loop, a list of its size, limited by the loop's extent, as `register_tile` takes it."""
     return {loop: [min(size, s.extent(loop))] for loop, size in sizes.items()}

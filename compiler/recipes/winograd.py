@@ -25,8 +25,8 @@ NEAR = 1.05
 @dataclass(frozen=True)
 class WinogradBlocks:
     """The labels of the blocks of a convolution by Winograd's transforms, as `alternatives.transforms.convolved` names
-    them. `results` are the copy to the layout of the result and elementwise blocks after it. `reads_last`,
-    `gives_last`: whether the image, and the result, have channels last."""
+    them. `results` are the copy to the layout of the result and elementwise blocks after it, in program order.
+    `reads_last`, `gives_last`: whether the image, and the result, have channels last."""
 
     border: str
     columns: str
@@ -58,7 +58,7 @@ class WinogradTiles:
 
 def transformed_tiles(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield the schedule of a convolution in the form `winograd-2x2` or `winograd-4x4`, for the block of its products;
-    none for any other block."""
+    nothing for any other block."""
     blocks = _blocks(draft, label)
     if blocks is not None:
         yield Alternative("winograd", partial(_apply, blocks=blocks), optional=False)
@@ -129,8 +129,8 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
     """Choose the tiles of a block, with vectors of `lanes` filters, whole rows if a transformed row fits half of L2; an
-    image has `down` rows of tiles. Add the choice of the register tile, by default that of the fewest cycles; it
-    divides the block unless that is one row."""
+    image has `down` rows of Winograd tiles. Add the choice of the tiles of a register tile to the draft, by default
+    that of the fewest cycles; it divides the block's tiles unless the block is one whole row."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
@@ -160,8 +160,9 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
 def winograd(
     s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int
 ) -> tuple[Handle, Handle, Handle]:
-    """Schedule a convolution by Winograd's transforms F(m x m, 3 x 3) in blocks of rows of tiles. Return the loops over
-    rows of the border copy, and over rows and columns of blocks.
+    """Schedule a convolution by Winograd's transforms F(m x m, 3 x 3) in blocks of rows of tiles. m: the rows and
+    columns of results of a tile. lanes: the elements of a vector. Return the loops over rows of the border copy, and
+    over rows and columns of blocks.
 
         border; columns; input; product; rows; output; result
       ->
@@ -205,7 +206,7 @@ def winograd(
 
 
 def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
-    """Compute the results of each tile from its transformed rows inside the loop `at`, for a vector of filters."""
+    """Compute the results of each tile from its transformed rows inside the loop `at` over vectors of filters."""
     rows, output = map(s.get_block, (blocks.rows, blocks.output))
     s.compute_at(output, at)
     down, across, p, q, k = by_axis(s, output, at)
