@@ -8,12 +8,13 @@ from math import prod
 
 from compiler.analysis.order import step
 from compiler.analysis.rows import streams
+from compiler.program.combiner import Joint
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.recipes.elementwise import vectors_in_turn
 from compiler.recipes.register_tile import register_tile, result_column
 from compiler.recipes.sizes import evens
-from compiler.recipes.steps import at_most, by_axis, in_vectors, nest, split_loops
+from compiler.recipes.steps import at_most, by_axis, in_vectors, nest, node_of, split_loops
 from compiler.recipes.thin import find_thin
 from compiler.schedule import Handle, Schedule, Size
 
@@ -105,32 +106,43 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes, but
     first as written if it reads each element once; and in vectors of partial results, along a reduce axis along which
-    all operands are contiguous or constant. Yields nothing for other blocks. The ways with S and R are not for gathers.
+    all operands are contiguous or constant: first for a reduction by a region. Yields nothing for other blocks. The
+    ways with S and R are not for gathers.
 
     Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """
-    block = draft.block(label)
+    block, axis = draft.block(label), _summed_axis(draft, draft.block(label))
+    partial_sums = [] if axis is None else [Alternative("partial sums", partial(_partial_sums, label=label, axis=axis))]
+    if has_region(block):  # of which LLVM makes no vectors
+        yield from partial_sums
     if block.table is None and block.combiners and any(axis.size > 1 for axis in block.axes[: block.spatial]):
         if streams(block):  # what reads each element once gains nothing from tiles
             yield Alternative("as written", partial(in_order, label=label))
         for cut in (False, True):
             if not cut or any(axis.size > 1 and axis.is_reduce for axis in block.axes):
                 yield Alternative(f"tiles {'SRSRS' if cut else 'SRS'}", partial(_tile_all, label=label, cut=cut))
-    if (axis := _summed_axis(draft, block)) is not None:
-        yield Alternative("partial sums", partial(_partial_sums, label=label, axis=axis))
+    if not has_region(block):
+        yield from partial_sums
+
+
+def has_region(block: Block) -> bool:
+    """Return whether a block reduces by a region, not by named combiners."""
+    return any(isinstance(combiner, Joint) for combiner in block.combiners)
 
 
 def _summed_axis(draft: Draft, block: Block) -> int | None:
     """Return the number of the last reduce axis of at least two vectors along which all operands are contiguous or
-    constant. None without one, for a reduction of at most SHORT vectors in all, and for one without combiners or with
-    several."""
-    if len(block.combiners) != 1 or not block.reads:
+    constant. None without one, for a block that reads nothing, for several named combiners, and for a named one over at
+    most SHORT vectors in all."""
+    joint = has_region(block)
+    if not block.reads or not (len(block.combiners) == 1 or joint):
         return None
     program, lanes, axes = draft.schedule.program, draft.lanes(block.label), range(block.spatial, len(block.axes))
     long = [
         n for n in axes if block.axes[n].size >= 2 * lanes and all(step(program, a, n) in (0, 1) for a in block.reads)
     ]
-    return long[-1] if long and prod(block.axes[n].size for n in axes) > SHORT * lanes else None
+    is_long = joint or prod(block.axes[n].size for n in axes) > SHORT * lanes
+    return long[-1] if long and is_long else None
 
 
 def _tile_all(draft: Draft, label: str, cut: bool) -> Sequence[str]:
@@ -197,5 +209,27 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
     if names[0] in by_name and s.extent(by_name[names[0]]) > 1:
         s.reorder(by_name[names[0]], unrolled, vector)
     in_vectors(s, [unrolled, vector])
+    if has_region(node_of(s, block)):
+        _combine_by_halves(s, block, lanes)
     s.unroll(s.get_loops(block)[-1])
     return partial
+
+
+def _combine_by_halves(s: Schedule, block: Handle, lanes: int) -> None:
+    """Combine partial results, which a block reduces by a region, by vectors of `lanes`, then of half of them, until
+    two are left: LLVM makes a reduction in a register of a named combiner only, and a chain of scalars of a region.
+
+        k = 64 { S = f(S, S.rf[k]) }             // 16 lanes
+      ->
+        k.0 = 4 unrolled { k.1 = 16 vectorized { T[k.1] = f(T[k.1], S.rf[16*k.0 + k.1]) } }
+        k.0 = 2 unrolled { k.1 = 8 vectorized { U[k.1] = f(U[k.1], T[8*k.0 + k.1]) } }
+        ...;  k = 2 { S = f(S, V[k]) }
+    """
+    while lanes >= 2:
+        loop = s.get_loops(block)[-1]
+        if s.extent(loop) > lanes:
+            outer, inner = s.split(loop, [None, lanes])
+            names = [s.label(outer), s.label(inner)]
+            by_name = {s.label(h): h for h in s.get_loops(s.rfactor(block, inner))}
+            in_vectors(s, [by_name[name] for name in names])
+        lanes //= 2

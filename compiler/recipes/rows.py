@@ -12,7 +12,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import elementwise, is_costly, is_long, streamed_ways, vectors_in_turn
-from compiler.recipes.reduction import row_reduction
+from compiler.recipes.reduction import has_region, row_reduction
 from compiler.recipes.steps import around, at_most, by_axis, in_vectors, inside, node_of, refusal
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
@@ -119,13 +119,14 @@ def _is_even(draft: Draft, rows: Rows) -> bool:
 
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether rows have at most 8 vectors, or columns at most 4 elements, and all data fit L3: separate blocks
-    then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers in longer rows, and
-    for one block in columns. `columns` is 0 for rows that are not in lanes."""
+    then read each other's results from L3, and LLVM vectorizes across short rows. False for gathers and reductions by a
+    region in rows of two vectors, and for one block in columns. `columns` is 0 for rows that are not in lanes."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
     ]
-    if any(block.table is not None for block in members) and max(row_lengths) >= 2 * lanes:
+    no_vectors = any(block.table is not None or has_region(block) for block in members)
+    if no_vectors and max(row_lengths) >= 2 * lanes:
         return False
     several = not columns or sum(length > 1 for length in row_lengths) > 1
     return (

@@ -6,6 +6,7 @@ from math import prod
 
 from compiler.affine import linear as lin
 from compiler.program.body import Apply, Scalar
+from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Program
 from compiler.schedule import Schedule
 from compiler.space.cpu_features import BlockView, ProgramView, Touch
@@ -72,7 +73,7 @@ def estimate(program: Program, machine: Machine) -> float:
     temporaries larger than L2.
 
     A vector operation counts as one. A block runs on vectors if its innermost loop is vectorized, or if LLVM vectorizes
-    it: unguarded, with unit strides and at least as many iterations as lanes.
+    it: unguarded, without a joint or a second combiner, with unit strides and at least as many iterations as lanes.
     """
     view = ProgramView(program)
     return sum(_cost(statement, machine) for statement in view.statements.values()) + _passed_on(program, machine)
@@ -85,13 +86,15 @@ def _passed_on(program: Program, machine: Machine) -> float:
 
 
 def _cost(s: BlockView, machine: Machine) -> float:
-    work = sum(map(_work, s.block.body)) + len(s.block.combiners)
+    first = s.block.combiners[0] if s.block.combiners else ""
+    combination = sum(map(_work, first.body)) if isinstance(first, Joint) else len(s.block.combiners)
+    work = sum(map(_work, s.block.body)) + combination
     if not s.loops:
         return float(work + len(s.touches))
     inner, count = s.vector or s.loops[-1], float(s.count)
     strided = _strided(s)
     lanes = machine.vector_bits / (8 * max(touch.weight for touch in s.touches))
-    scalar = strided or s.block.guard or inner.extent < lanes or len(s.block.combiners) > 1
+    scalar = strided or s.block.guard or inner.extent < lanes or isinstance(first, Joint) or combination > 1
     if s.vector is None and scalar:
         return count * (work + len(s.touches) + (STRIDED - 1) * strided)
     vectors = count / min(lanes, float(inner.extent))

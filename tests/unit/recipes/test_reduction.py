@@ -8,7 +8,10 @@ import pytest
 import compiler
 from compiler import te
 from compiler.autotune.task import SearchTask
-from compiler.types.machines import Machine
+from compiler.recipes.rules import RULES
+from compiler.schedule import Schedule
+from compiler.space.derivation import preferred
+from compiler.types.machines import MACHINES, Machine
 from tests.programs import applied
 from tests.programs import matmul as product
 
@@ -63,3 +66,25 @@ def test_every_number_of_parts_is_right(function: te.Function, reference: object
         random = np.random.default_rng(position)
         inputs = [random.standard_normal(a.shape, dtype=np.float32) for a in kernel.arguments[:-1]]
         np.testing.assert_allclose(kernel(*inputs), reference(*inputs), rtol=1e-3, atol=1e-3)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "dtype"), [(1, 1000, "f32"), (1, 77, "i8"), (3, 100, "f32"), (4, 48, "f64")]
+)
+def test_positions_are_reduced_by_halves_of_vectors(rows: int, columns: int, dtype: str) -> None:
+    """Ties go to the first position, and NaN wins, as in numpy."""
+    a = te.placeholder((rows, columns), dtype, name="A")
+    f = te.function("f", [a], te.nn.argmax(a, axis=1))
+    scheduled = preferred(Schedule(compiler.lower(f)), RULES, MACHINES["avx2"]).draft.schedule
+    kinds = [loop.kind for block in scheduled.program.blocks for loop in scheduled.program.enclosing(block)]
+    assert kinds.count("vectorized") >= 3 and scheduled.verify()
+    kernel = compiler.build(scheduled, threads=1)
+    for seed in range(4):
+        x = (
+            np.random.default_rng(seed)
+            .integers(0, 5, (rows, columns))
+            .astype({"f32": np.float32, "f64": np.float64, "i8": np.int8}[dtype])
+        )
+        if dtype.startswith("f") and seed == 3:
+            x[:, columns // 2 :: 7] = np.nan
+        np.testing.assert_array_equal(kernel(x), np.argmax(x, axis=1))
