@@ -49,13 +49,14 @@ def find_gcc() -> str | None:
 
 
 def version(gcc: str) -> str:
-    """The version number of a gcc. Raises TargetError if it fails."""
+    """The version number of a gcc. Raises TargetError if it fails, cannot be run, or takes more than a minute."""
     return _said([gcc, "-dumpfullversion"]).strip()
 
 
 def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
     """Compile the loops for the extents of an mm_exp_mm, and return a step that runs them from `inputs` to `out`.
-    Raises TargetError for another workload, and if gcc fails."""
+    Raises TargetError for a workload with other inputs, and if gcc fails, cannot be run, or takes more than a
+    minute."""
     if [i.name for i in workload.inputs] != ["A", "B", "E"]:
         raise TargetError("gcc has the loops of mm_exp_mm only")
     a, _, e = inputs

@@ -33,7 +33,8 @@ Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender: `what` is its method in words, `version()` its package's version, `bind` prepares its runs."""
+    """A contender: `what` is its method in words, `bind` prepares its runs. `version()` returns the version of its
+    package, empty if that is not installed, or raises TargetError."""
 
     name: str
     what: str
@@ -66,8 +67,8 @@ def _ours(
     prepared: bool = False,
 ) -> Step:
     """Bind our kernel, under the workload's script (SCRIPT; as written if it has none), or under a schedule for
-    `build`; if `prepared`, values that depend on constants only are computed before the timing. Raises TargetError if
-    `prepared` and there are no such values."""
+    `build`; if `prepared`, under its script for constant weights, and values that depend on constants only are computed
+    before the timing. Raises TargetError if `prepared` and the workload has no constants or no such values."""
     from compiler.bench.schedules import PACKED, SCRIPTS, scheduled
     from compiler.driver.building import build
 
@@ -88,7 +89,8 @@ def _ours(
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
-    """Bind our kernel by its best records, with constant weights if `prepared`. Raises InputError without a record."""
+    """Bind our kernel by its best records, with constant weights if `prepared`. Raises InputError without a record,
+    TargetError if `prepared` and the workload has no constants."""
     from compiler.autotune.task import SearchTask
 
     constants, given = _divided(workload, prepared, inputs)
@@ -142,7 +144,7 @@ def _onnxruntime(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
 ) -> Step:
     """Bind onnxruntime, with constants in the model, packed before the timing (`packed`), or as inputs of each call.
-    Raises TargetError without onnxruntime, and unless `packed` for a workload without constants."""
+    Raises TargetError as `onnx_model.bind`, and unless `packed` for a workload without constants."""
     if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
     return onnx_model.bind(workload, settings.threads, inputs, out, packed)

@@ -71,7 +71,7 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
 
 def windows(x: Array, height: int, width: int) -> Array:
     """The 3x3 windows of X[n, c, h, w] at the first `height` rows and `width` columns, as an array [n, c * 9, height *
-    width] (im2col), as a view if numpy can."""
+    width] (im2col), as a view if numpy can. X has at least two rows and two columns more."""
     batch, channels = x.shape[:2]
     view = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, :height, :width]
     return view.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * 9, height * width)

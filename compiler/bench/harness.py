@@ -54,7 +54,8 @@ CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, 
 
 @dataclass(frozen=True)
 class Plan:
-    """The duration of a measurement: rounds, and the seconds within which a further round must be expected to end.
+    """The duration of a measurement: rounds, and the seconds within which a further round must be expected to end; the
+    first round always runs.
 
     >>> strata.bench.Plan(rounds=3).seconds
     60.0
@@ -84,10 +85,12 @@ class Run:
 
 @dataclass
 class Measurement:
-    """The state of the measurement of a workload; `stopped` is the reason for fewer rounds than planned.
+    """The state of the measurement of a workload; `stopped` is the reason for fewer rounds than planned, None without
+    one.
 
     calls: the calls in succession of each contender in a round. probes: of the ceiling, in units of work per second.
-    left_out: the reason for which a contender does not run, by its name. rounds: the completed ones.
+    left_out: the reason for which a contender does not run, by its name. rounds: the completed ones. runs: the
+    contenders that run. seed: that of the inputs. interrupted: whether Ctrl-C ended it.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> settings = strata.bench.contenders.Settings()
@@ -112,7 +115,7 @@ class Measurement:
     def ceiling(self) -> float | None:
         """The ceiling in units of work per second: the median of the probes, or the fastest one if a contender exceeds
         the median. Disturbed probes count only if all are. None before the first probe, and if a contender exceeds all
-        probes."""
+        probes that count, by more than rounding to whole percents."""
         rates = [probe.rate for probe in self.probes if not probe.disturbance.used] or [
             probe.rate for probe in self.probes
         ]
@@ -140,8 +143,8 @@ def measure(
     """Measure a workload; `watch` is called with the measurement once before the rounds, then after each contender's
     samples of a round.
 
-    Contenders that raise a StrataError are listed in `left_out`. An interruption ends the measurement, with its
-    samples. Without a seed the inputs are new each time.
+    Contenders whose `bind` raises a StrataError are listed in `left_out`. An interruption ends the measurement, with
+    its samples. Without a seed the inputs are new each time.
     """
     from threadpoolctl import threadpool_limits
 
@@ -251,8 +254,8 @@ def settle(step: Callable[[], object], threads: int) -> None:
 
 
 def fault(output: Array, expected: Bounded) -> str | None:
-    """The fault of a wrong result as a sentence, with the worst element, its error and its tolerance; None for a right
-    one.
+    """The fault of a wrong result as a sentence, with its shape, or the worst element, its error and its tolerance;
+    None for a right one.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> A, B = workload.draw(seed=0)

@@ -52,7 +52,8 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
     """Return a step that runs the workload's model on the inputs and writes `out`.
 
     packed: the constants are in the model, where the session packs them; otherwise all inputs are fed in each run.
-    Raises TargetError for a missing package, and for a workload without a model.
+    Raises TargetError without onnxruntime or onnx, for a workload without an ONNX form, and for packed constants of 2
+    GiB or more.
     """
     runtime, onnx = import_package("onnxruntime"), import_package("onnx")
     initializers = {

@@ -20,8 +20,9 @@ FORMAT = 2
 class Row:
     """A contender's seconds of a call, work per second, percent of the ceiling, ratio of medians to the base.
 
-    A row without times has a wrong result, or was interrupted before the first sample. There is no percentage if a
-    contender exceeded the ceiling: see `Measurement.ceiling`.
+    A row without times has a wrong result, whose fault is `wrong`, or no sample, as after an early interruption. `what`
+    is the method in words. The ratio is None if the base has no time. There is no percentage if a contender exceeded
+    the ceiling: see `Measurement.ceiling`.
     """
 
     name: str

@@ -59,7 +59,8 @@ def products(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def batched(s: Schedule, machine: Machine, threads: int) -> None:
-    """Tile and pack a matmul in each iteration of the batch's loop, which is parallel."""
+    """Tile a matmul, and pack its operands unless they fit half of L2, in each iteration of the batch's loop, which is
+    parallel."""
     (block,) = _blocks(s)
     batch = s.get_loops(block)[0]
     _gebp(s, block, machine, 1)
@@ -94,8 +95,8 @@ def _blocks(s: Schedule) -> list[Handle]:
 def _gebp(
     s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str | None = None
 ) -> recipes.Gebp:
-    """Pack and tile a matmul, by default in the register tile of `register_tile`, and return the handles; with several
-    threads the loops over panels of columns (packing) and over rows are parallel.
+    """Pack and tile a matmul, whose innermost loops are m, n and k, by default in the register tile of `register_tile`,
+    and return the handles; with several threads the loops over panels of columns (packing) and over rows are parallel.
 
     `pack` names the operands to pack: "", "a", "b" or "ab"; None packs both unless they fit half of L2 together.
     """
@@ -132,7 +133,8 @@ def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, thread
 
 
 def conv(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
-    """Tile a convolution, bias and activation as implicit GEMM; `beforehand`: weights are packed in a separate nest."""
+    """Tile a convolution, bias and activation as implicit GEMM; `beforehand`: weights are packed in a separate nest.
+    The loop over panels is parallel if it has an iteration for each thread, else that over rows."""
     block, bias, relu = _blocks(s)
     s.inline(bias)
     done = recipes.implicit_gemm(s, block, relu, *_convolution_sizes(s, machine), lanes(machine), beforehand=beforehand)

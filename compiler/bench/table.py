@@ -40,7 +40,8 @@ def table(measurement: Measurement, base: str = OURS) -> Table:
 
 
 def cells(row: Row) -> Sequence[str]:
-    """The figures of a row as text, one for each column after the name; `-` for a missing one."""
+    """The figures of a row as text, one for each column after the name; `-` for a missing one. The first is `wrong` for
+    a wrong result."""
     if row.median is None or row.minimum is None or row.maximum is None:
         return ("[red]wrong[/red]" if row.wrong else "-", *["-"] * 5)
     return (
@@ -67,7 +68,9 @@ def milliseconds(seconds: float) -> str:
 
 
 def notes(measurement: Measurement) -> list[str]:
-    """Notes on a measurement: threads, rounds, the ceiling, and the contenders left out."""
+    """Notes on a measurement, a line each: its threads, rounds, calls and seed; the ceiling, or that there is none; the
+    disturbance of its probes; why there are fewer rounds than planned, or else that there are too few; the contenders
+    left out."""
     threads, rounds = measurement.settings.threads, measurement.rounds
     each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
     lines = [f"{counted(threads, 'thread')}, {counted(rounds, 'round')}{each}, seed {measurement.seed}"]

@@ -42,7 +42,7 @@ class Workload:
     numpy: binds numpy's best formulation to inputs and an output; its buffers are allocated there, before the timing.
     torch: the function of torch tensors; its first argument is the torch module.
     flops: floating-point operations; an fma counts as two, the operations inside elementary functions do not count.
-    limit: the limit of a perfect implementation, which selects the ceiling.
+    limit: what limits a perfect implementation, arithmetic (`flops`) or memory (`bytes`); it selects the ceiling.
     onnx: adds the function to an ONNX `Graph`, given the inputs' names; None if ONNX lacks an operator.
     family: the name in the table of families, which selects its schedule; empty for a workload in no table.
     constants: the inputs that never change, such as weights; values that depend only on them may be computed before.
@@ -95,7 +95,7 @@ class Workload:
 
 def by_numpy(function: Callable[..., object], *buffers: tuple[int, ...]) -> Callable[[Sequence[Array], Array], Step]:
     """Return the binding of numpy for a function `f(out, *buffers, *inputs)` that fills `out`; `buffers` are shapes of
-    temporaries, which are allocated before the timing, with zeros."""
+    temporaries, which are allocated once, before the timing, with zeros."""
 
     def bind(inputs: Sequence[Array], out: Array) -> Step:
         arrays = (out, *(np.zeros(shape, np.float32) for shape in buffers), *inputs)

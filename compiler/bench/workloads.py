@@ -61,10 +61,11 @@ PRESETS: dict[str, Preset] = {
 
 
 def find(name: str, scale: Fraction = WHOLE) -> Workload:
-    """Find a workload by name, or a family at extents, `NAME:AxBxC`; every extent times `scale`, at least 1.
+    """Find a workload by name, or a family (its own name or that of a workload in it) at extents, `NAME:AxBxC`; every
+    extent is multiplied by `scale` and rounded, to at least 1.
 
-    Raises InputError for an unknown name, a scale that is not positive, and extents that are invalid for the family or
-    take more than LARGEST bytes.
+    Raises InputError for an unknown name, a scale that is not positive, and extents that are missing, not positive,
+    invalid for the family, or take more than LARGEST bytes.
     """
     if scale <= 0:
         raise InputError(f"the scale {scale} is not positive")

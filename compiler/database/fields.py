@@ -71,8 +71,8 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def canonical_json(values: Mapping[str, Json]) -> str:
-    """The JSON text of an object with its fields sorted by name. Raises InputError for values that JSON does not have,
-    such as NaN."""
+    """The JSON text of an object with its fields sorted by name. Raises InputError for NaN, infinities, cycles and too
+    deep nesting."""
     try:
         return json.dumps(values, sort_keys=True, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -131,7 +131,7 @@ def record_of(values: Json, id: int = 0) -> Record:
 
 def key_of_fields(values: Json) -> Key:
     """Convert a JSON object to a key. Unknown fields are part of the key, since they may affect outcomes. Raises
-    InputError for a missing field."""
+    InputError for another value than an object and for a missing field; values of fields are not checked."""
     fields_read = _fields("the key", values, _KEY)
     unknown = _unknown(fields_read, dict.fromkeys((*_KEY, _WITHIN)))
     own_fields = {name: fields_read[name] for name in _KEY}

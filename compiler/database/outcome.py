@@ -65,7 +65,7 @@ class Outcome:
     @cached_property
     def cost(self) -> float:
         """The median of seconds * rate over the samples: the operations (or bytes) that the machine could do in that
-        time. Lower is better; comparable across slow and fast moments. Infinite for a failure."""
+        time. Lower is better; comparable across slow and fast moments. Infinite for a failure and without samples."""
         if not self.ok or not self.seconds:
             return float("inf")
         return median(s * r for s, r in zip(self.seconds, self.rates, strict=True))
@@ -82,9 +82,9 @@ class Outcome:
 
 
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
-    """Merge one or more outcomes of one candidate: the result has all samples of the successes, and their median as its
-    cost; its other fields are the first success's. A final failure takes precedence: one wrong result makes a candidate
-    wrong. If none has samples, return the first."""
+    """Merge one or more outcomes of one candidate: the result has all samples of the successes, their median as its
+    cost, and the sum of their disturbances; its other fields are the first success's. A final failure takes precedence:
+    one wrong result makes a candidate wrong. If none has samples, return the first."""
     fatal = next((o for o in outcomes if o.is_final), None)
     good = [o for o in outcomes if o.ok and o.seconds]
     if fatal is not None or not good:

@@ -23,8 +23,9 @@ def program_of(x: object, name: str | None = None) -> str:
     `x` is a program as for `strata.lower`: a te function, a module, text or a path, at the te or loop level; `name`
     selects a function of a module, whose text is independent of the rest of the module. Names of buffers, blocks and
     loops are part of the text, since scripts refer to them; sums in index expressions are in the order of the axes.
-    Small constants are included with their elements, large ones with their shapes only. Raises InputError for the low
-    level and for several functions without `name`, xDSL's ParseError and VerifyException for invalid text.
+    Small constants are included with their elements, large ones with their shapes only. Raises InputError for another
+    object, an unreadable file, the low level (except loops of affine or scf), a name that no function has, and several
+    functions without `name`; xDSL's ParseError and VerifyException for invalid text.
     """
     from compiler.pipeline.loops import lower
 
@@ -41,5 +42,5 @@ def text_of(function: FuncOp) -> str:
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:
     """The key of a program (`module` and `name` as for `program_of`) on a machine, by its name, with threads, policy
-    and timing. Raises InputError for the low level and for several functions without `name`."""
+    and timing. Raises what `program_of` raises."""
     return Key(hash_of(program_of(module, name)), machine, threads, policy, timing)

@@ -84,12 +84,12 @@ class Record:
 
     name: the task's descriptive name. program: the text whose hash is `key.program`. script: has all its decisions and
     replays by itself. candidate: the sketch and the decisions of the script in the tuner's space; None if it is not
-    from one. predicted: the cost by the model at selection, in the unit of `Outcome.cost`. seed, run (a text, such as a
-    UUID): those of the tuner's run. default: true if the script, or the form, is the one of a build without a database.
-    form: empty, or the form of a group that was timed inside a whole program, WRITTEN or the name of a law; such a
-    record has no script. created: a time in UTC, as from `now`. versions: of the packages that compiled the script, by
-    name. uuid: identifies the record across files. unknown: JSON fields of newer versions, which are written back. id:
-    the record's number in its file, 0 outside of one; it is not compared.
+    from one. predicted: the cost by the model at selection, in the unit of `Outcome.cost`; None without a prediction.
+    seed, run (a text, such as a UUID): those of the tuner's run. default: true if the script, or the form, is the one
+    of a build without a database. form: empty, or the form of a group that was timed inside a whole program, WRITTEN or
+    the name of a law; such a record has no script. created: a time in UTC, as from `now`. versions: of the packages
+    that compiled the script, by name. uuid: identifies the record across files. unknown: JSON fields of newer versions,
+    which are written back. id: the record's number in its file, 0 outside of one; it is not compared.
 
     Raises InputError for a field of a wrong type, a value that is not finite, or fields that contradict each other.
     """

@@ -67,7 +67,8 @@ class HasScript(Protocol):
 def plan_record(record: HasScript) -> tuple[Program, Program]:
     """Return the stored program of a record, and the program after its script, as trees; legality is not checked.
 
-    This takes about 10 ms; a proof of each step would take 100 ms. Raises ScheduleError, with the step and its line.
+    This takes about 10 ms; a proof of each step would take 100 ms. Raises ScheduleError for an invalid program or
+    script, and, with the step and its line, for a step that does not apply or is a choice without a decision.
     """
     module = _parse("program", record.program)
     script = _parse("script", record.script)

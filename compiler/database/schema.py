@@ -101,8 +101,9 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
 
     Transactions are durable, through a write-ahead log. A file that is not writable is opened read-only, unless
     `create`. A refused file is left unchanged, and none of its SQL is run: only the tables of tuning records are
-    accepted, no view or trigger. Raises InputError for a file that is missing without `create`, foreign, damaged or not
-    accessible.
+    accepted, no view or trigger. Raises InputError for a file that is missing or empty without `create`, foreign, of
+    another format, damaged, not accessible, or held by another process for PATIENCE seconds; with `create`, also for
+    one that is not writable and for a missing folder.
     """
     _check_path(path, create)
     with sqlite_errors(path):

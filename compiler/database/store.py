@@ -62,7 +62,9 @@ class Database:
     A file that is not writable is opened read-only, unless `create` is true. A damaged record is skipped with a warning
     and listed in `damaged` with the fault; its script is never the best, since the record may have been a failure.
 
-    Raises InputError for a file that is missing, foreign, of another format, damaged or not writable.
+    Raises InputError for a file that is missing or empty without `create`, not writable with it, foreign, of another
+    format or damaged. Methods raise it, too, for a file that cannot be read or written, or that another process holds
+    for a minute.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, strata.database.Database(f"{folder}/f.db") as database:
@@ -124,7 +126,7 @@ class Database:
         """Return the best script of a key: its first measured record, with the samples of all its records.
 
         It has the lowest median cost of all samples, and ties go to the earliest; one with a final failure is never the
-        best. None without a measured script.
+        best. None without a measured script; scripts with a damaged record are left out.
         """
         for script in ranked(by_script(self._sound(KEY, key_values(key))))[:1]:
             first, merged = script.first, script.outcome
@@ -133,15 +135,16 @@ class Database:
         return None
 
     def chosen(self, key: Key, whole: str = "") -> Record | None:
-        """Return the record for a group in the whole program `whole`: the last one chosen there, unless its script has
-        failed since; else the best of the key, or None without any."""
+        """Return the record for a group in the whole program `whole`: the last one chosen there, unless it is not the
+        default and another record of its script is a final failure; else, and for an empty `whole`, the best of the
+        key, or None without any."""
         in_program = self.records(replace(key, whole=whole)) if whole else []
         last = next(reversed(by_time(record for record in in_program if not record.form)), None)
         return last if last is not None and self._is_valid(key, last) else self.best(key)
 
     def choices(self, key: Key) -> dict[str, Record]:
         """Map the names that the group of a key has in whole programs to the record last chosen there, forms excepted.
-        Records whose script has failed since are left out."""
+        Records that are not the default and whose script has a final failure are left out."""
         of_program = self._records("program = ?", (key.program,))
         in_programs = [r for r in of_program if r.key.whole and not r.form and replace(r.key, whole="") == key]
         last = {record.name: record for record in by_time(in_programs)}
@@ -190,10 +193,10 @@ class Database:
         """Remove, for each key, the records of all but the `keep` best scripts, of failures (`failed`), and those made
         before a time (`before`, with a time zone); return the removals. With `dry_run` nothing is removed.
 
-        Criteria combine by union. Measured scripts are better than others, ties go to the earliest; the best script is
-        not exempt from `before`. The removal of a final failure removes all records of its script, which would seem
-        right without it. `keep` does not apply to records inside whole programs. Scripts with a damaged record stay.
-        Programs without records are removed.
+        Criteria combine by union; one that is None or False removes nothing. `keep` is at least 0. Measured scripts are
+        better than others, ties go to the earliest; the best script is not exempt from `before`. The removal of a final
+        failure removes all records of its script, which would seem right without it. `keep` does not apply to records
+        inside whole programs. Scripts with a damaged record stay. Programs without records are removed.
         """
         if dry_run:
             return removals(self._sound(), keep, failed, before)

@@ -73,7 +73,7 @@ class Summary:
 @dataclass(frozen=True)
 class Removal:
     """The removal of a task's records: the task's latest name, the ids, how many of these measured (`ok`) and failed,
-    the number of records left; `best` if the best script is removed."""
+    the number of records left; `best` tells whether all records of the best script are removed."""
 
     key: Key
     name: str

@@ -66,8 +66,7 @@ def builds(
     program: object, policy: str = "contract", name: str | None = None, schedule: object = None, threads: int = 1
 ) -> Builds:
     """Build a program, or its function or group `name`, for this machine; `policy`, `schedule` and `threads` are those
-    of `compiler.build`. Raises TargetError or InputError for a program that cannot be built, and InputError for a
-    program of several groups."""
+    of `compiler.build`. Raises the errors of `compiler.build`, and InputError for a program of several groups."""
     kernel = build(
         module_in_groups(program, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0
     )

@@ -78,8 +78,9 @@ def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
 
 
 def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
-    """Group adjacent machine loops that are copies of one: with the same source loop and the same counts of arithmetic,
-    stores, shuffles, gathers and calls. The order is unchanged."""
+    """Group adjacent machine loops that are copies of one: with the same source loop, vector width and called
+    functions, and the same counts of arithmetic, of stores outside the stack, of shuffles and gathers. The order is
+    unchanged."""
 
     def key(code: LoopCode) -> object:
         c = code.census

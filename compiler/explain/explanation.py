@@ -33,9 +33,9 @@ class Explanation:
 
 
 def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: PeakProbe | None = None) -> Explanation:
-    """Analyse the code of a program. With `draw`, which creates inputs, also time `calls` calls, unless there are no
-    loops; `probe` measures the machine's peak beside each call. Raises TargetError for an architecture whose assembly
-    has no parser."""
+    """Analyse the code of a program. With `draw`, which creates inputs, also time `calls` calls, at least one, unless
+    there are no loops; `probe`, if any, measures the machine's peak beside each call. Raises TargetError for an
+    architecture whose assembly has no parser."""
     loop_nests = nests(b.module, b.function, b.program)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)
@@ -43,7 +43,8 @@ def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: P
 
 
 def loop_numbered(e: Explanation, number: int) -> LoopCode:
-    """Return the machine loop with a number from 1. Raises InputError for a number above that of the loops."""
+    """Return the machine loop with a number, which is at least 1. Raises InputError for a number above that of the
+    loops."""
     if number > len(e.codes):
         raise InputError(f"there is no loop {number}: the machine code has {counted(len(e.codes), 'innermost loop')}")
     return e.codes[number - 1]

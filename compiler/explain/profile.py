@@ -51,10 +51,10 @@ class Profile:
 def profile(
     b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: PeakProbe | None = None
 ) -> Profile:
-    """Time `calls` calls on one thread without and with clock reads, each pair with a probe beside it, and return the
-    medians. The times of loops are those in the call of median duration. A loop is measured if all loops around it are,
-    and if the clock reads of all measured loops cost at most MAX_OVERHEAD of a call; the outermost loops are always
-    measured."""
+    """Time `calls` calls, at least one, on one thread without and with clock reads, each pair with a probe, if any,
+    beside it, and return the medians. The times of loops are those in the call of median duration. A loop is measured
+    if all loops around it are, and if the clock reads of all measured loops cost at most MAX_OVERHEAD of a call; the
+    outermost loops are always measured."""
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose_loops(loop_nests, int(expected * MAX_OVERHEAD / CLOCK_SECONDS))
     kernel = b.with_timed_loops(chosen)
@@ -91,7 +91,7 @@ def _seconds(call: Callable[[], None]) -> float:
 def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
     """Choose the loops to measure and return their numbers: level by level, and by fewest runs within a level, as long
     as the sum of their runs in a call is at most `budget`. The outermost loops are always chosen, those inside a loop
-    of unknown trip count never."""
+    that is not chosen, or of unknown trip count, never."""
     chosen: set[int] = set()
     level = [(nest, 1) for nest in loop_nests]
     while level:

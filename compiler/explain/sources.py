@@ -58,7 +58,8 @@ class WorkBound:
 @dataclass(frozen=True)
 class TimedCall:
     """A call of a group in a run. origins: what it computes, that with the most operations first. seconds: the median
-    of the runs; an approximation from its work if nothing was run. bound: None without a ceiling for its work."""
+    of the runs; an approximation from its work if nothing was run. bound: None if nothing was run, for a call of no
+    group, and without bytes of arguments."""
 
     group: str
     origins: tuple[SourceOrigin, ...]
@@ -116,9 +117,9 @@ class SourceTime:
 class SourceTable:
     """The parts of a model by the seconds that they could win, most first.
 
-    program: the groups. scheduled: their schedules by name. calls: in the order of a run. seconds: of a run of the
-    whole; None if nothing was run, and then the times of calls are approximations. rates: None likewise. build: builds
-    the program under other schedules of its groups, ready to time.
+    program: the groups. scheduled: their schedules by name; none if nothing was run, except as written. calls: in the
+    order of a run. seconds: of a run of the whole; None if nothing was run, and then the times of calls are
+    approximations. rates: None likewise. build: builds the program under other schedules of its groups, ready to time.
     """
 
     program: GroupedProgram
@@ -254,7 +255,7 @@ def _calls(table: SourceTable, times: Sequence[RunTimes], rates: Rates | None) -
 
 
 def bound_of(program: Program, rates: Rates) -> WorkBound | None:
-    """The bound of a call by the rates of the machine; None for a program without arguments. Operations count if all
+    """The bound of a call by the rates of the machine; None if its arguments have no bytes. Operations count if all
     arguments are f32, or f64 at half the rate of f32: the rates of other elements are not measured."""
     moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in program.arguments)
     elements = {buffer.element for buffer in program.arguments}

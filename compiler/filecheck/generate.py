@@ -26,8 +26,8 @@ def updated(path: Path, substitutions: Mapping[str, str] | None = None) -> str:
     """Return the text of a file with the checks of each RUN line that ends in filecheck replaced by those of its
     output: before the function of the same name, or at the end of the file. `substitutions` are the caller's, by name.
 
-    Raises FileCheckError for a file without such a line or with payloads, for two such lines of one prefix whose
-    outputs differ, and if a command fails.
+    Raises FileCheckError for a file without such a line or with payloads, for a malformed line or an unknown
+    substitution, for two such lines of one prefix whose outputs differ, and if a command fails.
     """
     file = RunLines.of(path)
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""A pytest plugin: collects `.mlir` files with RUN lines in the folders of its option `strata_filecheck`."""
+"""A pytest plugin: collects the `.mlir` files in the folders of its option `strata_filecheck`; one without RUN lines
+fails."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ SUBSTITUTIONS = "strata_filecheck_substitutions"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini options: `strata_filecheck`, the folders with tests, and the substitutions of their RUN lines."""
+    """Add the ini options: `strata_filecheck`, the folders with tests, and the substitutions of their RUN lines,
+    NAME=TEXT; others are ignored."""
     parser.addini(OPTION, "folders with FileCheck tests of strata-opt: *.mlir with RUN lines", type="paths", default=[])
     parser.addini(SUBSTITUTIONS, "NAME=TEXT for each %{NAME} of their RUN lines", type="linelist", default=[])
 

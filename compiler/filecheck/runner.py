@@ -58,8 +58,8 @@ class RunLines:
         return cls(path, text, tuple(line for line in lines if line))
 
     def substituted(self, line: str, folder: Path, substitutions: Mapping[str, str]) -> str:
-        """Replace the substitutions of a line; `folder` is temporary and has the file with its payloads. Raises
-        FileCheckError for an unknown name."""
+        """Replace the substitutions of a line, the caller's, by name, before those of this module; `folder` is
+        temporary and has the file with its payloads. Raises FileCheckError for an unknown name."""
         known = {
             "s": str(folder / self.path.name),
             "S": str(self.path.resolve().parent),

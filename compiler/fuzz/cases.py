@@ -35,9 +35,10 @@ class Case:
 
     def fault(self) -> str | None:
         """Return a sentence on the first fault: a wrong result, an exception other than a refusal, an invalid program,
-        or a refuted schedule; "" if there is none; None if the part refuses the program (a pass at every level) or
-        leaves it alone. A refusal of what a search or grouping rule yields is a fault. Raises InputError for a text
-        that is no te program with one public function that has results."""
+        or a refuted schedule; "" if there is none; None if the part refuses the program (a pass at every level), leaves
+        it alone, or is a primitive that the script does not apply. A refusal of what a search or grouping rule yields
+        is a fault. Raises InputError for a text that is no te program with one public function that has results, and
+        xDSL's ParseError."""
         module = Parser(universe.context(), self.text, "<case>").parse_module()
         sequences = [op for op in module.ops if isinstance(op, NamedSequenceOp)]
         function = public_function(module)

@@ -110,8 +110,8 @@ def _with_script(case: Case, primitive: Primitive, module: ModuleOp, rng: random
 
 
 def _arguments(primitive: Primitive, walker: Walker) -> list[object] | None:
-    """Random arguments of a primitive for the schedule of a walker; None if it has a parameter that cannot be drawn, or
-    a parameter and the chosen block has no loops."""
+    """Random arguments of a primitive for the schedule of a walker; None if one of its parameters cannot be drawn, or
+    if it has parameters and the chosen block has no loops."""
     block = walker.s.get_block(walker.rng.choice(list(walker.s.program.blocks)))
     loops = walker.s.get_loops(block)
     values: list[object] = []

@@ -16,7 +16,7 @@ from compiler.types.dtypes import is_float, limits
 
 P = te.placeholder
 LARGEST = 100
-"""The default of the most elements of a tensor."""
+"""The default of `largest` of `program`."""
 EXTENTS = (2, 3, 4, 5, 6, 7, 8, 9)
 """The default of the extents from which those of the first input are drawn."""
 
@@ -41,10 +41,11 @@ def program(
     extents: Sequence[int] = EXTENTS,
     largest: int = LARGEST,
 ) -> te.Function:
-    """A random te function of `computes` computes (None: one to four), each of an earlier tensor, mostly the last; one
-    or more are outputs. `dtype`: of the elements, None for a random one, mostly f32 or i32. With `views`, half of the
-    computes move elements only. `constants`: the probability that an input is a constant instead. `extents`: those of
-    the first input, at random. `largest`: the most elements of a tensor."""
+    """A random te function, built by `computes` random kinds (None or 0: one to four) of one or several computes, each
+    of an earlier tensor, mostly the last; one or more are outputs. `dtype`: of the elements, None for a random one,
+    mostly f32 or i32. With `views`, half of the kinds move elements only. `constants`: the probability that an input is
+    a constant instead. `extents`: those of the first input, at random. `largest`: the most elements of a new input, a
+    product and a padded, repeated or concatenated tensor; others may be larger."""
     return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants, extents, largest).function(computes)
 
 
@@ -151,8 +152,8 @@ class _Maker:
         self.made: list[te.Tensor] = []
 
     def function(self, computes: int | None) -> te.Function:
-        """Add `computes` random computes (None: one to four), and return the te function, whose outputs are the last
-        tensor and a random fifth of the others."""
+        """Add `computes` random kinds of computes (None or 0: one to four), and return the te function, whose outputs
+        are the last tensor and a random fifth of the others."""
         rng = self.rng
         self.input(tuple(rng.choice(self.extents) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
         for _ in range(computes or rng.choice((1, 2, 2, 3, 3, 4))):

@@ -18,8 +18,9 @@ Arrays = list[np.ndarray[Any, Any]]
 
 def results(module: ModuleOp, arrays: Arrays, like: Arrays) -> Arrays:
     """Run the only public function of a module on arrays: by the te evaluator, the loop interpreter, or, at the low
-    level, as machine code. `like` has the shapes and dtypes of the results. Raises InputError for arrays that do not
-    match, TeError or InterpretError for a read out of bounds, and TargetError for a module that cannot be built."""
+    level, as machine code. `like` has the shapes and dtypes of the results, and is read at the loop level only. Raises
+    InputError for arrays that do not match, TeError or InterpretError for a read out of bounds, and TargetError for a
+    module that cannot be built."""
     level = level_of(module)
     if level == "te":
         with np.errstate(all="ignore"):

@@ -40,8 +40,8 @@ def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = N
 
 
 def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spatial: int) -> list[Value]:
-    """Combine arrays over all dimensions after the first `spatial` ones, as a tree of neighbours, in order; the results
-    have the first `spatial` dimensions."""
+    """Combine arrays over all dimensions after the first `spatial` ones, which have elements, as a tree of neighbours,
+    in order; the results have the first `spatial` dimensions."""
     flat = [np.reshape(v, (*v.shape[:spatial], -1)) for v in values]
     while flat[0].shape[-1] > 1:
         even = flat[0].shape[-1] // 2 * 2
@@ -51,7 +51,8 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:
-    """The reason why the region of an op is no combiner of its body's values; None if no fault is found.
+    """The reason why the region of an op with a joint combiner is no combiner of its body's values; None if no fault is
+    found.
 
     Bodies are run on random reads and axes; the states are their values, and combinations of these. The identity must
     be neutral on both sides, also for infinities and extreme integers (unless the result is NaN, as for infinity less

@@ -38,7 +38,8 @@ Execution: TypeAlias = Callable[[Sequence[int]], None]
 
 
 class InterpretError(StrataError):
-    """An access out of bounds, an iterator out of its extent, or a use of a dead value."""
+    """An access out of bounds, an iterator out of its extent, a block that uses a buffer or a loop where it is not
+    visible, or an init at an index of a reduce axis."""
 
 
 def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None = None) -> None:
@@ -48,8 +49,9 @@ def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None 
 
     arrays: of the arguments' shapes and dtypes (i1 is bool, index is int64); those written must be writeable.
 
-    Raises InputError for arrays that do not match the function, InterpretError at the first access out of
-    bounds, with the block, the buffer, the index and the iteration.
+    Raises InputError for arrays that do not match the function, a function that is missing or not unique, and an op of
+    another level; InterpretError at the first access out of bounds or iterator out of its extent, with the block, the
+    index and the iteration, and before the run for a block that uses a buffer or a loop where it is not visible.
 
     >>> A = te.placeholder((2, 3), name="A")
     >>> result = np.empty(2, np.float32)

@@ -19,7 +19,8 @@ from compiler.dialects.mathematics import Value
 
 
 def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
-    """Compile a map to a Python function from its dimensions, ints or arrays, to the tuple of results."""
+    """Compile a map without symbols to a Python function from its dimensions, ints or arrays, to the tuple of
+    results."""
     return _compiled(map.num_dims, f"({''.join(f'{_python(e)}, ' for e in map.results)})")
 
 

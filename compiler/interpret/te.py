@@ -43,9 +43,10 @@ def evaluate(
 
     inputs: one array an argument, of its shape and dtype (i1 is bool, index is int64).
     dtype: a float dtype that replaces all float dtypes of the function, such as float64 for a more exact reference;
-    float inputs may then have any float dtype.
+    float inputs may then have any float dtype. None: their own.
 
-    Raises InputError for inputs that do not match the function, TeError for a read out of bounds.
+    Raises InputError for inputs that do not match the function, a `dtype` that is no float, a function that is missing
+    or not unique, and an op of another level; TeError for a read out of bounds.
 
     >>> A = te.placeholder((2, 3), name="A")
     >>> f = te.function("f", [A], te.nn.sum(A, axis=1))

@@ -34,7 +34,8 @@ from compiler.support.text import printable
 
 
 class Session:
-    """A run of strata-opt: its options, its passes with their texts, and its instruments."""
+    """A run of strata-opt: its options, its passes with their texts, and its instruments. Raises InputError for a file
+    that cannot be read and a pipeline that is not valid."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options

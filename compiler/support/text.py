@@ -23,7 +23,7 @@ def counted(number: int, noun: str, plural: str = "s") -> str:
 
 
 def duration(seconds: float) -> str:
-    """The text of a time in s, ms or us, with three significant digits: `1.5 ms`."""
+    """The text of a time in s, ms or us, with three significant digits: `1.5 ms`; below 1 ms in us."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"

@@ -67,8 +67,9 @@ class EagerComparison:
 
 
 def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float] | None:
-    """Time calls of two functions alternately; return the least seconds of a call of each, ours first, if ours is
-    slower, else None; also None if ours takes longer than LONGEST seconds, or theirs raises one of torch's errors."""
+    """Time calls of two functions alternately; return the least seconds of a call of each, ours first, if ours is still
+    slower after each of ROUNDS rounds, fewer if they take longer than LONGEST seconds; else None. Also None if the
+    first call of ours takes longer than that, or the first of theirs raises one of torch's errors."""
     began = perf_counter()
     first, second = _seconds(ours), inf
     if first > LONGEST:

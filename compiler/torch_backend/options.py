@@ -21,13 +21,15 @@ from compiler.types.policies import policy_named
 class Options:
     """The options of compiling graphs.
 
-    database: the path of the tuning records; each group is compiled with its best record.
+    database: the path of the tuning records; each group is compiled with its best record. None: without records;
+    trials are then in a temporary file.
     trials: the number of trials for each compiled part; missing ones are measured before it is compiled.
     threads: the number of threads of parallel loops; None for torch's.
     policy: the policy of floating-point operations: strict, contract or fast.
     error: the relative rounding error up to which groups may have other forms, as for `compiler.build`.
     report: gains an entry for each graph: its compiled operators, and the reasons for which others stay with torch.
-    compare: time the first call of a graph beside eager mode, with a warning if it is slower.
+    compare: time the first call of a graph beside eager mode, with a warning if it is slower; not with a report, with
+    gradients, or for a graph with side effects.
     """
 
     database: Path | None = None

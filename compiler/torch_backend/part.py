@@ -95,7 +95,8 @@ def _state(tensors: Sequence[torch.Tensor]) -> State:
 
 def build_kernel(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
     """Build the CPU kernel of a te function, with `constants` by input name. With trials in the options tune it before,
-    in their database or a temporary one. Raises KeyboardInterrupt if the tuning was interrupted."""
+    in their database or a temporary one. Raises KeyboardInterrupt if the tuning was interrupted, and a StrataError if
+    no kernel can be built."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
         return build(
