@@ -30,11 +30,17 @@ class Equation:
         """The combiner of the contributions; None without reduction."""
         return self.block.combiners[self.result] if self.block.combiners else None
 
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether the block reads its own results."""
+        return not {*self.block.sources}.isdisjoint(self.block.targets)
+
 
 def equations(program: Program) -> Mapping[str, Equation]:
     """The equation of each buffer that the original writes.
 
-    Raises NotFunctional unless one block writes each element of a buffer exactly once, before it is read.
+    Raises NotFunctional unless one block writes each element of a buffer exactly once, before it is read. A block may
+    read its own results, as a recurrence does: at an earlier iteration of one serial loop.
     """
     by_buffer: dict[str, Equation] = {}
     order = {label: program.places[label].positions[0] for label in program.blocks}
@@ -50,9 +56,31 @@ def equations(program: Program) -> Mapping[str, Equation]:
     for block in program.blocks.values():
         for name in block.sources:
             writer = by_buffer.get(name)
+            if writer is not None and writer.block is block and _is_recurrence(program, block):
+                continue
             if writer is not None and order[writer.block.label] >= order[block.label]:
                 raise NotFunctional(f"block '{block.label}' of the original reads '{name}' before it is finished")
     return by_buffer
+
+
+def _is_recurrence(program: Program, block: Block) -> bool:
+    """Whether a block without reduction reads its results at its own index, but along one axis some iterations back,
+    and the loop of this axis is serial and has the axis as its variable."""
+    # M[i, t] = max(M[i, t - 1], A[i, t]): one iteration of t back. Not so M[i, t + 1], M[i - 1, t - 1] and M[i, 7 - t].
+    axes: set[int | None] = set()
+    for written in block.writes:
+        for access in block.reads:
+            if access.buffer != written.buffer:
+                continue
+            gaps = [(to, to - form) for to, form in zip(written.index, access.index, strict=True) if to != form]
+            if len(gaps) != 1 or not gaps[0][1].is_constant or gaps[0][1].constant <= 0:
+                return False
+            axes.add(gaps[0][0].as_variable)
+    axis = axes.pop() if len(axes) == 1 else None
+    if axis is None or block.combiners or block.guard:
+        return False
+    number = block.bindings[axis].as_variable
+    return number is not None and program.loops[number].kind == "serial"
 
 
 def _dims(program: Program, block: Block, number: int) -> tuple[int | None, ...]:

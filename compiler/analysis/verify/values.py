@@ -228,9 +228,9 @@ class Comparison:
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
         """Return the expression that defines an element of a buffer; None if the original does not write the buffer, or
-        by a reduction."""
+        by a reduction or a recurrence."""
         equation = self.flow.equations.get(buffer)
-        if equation is None or equation.combiner is not None:
+        if equation is None or equation.combiner is not None or equation.is_recurrent:
             return None
         form_of_axis = {axis: form for axis, form in zip(equation.dims, index, strict=True) if axis is not None}
         axes = tuple(form_of_axis.get(n, lin.constant(0)) for n in range(len(equation.block.axes)))

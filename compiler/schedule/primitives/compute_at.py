@@ -31,7 +31,8 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     The region is exact for boxes, halos are recomputed. The buffer shrinks to the region and lives in the iteration.
 
     Requires a block that alone writes its temporaries, once an element, and whose readers are all inside the loop;
-    several targets get one region, the hull of the elements read of each. Refused where a value that the block reads
+    several targets get one region, the hull of the elements read of each. Of a recurrence, which reads its own results,
+    all iterations of its axis are moved. Refused where a value that the block reads
     would have changed, and where a gather has a target as its table: any element of that may be read. Elsewhere: TVM
     compute_at, Halide compute_at, Exo fuse with recomputation, MLIR fuse_into_containing_op.
     """
@@ -51,8 +52,8 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     inner = {b.label for b in consumers}
     if block in inner and loop in program.outer(block):
         refuse(block_place(block), f"it is inside {loop_place(program, loop)} already")
-    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
-    if moved in readers or not readers:
+    readers = [b for b in program.blocks.values() if b is not moved and any(a.buffer in targets for a in b.reads)]
+    if not readers:
         named = " or ".join(f"'{name}'" for name in targets)
         refuse(block_place(block), f"it has no consumer of {named} but itself")
     for reader in readers:
@@ -80,15 +81,27 @@ def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], o
     to one element; `dims` maps each target to the axes of its dimensions, -1 for a dimension without axis."""
     spans_by_axis = {-1: Interval(lin.constant(0), 1)}
     for buffer, axes in dims.items():
-        if not program.readers[buffer]:
+        readers = [reader for reader in program.readers[buffer] if reader is not block]
+        if not readers:
             continue
-        spans = region(program, buffer, program.readers[buffer], outer, writes=False)
+        spans = region(program, buffer, readers, outer, writes=False)
         for axis, span in zip(axes, spans, strict=True):
             if axis >= 0:
                 spans_by_axis[axis] = (
                     hull(spans_by_axis[axis], span, block.axes[axis].size) if axis in spans_by_axis else span
                 )
+    for axis in _recurrent_axes(block):
+        spans_by_axis[axis] = Interval(lin.constant(0), block.axes[axis].size)
     return spans_by_axis
+
+
+def _recurrent_axes(block: Block) -> set[int]:
+    """The spatial axes along which a block reads its own results at another index than it writes: it needs them all."""
+    own = {access.buffer: access.index for access in block.writes}
+    pairs = [
+        pair for read in block.reads if read.buffer in own for pair in zip(own[read.buffer], read.index, strict=True)
+    ]
+    return {axis for written, read in pairs if written != read for axis in written.variables() | read.variables()}
 
 
 def _written_axes(block: Block, access: Access) -> list[int]:

@@ -71,3 +71,41 @@
   %k0, %k1 = sched.split %k by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %k0, %m, %k1, %n
   %init = sched.decompose_reduction %c at %n
+
+// -----
+
+// The first value of a recurrence, which a condition stated, is written before the loop.
+// CHECK-LABEL: func.func @recurrence(
+// CHECK:      loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:   loop.block "M.init" [i = 4 at [[I]], t = 6 at 0] () -> (%M[i] : memref<4xf32>) {
+// CHECK-NEXT:     arith.constant 2.000000e+00
+// CHECK-NEXT:     loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "t" [[T:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "i" [[I_1:%\S+]] = 4 {
+// CHECK-NEXT:     loop.block "M" [i = 4 at [[I_1]], t = 6 at [[T]]]
+// CHECK-NEXT:         (%m = %M[i] : memref<4xf32>, %a = %A[i, t] : memref<4x6xf32>) -> (%M[i] : memref<4xf32>)
+func.func @recurrence(%A: memref<4x6xf32>, %Y: memref<4xf32>) attributes {outputs = 1 : i64} {
+  %M = loop.alloc "M" : memref<4x6xf32>
+  loop.for "i" %i = 4 {
+    loop.for "t" %t = 6 {
+      loop.block "M" [i = 4 at %i, t = 6 at %t]
+          (%m = %M[i, t - 1] where (t - 1 >= 0) else 2.0 : memref<4x6xf32>, %a = %A[i, t] : memref<4x6xf32>)
+          -> (%M[i, t] : memref<4x6xf32>) origin "M"[i, t] {
+        %0 = arith.mulf %m, %a : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "j" %j = 4 {
+    loop.block "Y" [j = 4 at %j] (%m = %M[j, 5] : memref<4x6xf32>) -> (%Y[j] : memref<4xf32>) origin "Y"[j] {
+      loop.yield %m : f32
+    }
+  }
+  func.return
+}
+// PAYLOAD: script M(i, t)
+  sched.reorder %t, %i
+  sched.transform_layout %m "M" by affine_map<(i, t) -> (i)>
+  %init = sched.decompose_reduction %m at %t
