@@ -1,7 +1,7 @@
 """Facts of a program: the proof of a schedule, operations, bytes, orders of loops, indices."""
 
 from compiler.affine.linear import Linear, Quotient, bounds, constant, substitute, variable
-from compiler.analysis.barriers import AHEAD, ASYNC, barriers
+from compiler.analysis.barriers import AHEAD, ASYNC, RESIDENT, barriers
 from compiler.analysis.cost import footprint, total_flops
 from compiler.analysis.order import contiguous_order, step
 from compiler.analysis.rows import Rows, rows_of, streams
@@ -10,6 +10,7 @@ from compiler.analysis.verify.prove import Verdict, verify_schedule
 __all__ = [
     "AHEAD",
     "ASYNC",
+    "RESIDENT",
     "Linear",
     "Quotient",
     "Rows",

@@ -23,6 +23,11 @@ ASYNC = "async"
 """The attribute of a loop with asynchronous copies to shared memory, which are complete after the next barrier."""
 AHEAD = "ahead"
 """The attribute of a loop over rounds whose operands are fetched ahead, into this number of buffers."""
+RESIDENT = "resident"
+"""The attribute of a kernel's outermost loop with the fewest blocks that a multiprocessor has at once: of few blocks
+each has many registers."""
+FEWEST_BLOCKS = "nvvm.minctasm"
+"""The attribute of a kernel with the value of RESIDENT."""
 Point = Mapping[int, int]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from compiler.intrinsics import find
+from compiler.intrinsics.warp import LANES
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in
 
 THREADS = ("thread_x", "thread_y", "thread_z")
@@ -66,11 +67,12 @@ def copied_along(program: Program, buffer: str, alike: Mapping[str, frozenset[st
     replicated along them (`alike`: the result of `replicated`). The sum of a warp is a copy in each thread."""
     copied = frozenset(THREADS)
     for block in program.writers[buffer]:
-        sums = any(is_warp_sum(loop) for loop in program.enclosing(block.label))
+        sums = any(is_warp_sum(loop) and loop.extent == LANES for loop in program.enclosing(block.label))
         copied &= alike.get(block.label, frozenset()) | ({THREADS[0]} if sums else set())
     return copied
 
 
 def is_warp_sum(loop: Loop) -> bool:
-    """Whether a loop runs over values of a warp's threads, one each, that shuffles combine."""
+    """Whether a loop runs over values of a warp's threads, one each, that shuffles combine: over all of a warp, or over
+    rows of four."""
     return bool(loop.intrinsic) and find(loop.intrinsic).form == "sum"

@@ -102,7 +102,7 @@ inline thread_local int this_warp, this_lane;
 #define __device__
 #define __constant__ static const
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static
 

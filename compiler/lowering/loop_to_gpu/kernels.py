@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
@@ -15,10 +16,11 @@ from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.analysis.barriers import ASYNC, barriers, unordered
+from compiler.analysis.barriers import ASYNC, FEWEST_BLOCKS, RESIDENT, barriers, unordered
 from compiler.analysis.copy_groups import copy_groups
 from compiler.analysis.stages import BLOCKS, THREADS, replicated
-from compiler.intrinsics.warp import LANES
+from compiler.intrinsics import find
+from compiler.intrinsics.warp import LANES, threads_along_x
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocation, arguments_by_name, entry_block, low_type, prepare_program
 from compiler.lowering.loop_to_low.literals import ConstantGlobals
@@ -70,7 +72,7 @@ def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
         if loop.kind in BLOCKS:
             _check_blocks(loop, enclosing_loops)
         elif loop.kind == "tensorized":
-            _check_warp(loop, enclosing_loops, extents["thread_x"])
+            _check_warp(loop, enclosing_loops, [extents[kind] for kind in THREADS])
         elif loop.kind in THREADS and not any(outer.kind in THREADS for outer in enclosing_loops):
             _check_stage(program, loop)
     x, y, z, tx, ty, tz = extents.values()
@@ -84,14 +86,17 @@ def _check_blocks(loop: Loop, enclosing_loops: Sequence[Loop]) -> None:
         raise LoweringError(f"loop '{loop.label}' {reason}")
 
 
-def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: int) -> None:
-    """Raise LoweringError unless `threads`, the number of threads along x, is a warp's 32 and none of the enclosing
-    loops is bound to them."""
+def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: Sequence[int]) -> None:
+    """Raise LoweringError unless the threads along x of a block of `threads` are those that run the intrinsic, a warp's
+    32 or half of them, none of the enclosing loops is bound to them, and all warps of the block are whole."""
     outer = next((loop_ for loop_ in enclosing_loops if loop_.kind == "thread_x"), None)
     if outer is not None:
         raise LoweringError(f"loop '{loop.label}' is run by a warp, inside the loop '{outer.label}' over threads")
-    if threads != LANES:
-        raise LoweringError(f"loop '{loop.label}' is run by a warp, and there are {threads} threads along x")
+    name = next(around.intrinsic for around in (*enclosing_loops, loop) if around.intrinsic)
+    if threads[0] != threads_along_x(find(name)) or prod(threads) % LANES:
+        raise LoweringError(
+            f"loop '{loop.label}' is run by a warp, and there are {threads[0]} threads along x of {prod(threads)}"
+        )
 
 
 def _check_stage(program: Program, loop: Loop) -> None:
@@ -171,6 +176,9 @@ class _KernelLowering:
         types = [value.type for value in body.args]
         kernel = KernelOp(name, (types, []), Region(body), True, shape.block, shape.grid)
         kernel.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
+        resident = dict(node.attributes).get(RESIDENT) if isinstance(node, Loop) else None
+        if isinstance(resident, IntegerAttr):
+            kernel.attributes[FEWEST_BLOCKS] = resident
         return kernel
 
     def _threads(self, context: Context, node: Loop | Computed, shape: LaunchShape) -> BlockThreads:

@@ -7,9 +7,18 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects import arith, gpu, math, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, Float32Type, IndexType, MemRefType, VectorType, i1
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    i1,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from compiler.analysis.barriers import FEWEST_BLOCKS
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.casts import TruncFOp
@@ -66,10 +75,12 @@ class CudaWriter(SourceWriter):
             self.texts[argument] = CExpr(name)
         self._declare()
         self.ops(body)
-        threads = prod(self.call.block)
+        bounds, fewest = str(prod(self.call.block)), self.call.kernel.attributes.get(FEWEST_BLOCKS)
+        if isinstance(fewest, IntegerAttr):
+            bounds += f", {fewest.value.data}"
         lines = [
             f"// grid {self.call.grid}, block {self.call.block}",
-            f'extern "C" __global__ void __launch_bounds__({threads})',
+            f'extern "C" __global__ void __launch_bounds__({bounds})',
             f"{self.call.kernel.sym_name.data}({', '.join(parameters)}) {{",
         ]
         return "\n".join([*lines, *self.lines, "}"])

@@ -29,7 +29,8 @@ def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
 
     The lowering for CPUs reads `nontemporal`, the name of a buffer that the loop must write: aligned whole vectors are
     stored past the caches. That for GPUs reads `async`: copies of whole elements to shared memory may run until the
-    next barrier. Elsewhere: TVM annotate, MLIR transform.annotate.
+    next barrier; and of a kernel's outermost loop `resident`, the fewest blocks that a multiprocessor has at once, by
+    which a compiler of kernels chooses registers. Elsewhere: TVM annotate, MLIR transform.annotate.
     """
     node = program.loops[loop]
     attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))
