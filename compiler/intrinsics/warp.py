@@ -7,6 +7,8 @@
     mma.load.b2.f16       two neighbouring tiles b at once, the same
     mma.store.f32         rows in memory = c[16, 8]
     warp.add.f32          s[] += p[32], also max and min
+    quad.add.f32          s[8, 4] += p[8, 4] along the last dimension, for each of 4 threads; also max and min
+    half.add.f32          s[16] += p[16], for each of 16 threads; also max and min
 
 tf32 is f32 without the last 13 bits.
 """
@@ -22,6 +24,8 @@ from compiler.intrinsics.model import BF16, F16, F32, Intrinsic, NestAxis, NestO
 
 ROWS, COLUMNS, LANES = 16, 8, 32
 """The rows and columns of an MMA accumulator, and the threads of a warp."""
+QUAD = 4
+"""The threads that share a row of an accumulator, or a column of operand b; each has pairs of neighbours."""
 
 _SUMS = NestOperand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
 _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
@@ -92,6 +96,31 @@ def _sum(combiner: str) -> Intrinsic:
     )
 
 
+def _sums_for_each(name: str, threads: int, combiner: str) -> Intrinsic:
+    """Declare the reduction by `combiner` of the f32 numbers, one of each thread, of `threads` neighbours, each of
+    which gets the result. Of QUAD threads, those that share a row of an accumulator, all rows at once: thread 4 i + j
+    has the number [i, j]."""
+    parts, sums = (NestOperand(F32, (*((("i", None),) if threads == QUAD else ()), (axis, 1))) for axis in "tj")
+    rows = (NestAxis("i", LANES // QUAD),) if threads == QUAD else ()
+    return Intrinsic(
+        f"{name}.{combiner}.f32",
+        (*rows, NestAxis("j", threads), NestAxis("t", threads)),
+        (parts,),
+        sums,
+        (("sm_70",),),
+        "shfl.sync.bfly",
+        combiner=combiner,
+        form="sum",
+        exact=combiner != "add",
+    )
+
+
+def threads_along_x(intrinsic: Intrinsic) -> int:
+    """Return the threads along x of a block that runs an intrinsic of a warp: half of a warp for sums of a half."""
+    is_of_half = intrinsic.form == "sum" and all(axis.extent == LANES // 2 for axis in intrinsic.axes)
+    return LANES // 2 if is_of_half else LANES
+
+
 def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
     """Return the rows and columns of an operand's MMA tile; the largest step in it is the number of columns."""
     columns = max(step or 1 for axis, step in operand.steps if axis != TILES)
@@ -118,4 +147,6 @@ WARP: tuple[Intrinsic, ...] = (
     Intrinsic("mma.zero.f32", (_I, _J), (), _SUMS, (("sm_75",),), "mov", form="matrix"),
     _tile_transfer("mma.store.f32", (_I, _J), _SUMS, NestOperand(F32, (("i", None), ("j", 1))), "st"),
     *map(_sum, ("add", "max", "min")),
+    *(_sums_for_each("quad", QUAD, combiner) for combiner in ("add", "max", "min")),
+    *(_sums_for_each("half", LANES // 2, combiner) for combiner in ("add", "max", "min")),
 )

@@ -69,14 +69,13 @@ def decompose_reductions(program: Program) -> Program:
 def _is_whole_warp_sum(block: Block, enclosing_loops: Sequence[Loop]) -> bool:
     """Whether one warp intrinsic computes a complete reduction and sets its target: each outer loop that the block
     uses is bound to a spatial axis, so that no two iterations add to one element."""
-    if not enclosing_loops or not enclosing_loops[-1].intrinsic or find(enclosing_loops[-1].intrinsic).form != "sum":
+    depth = next((n for n, loop in enumerate(enclosing_loops) if loop.intrinsic), len(enclosing_loops))
+    if depth == len(enclosing_loops) or find(enclosing_loops[depth].intrinsic).form != "sum":
         return False
+    reduced = {loop.number for loop in enclosing_loops[depth:]} & block.loops_of(True)
     spatial = block.bindings[: block.spatial]
     spatial_loops = {loop.number for loop in enclosing_loops if lin.variable(loop.number) in spatial}
-    return (
-        block.loops_of(True) - spatial_loops == {enclosing_loops[-1].number}
-        and enclosing_loops[-1].number not in spatial_loops
-    )
+    return len(reduced) == 1 and block.loops_of(True) - spatial_loops == reduced
 
 
 def _with_inits(

@@ -16,12 +16,10 @@ from dataclasses import dataclass
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.intrinsics.warp import LANES
+from compiler.intrinsics.warp import LANES, QUAD
 from compiler.program.tree import Block, Loop, Program
 from compiler.support.errors import LoweringError
 
-QUAD = 4
-"""The threads that share a row of an accumulator, or a column of operand b; each has pairs of neighbours."""
 MATRIX = 8
 """The rows and columns of the matrices of 16 bits, or pairs of accumulators, that make a tile."""
 

@@ -18,6 +18,7 @@ from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.stages import THREADS, copied_along, is_warp_sum, replicated
 from compiler.analysis.statements import uses_of
+from compiler.intrinsics.warp import LANES, QUAD
 from compiler.program.tree import Alloc, Block, Loop, Program, walk
 from compiler.support.errors import LoweringError
 
@@ -66,8 +67,8 @@ class PrivatePart:
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
         """Return the index in the part for an index over loops; `threads` are the numbers of the thread loops among
         them, whose terms are dropped. Raises LoweringError for a term that mixes thread loops with others."""
-        kinds = dict.fromkeys(threads, 0)
-        return [side.at(_split_by_threads(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
+        own = dict.fromkeys(threads, lin.variable(0))
+        return [side.at(_split_by_threads(form, own, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
 
 def private_parts(program: Program) -> dict[str, PrivatePart]:
@@ -94,11 +95,11 @@ def _part_of(program: Program, name: str) -> PrivatePart:
     remainders: list[list[Linear]] = []
     shape = program.buffers[name].shape
     for statement, use in uses_of(program, name):
-        kinds = _thread_loops(program, statement.block)
+        own = _thread_loops(program, statement.block)
         if program.buffers[name].scope == "fragment":  # a warp's
-            kinds = {number: kind for number, kind in kinds.items() if kind != THREADS.index("thread_x")}
+            own = {number: form for number, form in own.items() if not form.depends_on(THREADS.index("thread_x"))}
         forms = [form if size > 1 else lin.constant(0) for form, size in zip(use.forms, shape, strict=True)]
-        pairs = [_split_by_threads(form, kinds, name) for form in forms]
+        pairs = [_split_by_threads(form, own, name) for form in forms]
         thread_forms.append(tuple(thread_form for thread_form, _ in pairs))
         remainders.append([remainder for _, remainder in pairs])
     if any(forms != thread_forms[0] for forms in thread_forms):
@@ -137,36 +138,41 @@ def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.R
     return PartDimension(0, size, tuple(steps))
 
 
-def _thread_loops(program: Program, block: Block) -> dict[int, int]:
+def _thread_loops(program: Program, block: Block) -> dict[int, Linear]:
+    """Return the values of a block's loops over threads, by number, as forms over positions in THREADS. Those of a sum
+    of a warp or of half of one are the thread along x, of sums of rows of four the row x / 4 and the place in it."""
     enclosing_loops = program.enclosing(block.label)
-    numbers = {loop.number: THREADS.index(loop.kind) for loop in enclosing_loops if loop.kind in THREADS}
-    return numbers | {loop.number: 0 for loop in enclosing_loops if is_warp_sum(loop)}
+    own = {loop.number: lin.variable(THREADS.index(loop.kind)) for loop in enclosing_loops if loop.kind in THREADS}
+    depth = next((n for n, loop in enumerate(enclosing_loops) if is_warp_sum(loop)), len(enclosing_loops))
+    x, ranges = lin.variable(THREADS.index("thread_x")), {THREADS.index("thread_x"): (0, LANES - 1)}
+    by_extent = {LANES: x, LANES // 2: x, LANES // QUAD: lin.floordiv(x, QUAD, ranges), QUAD: lin.mod(x, QUAD, ranges)}
+    return own | {loop.number: by_extent[loop.extent] for loop in enclosing_loops[depth:]}
 
 
-def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
-    """Split a form into a form over thread dimensions, by `kinds` from loop numbers to positions in THREADS, and the
-    remainder: 4*ty + i gives 4*y and i. Raises LoweringError, which names the buffer `name`, for a term that mixes
-    both."""
+def _split_by_threads(form: Linear, own: Mapping[int, Linear], name: str) -> tuple[Linear, Linear]:
+    """Split a form into a form over thread dimensions, by `own` from loop numbers to forms over positions in THREADS,
+    and the remainder: 4*ty + i gives 4*y and i. Raises LoweringError, which names the buffer `name`, for a term that
+    mixes both."""
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
         variables = term.variables()
-        if variables <= kinds.keys() and variables:
-            thread_part = thread_part + _renamed(term, kinds)
-        elif variables.isdisjoint(kinds):
+        if variables <= own.keys() and variables:
+            thread_part = thread_part + _renamed(term, own)
+        elif variables.isdisjoint(own):
             remainder = remainder + term
         else:
             raise LoweringError(f"a place in the local buffer '{name}' mixes threads with other loops")
     return thread_part, remainder
 
 
-def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
+def _renamed(form: Linear, own: Mapping[int, Linear]) -> Linear:
     total = lin.constant(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):
-            total = total + Linear(((replace(atom, form=_renamed(atom.form, kinds)), factor),))
+            total = total + Linear(((replace(atom, form=_renamed(atom.form, own)), factor),))
         else:
-            total = total + lin.variable(kinds[atom]).scaled(factor)
+            total = total + own[atom].scaled(factor)
     return total
 
 

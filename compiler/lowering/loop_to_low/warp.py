@@ -203,13 +203,15 @@ def _store(nest: Operands, sums: SSAValue) -> None:
 
 
 def emit_sum(nest: Operands) -> None:
-    """Combine a value of each thread of a warp by xor shuffles over halving distances; the first thread stores the
-    result, or combines it with the target if the nest accumulates; each thread does if the target is local. Raises
-    LoweringError for an operand that is a fragment, or local and allocated inside the thread loops."""
+    """Combine a value of each thread of a warp, or of fewer neighbours, by xor shuffles over halving distances; the
+    first thread stores the result, or combines it with the target if the nest accumulates; each thread does if the
+    target is local. Raises LoweringError for an operand that is a fragment, or local and allocated inside the thread
+    loops."""
     context, (source,), target = nest.context, nest.reads, nest.target
     lane, scopes, combiner = _lane(context), context.scopes, nest.intrinsic.combiner
-    source_indices = _own_indices(nest, source, {nest.fit.loops["t"]: lane})
-    total, distance = scopes.add(memref.LoadOp.get(nest.buffer(source), source_indices)), LANES // 2
+    own = {nest.fit.loops[axis]: form for axis, form in sum_axes(nest.intrinsic, lane, scopes.ranges).items()}
+    total = scopes.add(memref.LoadOp.get(nest.buffer(source), _own_indices(nest, source, own)))
+    distance = next(axis.extent for axis in nest.intrinsic.axes if axis.label == "t") // 2
     element, width = total.type, scopes.constant(IntegerAttr(LANES, i32))
     while distance:
         shuffled = scopes.add(ShuffleOp(total, scopes.constant(IntegerAttr(distance, i32)), width))
@@ -217,7 +219,7 @@ def emit_sum(nest: Operands) -> None:
         distance //= 2
 
     def store_result() -> None:
-        buffer, target_indices = nest.buffer(target), _own_indices(nest, target, {})
+        buffer, target_indices = nest.buffer(target), _own_indices(nest, target, own)
         result = total
         if nest.nest.accumulates:
             former = scopes.add(memref.LoadOp.get(buffer, target_indices))
@@ -226,6 +228,15 @@ def emit_sum(nest: Operands) -> None:
 
     is_local = _part(nest, target) is not None
     emit_under(context, [] if is_local else [Condition(lane, equal=True)], store_result)
+
+
+def sum_axes(intrinsic: Intrinsic, lane: Linear, ranges: lin.Ranges) -> dict[str, Linear]:
+    """Return the values of the axes of a sum at the elements that the thread `lane` along x has: t for the summand, j
+    for its copy of the sum, if it has one, and i for the row, if the sum is of several rows."""
+    (*_, each), labels = intrinsic.axes, {axis.label for axis in intrinsic.axes}
+    place = lin.mod(lane, each.extent, ranges)
+    values = {"i": lin.floordiv(lane, each.extent, ranges), "j": place, "t": place}
+    return {label: form for label, form in values.items() if label in labels}
 
 
 def _part(nest: Operands, reference: Reference) -> PrivatePart | None:
