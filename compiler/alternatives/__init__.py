@@ -15,7 +15,7 @@ folds.py        operations of one kind on terms, through computes
 boxes.py        boxes of points
 logarithm.py    a softmax by its logarithm, as a quotient
 normalised.py   a softmax that is divided behind a product
-streamed.py     attention by blocks of keys, for targets whose registers hold its scores
+streamed/       attention by blocks of keys, for targets whose registers hold its scores
 splice.py       te functions in the place of a compute, or after a graph
 convolutions.py groups around one convolution, to be matched
 transforms.py   the transforms of Winograd, and convolutions by them
@@ -32,7 +32,7 @@ from compiler.alternatives.layouts import CHANNELS_LAST
 from compiler.alternatives.logarithm import LOGARITHM
 from compiler.alternatives.normalised import NORMALISED
 from compiler.alternatives.online import ONLINE
-from compiler.alternatives.streamed import StreamedNames, streamed_attention
+from compiler.alternatives.streamed import StreamedForm, StreamedNames, streamed_attention
 from compiler.alternatives.windows import WINDOWS
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
@@ -56,6 +56,7 @@ __all__ = [
     "Law",
     "LawScope",
     "Rounding",
+    "StreamedForm",
     "StreamedNames",
     "best",
     "offers",

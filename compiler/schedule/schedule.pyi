@@ -33,7 +33,7 @@ class Schedule(Recorder):
         """Move a producer into a loop of its consumers: there it computes the elements that one iteration reads."""
 
     def decompose_reduction(self, block: Handle | str, loop: Handle | str) -> Handle:
-        """Make the init of a reduction a separate block before a loop."""
+        """Make the init of a reduction, or the first value of a recurrence, a separate block before a loop."""
 
     def distribute(self, loop: Handle | str, block: Handle | str) -> list[Handle]:
         """Split the body of a loop after the node that contains a block, and run each part in a separate loop."""

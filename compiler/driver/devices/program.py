@@ -185,7 +185,7 @@ def streamed_loops(function: FuncOp, target: str, policy: str) -> Program | None
     if target_named(target).family not in FORM_RULES_OF:
         return None
     form = streamed_attention(read(public(function)), policy)
-    return None if form is None else tree_of(ModuleOp([write(form)]))
+    return None if form is None else form.tied(tree_of(ModuleOp([write(form.graph)])))
 
 
 def _copy_loops(buffer: Buffer) -> Program:

@@ -10,5 +10,5 @@ vectors.py     loads and stores of 128 bits, where alignment is proved
 transposes.py  transposes through tiles in shared memory: transpose_on_threads
 windows.py     convolutions on tensor cores, as products of filters and pixels: convolve_on_warps
 warp.py        products on tensor cores: tile_on_warps
-attention.py   attention in one kernel, on tensor cores or not: stream_on_warps, stream_on_threads
+attention/     attention in one kernel, on tensor cores or not: stream_on_warps, stream_on_threads
 """
