@@ -20,7 +20,8 @@ MOST_UNROLLED = 80
 def channels_last(
     s: Schedule, block: Handle, epilogue: Handle | None, window: LastWindow, sizes: tuple[Size, Size], lanes: int
 ) -> list[Handle]:
-    """Schedule a convolution by register tiles of pixels of a row, and vectors of filters, as many as in `sizes`.
+    """Schedule a convolution by register tiles of pixels of a row, and vectors of filters, as many as in `sizes`: the
+    pixels, and the vectors of `lanes` elements.
 
         n { h { w { k { c { r { q { C } } } } } } }  n { h { w { k { D(C) } } } }
       ->
@@ -66,7 +67,7 @@ def channels_last(
 
 def _split_phases(s: Schedule, loops: list[list[Handle]], strides: Mapping[int, int]) -> list[Handle]:
     """Split the loops along the image, in place in `loops`, by the strides of a transposed convolution, which its axes
-    are mapped to; return the loops over phases."""
+    are mapped to; return the loops over phases. A stride of 1, and an axis without a loop, is skipped."""
     phases = []
     for axis, stride in sorted(strides.items()):
         if stride > 1 and loops[axis]:

@@ -33,8 +33,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     The reduction has no conditions and only contiguous loads: with a stride S, columns of one remainder mod S are
     adjacent. `epilogue`, an elementwise consumer, is applied to each tile; without one the tile is copied out. The
     image has one to three dimensions. Returns the loop over groups of filters. Requires loops in the order of
-    `te.nn.conv2d`, and filters that read different channels. Source: direct depthwise convolution as in XNNPACK and
-    oneDNN; the copy is TVM's decompose_padding.
+    `te.nn.conv2d`; raises ScheduleError for other blocks than depthwise and grouped convolutions. `lanes`: the elements
+    of a vector. Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's decompose_padding.
     """
     (images, channel, *loops), spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
     image = image_of(node_of(s, block))
@@ -70,7 +70,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
 def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
     """Vectorize a copy of rows with a border in pieces: the left border, vectors of `lanes` without a mask, and the
-    end. Columns of each remainder modulo the convolution's stride `step` are copied together."""
+    end. Columns of each remainder modulo the convolution's stride `step` are copied together. `copy`: the block that
+    copies, whose target is the image inside its border."""
     source = node_of(s, copy).reads[0]
     width = s.program.buffers[source.buffer].shape[-1]
     border = -min(0, source.index[-1].constant)
@@ -95,7 +96,8 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
 def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
     """Return the positions at which to cut the loop over the columns of one remainder: after the `left` border, after
     whole vectors, after ever shorter powers of two up to `inner_end`, where the shortest remainder ends, and at `end`.
-    Masked lanes would be gathered one by one."""
+    Masked lanes would be gathered one by one. Positions may repeat; `_partitioned` skips those, and those outside the
+    loop."""
     at = left + max(0, inner_end - left) // lanes * lanes
     cuts = [left, at]
     while at < inner_end:
@@ -105,8 +107,8 @@ def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
-    """Partition a loop at the positions inside its range. Return the loop over the first piece, then those over the
-    later pieces, the last piece first."""
+    """Partition a loop at the positions inside its range, each once; without one the loop stays whole. Return the loop
+    over the first piece, then those over the later pieces, the last piece first."""
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):

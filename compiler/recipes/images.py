@@ -29,7 +29,7 @@ class LastWindow:
 
 def last_window(program: Program, block: Block) -> LastWindow | None:
     """Return the reads of a convolution whose result is contiguous along filters; None for other blocks. Requires two
-    reads and at least two spatial axes."""
+    reads and at least two spatial axes. With one read the result is None."""
     k, w = block.spatial - 1, block.spatial - 2
     if step(program, block.writes[0], k) != 1 or block.axes[k].size < FEWEST:
         return None
@@ -55,7 +55,8 @@ def _slides(form: Linear, axis: int) -> bool:
 
 
 def strides_of_phases(block: Block) -> list[int]:
-    """Return the strides of a transposed convolution, one for each dimension of the image; empty for other blocks."""
+    """Return the strides of a transposed convolution, one for each dimension of the image, 1 for a dimension without a
+    stride; empty for other blocks, and for images of less than one or more than three dimensions."""
     spatial = block.spatial
     image = next((a for a in block.reads if any(map(_quotients, a.index[2:]))), None)
     if image is None or not 3 <= spatial <= 5 or len(block.axes) != 2 * spatial - 1 or len(image.index) != spatial:
@@ -68,13 +69,14 @@ def strides_of_phases(block: Block) -> list[int]:
 
 
 def _quotients(form: Linear) -> list[Quotient]:
-    """Return the floordiv terms of an index: one for (h + 1) floordiv 2 - r."""
+    """Return the floordiv terms of an index, without its mod terms: one for (h + 1) floordiv 2 - r."""
     return [atom for atom, _ in form.terms if isinstance(atom, Quotient) and not atom.is_mod]
 
 
 def image_of(block: Block) -> Access | None:
     """Return the read of the image in a depthwise or grouped convolution, in whose channel dimension, and no other, the
-    filter, axis 1, occurs; None for other blocks."""
+    filter, axis 1, occurs; None for other blocks. Such a block has two reads and at least three spatial axes, and steps
+    forward along the last dimension of the image."""
     last = block.spatial - 1
     images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
     if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
@@ -86,7 +88,8 @@ def image_of(block: Block) -> Access | None:
 
 
 def share_of(image: Access) -> int:
-    """Return the number of filters that read the same channels, by the read that `image_of` returns."""
+    """Return the number of filters that read the same channels, by the read that `image_of` returns: 1 if each filter
+    has its own."""
     return _divisor(image.index[1])
 
 
@@ -96,8 +99,8 @@ def _divisor(form: Linear) -> int:
 
 
 def pointwise_image(block: Block) -> Access | None:
-    """Return the read of the image in a convolution without taps along its last dimension; None for other blocks. Only
-    dimensions with taps may have a border."""
+    """Return the read of the image in a convolution without taps along its last dimension; None for other blocks, and
+    for images of less than one or more than three dimensions. Only dimensions with taps may have a border."""
     spatial = block.spatial
     if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
         return None
@@ -121,18 +124,20 @@ def pointwise_image(block: Block) -> Access | None:
 
 
 def tapped_dimensions(block: Block) -> int:
-    """Count the dimensions of an image up to the last dimension with several taps: 1 for taps of 3 x 1 x 1."""
+    """Return the number of dimensions of an image up to the last dimension with several taps: 1 for taps of 3 x 1 x 1,
+    and 0 without taps. Requires a convolution, whose reduction is over a channel axis and then over taps."""
     taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
     return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
 
 
 def taps_of(block: Block) -> int:
-    """Return the number of taps of a filter for each channel: 9 for 3 x 3."""
+    """Return the number of taps of a filter for each channel: 9 for 3 x 3, and 1 without taps. Requires a convolution,
+    whose reduction is over a channel axis and then over taps."""
     return prod(axis.size for axis in block.axes[block.spatial + 1 :])
 
 
 def is_gradient(block: Block) -> bool:
-    """Return whether the first two axes of the result index dimension 1, the channels, of the two operands. In a
-    convolution they are images and filters."""
+    """Return whether the first two axes of the result index dimension 1, the channels, of two operands of four
+    dimensions each. In a convolution they are images and filters."""
     channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
     return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)

@@ -18,8 +18,9 @@ def pack_panels(
       ->
         for b { alloc K.pack[1, n.0, d, 64];  K.pack[0, n.0, d, n.1] = K[b, 64*n.0 + n.1, d];  C reads K.pack }
 
-    Elements beyond the operand are zero. Returns the block that copies. Requires that the axis indexes one dimension of
-    the operand. Source: the packing of BLIS, Van Zee and van de Geijn 2015.
+    Elements beyond the operand are zero. Returns the block that copies. Raises ScheduleError if the axis does not index
+    exactly one dimension of the operand, or the block does not read it. Source: the packing of BLIS, Van Zee and van de
+    Geijn 2015.
     """
     node = node_of(s, block)
     access = next((a for a in node.reads if a.buffer == buffer), None)
@@ -61,7 +62,8 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
       ->
         k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
 
-    A block of several reads, or without loops of its own, stays as it is. Source: packing in BLIS and OpenBLAS.
+    A block of several reads, or without loops of its own, stays as it is. Raises ScheduleError if `lanes` is not
+    positive. Source: packing in BLIS and OpenBLAS.
     """
     require_sizes(s, block, "copy_in_vectors", lanes=lanes)
     node, copy_loops = node_of(s, block), own_loops(s, block)
@@ -82,7 +84,8 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
 
 def _read_rows_together(s: Schedule, block: Handle) -> None:
     """Fill all panels from ROWS rows before the next rows are read: the reads are ROWS streams, which the processor
-    prefetches, instead of one piece of each row. Copies that transpose, or have no multiple of ROWS rows, stay.
+    prefetches, instead of one piece of each row. Copies stay that transpose, have just ROWS rows or no multiple of
+    them, or fewer than three loops.
 
         n.0 { k { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } }
       ->
@@ -106,7 +109,8 @@ FEW = 4
 
 
 def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
-    """Raise ScheduleError, with `composite` as the step, for one of the named `sizes` that is not positive."""
+    """Raise ScheduleError, with `composite` as the step, for the first of the named `sizes` that is not positive; do
+    nothing if all are."""
     for name, size in sizes.items():
         if size < 1:
             raise refusal(s, block, composite, f"{name}={size} is not positive")
@@ -114,7 +118,8 @@ def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> N
 
 def even(extent: int, tile: int, register: int) -> int:
     """Return the number of register tiles in a cache tile of at most `tile` elements, if an extent is evenly divided
-    among the fewest cache tiles: 13 register tiles of 8 in 3 cache tiles of 5, 5 and 3.
+    among the fewest cache tiles: 13 register tiles of 8 in 3 cache tiles of 5, 5 and 3. Requires a positive extent; a
+    cache tile has at least one register tile of `register` elements.
 
     >>> strata.recipes.even(100, 48, 8)
     5

@@ -44,9 +44,10 @@ def register_tile(
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
     A split loop occurs in the three lists once for each of its levels, the outermost first; its last occurrence takes
-    all remaining levels. `tail` is that of `Schedule.split`. Callers then move the copies of operands and the epilogue,
-    and end with `accumulate`. Without `reordered` they call `reorder` themselves, after copies that depend on the
-    splits. Source: multi-level tiles as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
+    all remaining levels. A loop that is not in `sizes` has one level. `tail` is that of `Schedule.split`. Callers then
+    move the copies of operands and the epilogue, and end with `accumulate`. Without `reordered` they call `reorder`
+    themselves, after copies that depend on the splits. Source: multi-level tiles as in Ansor (OSDI 2020) and TVM's
+    MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))
@@ -66,13 +67,15 @@ def register_tile(
 
 def accumulate(s: Schedule, block: Handle, tile: RegisterTile, at: Handle | None = None) -> Handle:
     """Unroll and vectorize a register tile, and initialise its accumulators before the reduction, or before the loop
-    `at`. Return the block that initialises them."""
+    `at`; if `at` is None, before the outermost loop of the reduction, which must not be empty. Return the block that
+    initialises them."""
     in_vectors(s, tile.tile)
     return s.decompose_reduction(block, at or tile.reduction[0])
 
 
 def vectors_of(vectors: Size, lanes: Size) -> list[Size]:
-    """Return the sizes of the inner levels of a vectorized loop: the vectors, if there are several, and the lanes."""
+    """Return the sizes of the inner levels of a vectorized loop: the vectors and the lanes, without the vectors if they
+    are the constant 1."""
     return [lanes] if vectors == 1 else [vectors, lanes]
 
 

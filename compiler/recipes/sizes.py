@@ -12,9 +12,10 @@ def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int
     product in vectors of `lanes` elements.
 
     Candidates fit the registers: rows * vectors accumulators, the vectors of a row of B and one broadcast. They have at
-    most 4 vectors, and rows of at least 3/4 of a power of two, the unit of transposes when A is packed. The work
-    includes padding, loads beyond the ports' rate of one for two multiplications, latency that fewer than ten
-    accumulators leave idle, the start of each tile, and a penalty for leaving no register free.
+    most 4 vectors, and rows of at least 3/4 of a power of two, the unit of transposes when A is packed. A machine needs
+    at least 4 registers, else there is no candidate and `min` raises ValueError. The work includes padding, loads
+    beyond the ports' rate of one for two multiplications, latency that fewer than ten accumulators leave idle, the
+    start of each tile, and a penalty for leaving no register free.
     """
     tiles = []
     for vectors in range(1, 5):
@@ -31,7 +32,7 @@ def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int
 
 def rows_of(machine: Machine, vectors: int) -> range:
     """Return the numbers of rows, from 2 to at most 14, of register tiles with `vectors` vectors in a row that fit the
-    registers; empty if none does."""
+    registers of a machine, beside a row of B and one broadcast; empty if none does."""
     return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
 
 
@@ -43,18 +44,20 @@ LOAD, LATENCY = 0.58, 4
 
 def step_cycles(sums: int, loads: int) -> float:
     """Estimate the cycles of one reduction step of a register tile of `sums` accumulators: the largest of the
-    multiply-adds at two a cycle, of the loads, and of the latency of a multiply-add."""
+    multiply-adds at two a cycle, of the loads at LOAD cycles each, and of the latency of a multiply-add."""
     return max(sums / 2, LOAD * loads, LATENCY)
 
 
 def pixels_of(w: int) -> range:
-    """Return the numbers of pixels of register tiles for rows of w pixels: FEWEST_PIXELS to MOST_PIXELS, at most w."""
+    """Return the numbers of pixels of register tiles for rows of w pixels: FEWEST_PIXELS to MOST_PIXELS, at most w;
+    only w if w is less than FEWEST_PIXELS."""
     return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
 
 
 def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, steps: int) -> tuple[int, int]:
     """Return the pixels and the vectors of filters, one of `counts`, of the register tile with the fewest cycles for
-    rows of w pixels and `vectors` vectors of filters; the fewest pixels and one vector if no tile fits the registers.
+    rows of w pixels and `vectors` vectors of filters; the fewest pixels of `pixels_of` and one vector if no tile fits
+    the registers.
 
     A tile takes `steps` reduction steps, and loads and stores its sums. Padding of the last tile counts as work.
     """
@@ -71,18 +74,21 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """Return the length at which `rows` rows of elements of `bytes` bytes fill half of L1: a multiple of 64, not 0."""
+    """Return the length at which `rows` rows of elements of `bytes` bytes fill half of L1, rounded down to a multiple
+    of 64; 64 if half of L1 is less."""
     return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
-    """Return the number of columns, not 0, at which `depth` rows of elements of `bytes` bytes fill half of L2."""
+    """Return the number of columns at which `depth` rows of elements of `bytes` bytes fill half of L2, rounded down; 1
+    if half of L2 is less."""
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 
 def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
     """Return the lengths from `shortest` to `longest` of equal pieces of an extent, rounded up to multiples of `step`;
-    and last the extent if it is at most `longest` or no length is left. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
+    each length is less than the extent, and they ascend; then the extent if it is at most `longest` or no length is
+    left. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
     pieces = {-(-extent // parts) for parts in range(2, extent // max(1, shortest) + 1)}
     cuts = {-(-piece // step) * step for piece in pieces}
     sizes = sorted(size for size in cuts if shortest <= size <= longest and size < extent)
@@ -90,5 +96,5 @@ def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
 
 
 def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:
-    """Return the options up to `most`; if there are none, only the larger of `most` and 1."""
+    """Return the options up to `most`, in their order; if there are none, only the larger of `most` and 1."""
     return [option for option in options if option <= most] or [max(1, most)]

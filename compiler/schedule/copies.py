@@ -39,8 +39,8 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
 
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:
-    """Return the key of the outermost node, a loop around `block` or the block, that contains no write of a buffer;
-    loops that privatise the buffer are not considered."""
+    """Return the key of the outermost node, a loop around `block` or the block, that contains no write of a buffer,
+    which the block itself must not write; loops that privatise the buffer are not considered."""
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
     for node in path[len(program.private_loops(buffer)) :]:
         if buffer not in touched([node])[1]:
@@ -52,7 +52,7 @@ def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
     """Build a nest for the position of the node `place` that copies each source to its target of shape `shape`; return
-    its block's label and the nest."""
+    its block's label, which is `label` or differs by a number, and the nest."""
     reads = [source for source, _ in copies]
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]

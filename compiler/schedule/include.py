@@ -78,7 +78,7 @@ class IncludeOp(SchedOp):
 @dataclass(frozen=True)
 class Inclusion:
     """The steps of a script that replace one `sched.include`: the ops `first` to `end - 1`. recipe, block, way: as in
-    the op. changed: whether the recipe differs from the one that the script was written with."""
+    the op. changed: whether the version of the recipe differs from the one that the script was written with."""
 
     recipe: str
     block: str
@@ -108,7 +108,8 @@ def only_included(op: Operation) -> bool:
 
 
 def size_attribute(size: object) -> Attribute:
-    """Encode a size, or a list of factors, as an attribute. Raises ScheduleError for any other value."""
+    """Encode a size, or a list of factors, as an attribute. Raises ScheduleError for any value that is neither an
+    integer nor a list or tuple of them."""
     try:
         if isinstance(size, list | tuple):
             return DenseArrayBase.from_list(i64, [index(factor) for factor in size])

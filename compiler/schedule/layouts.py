@@ -13,7 +13,8 @@ from compiler.schedule.region import touches, with_accesses, with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:
-    """Return the reason for which a buffer is no temporary: unknown, a constant, or an argument."""
+    """Return the reason for which a buffer is no temporary: unknown, a constant, or an argument. Requires that it is
+    none."""
     if buffer not in program.buffers:
         return "there is no such buffer"
     return f"it is {'a constant' if buffer in program.stated else 'an argument'}, not a temporary"
@@ -21,7 +22,7 @@ def no_temporary(program: Program, buffer: str) -> str:
 
 def temporary(program: Program, block: str, name: str | None = None) -> Buffer:
     """Find a temporary by its name or, without one, as the only target of a block. Raises ScheduleError for an
-    argument, a constant or an unknown name, and for several targets."""
+    argument, a constant or an unknown name, and, without a name, for a block of none or several targets."""
     name = name if name is not None else only_target(program.blocks[block])
     if name not in program.allocs:
         refuse(f"buffer '{name}'", no_temporary(program, name))
@@ -48,7 +49,7 @@ def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int
 
 def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:
     """The order of the dimensions of a blocked buffer: `order`, or 0, 1, 2 ... if it is empty. Raises ScheduleError if
-    the order or the tiles do not fit the buffer."""
+    there is not one tile size for each dimension of `source`, or the order is no permutation of the dimensions."""
     if len(tiles) != len(source.shape):
         reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
         refuse(block_place(block), reason)

@@ -71,7 +71,8 @@ class Parameter:
         return replace(self, option=option)
 
     def definitions(self, name: str) -> dict[str, object]:
-        """Return irdl's definitions of the op's fields for the parameter, by field name."""
+        """Return irdl's definitions of the op's fields for the parameter, by field name; none here, where a subclass
+        adds none."""
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:
@@ -83,7 +84,8 @@ class Parameter:
         return None
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
-        """Print the argument as Python; None for the default. `names` maps handles to variables."""
+        """Print the argument as Python; None for the default, which a call leaves out. `names` maps handles to
+        variables."""
         return None
 
     def fault(self, op: SchedOp, name: str) -> str:
@@ -162,7 +164,7 @@ class AttributeParameter(Parameter):
         return replace(self, tests=(*self.tests, (test, sentence)))
 
     def or_else(self, default: Value) -> Self:
-        """The same kind, omitted from the op if it has the default value."""
+        """The same kind, optional: omitted from the op if it is None or has the default value."""
         return replace(self, optional=True, default=default)
 
     def definitions(self, name: str) -> dict[str, object]:
@@ -202,7 +204,8 @@ class AttributeParameter(Parameter):
 @dataclass(frozen=True)
 class SizesParameter(Parameter):
     """A list of constants and parameters, such as `[4, %t]`. With `inferred`, one size may be -1 (None in Python), and
-    a single size n means [None, n]."""
+    a single size n means [None, n]. `sentence`, with the sizes for its `{}`, refuses other sizes that are not positive.
+    """
 
     inferred: bool = False
     sentence: str = ""

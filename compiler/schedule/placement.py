@@ -80,7 +80,8 @@ def require_box(program: Program, block: Block) -> None:
 
 
 def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:
-    """Return a program with a nest inserted before the node at a position in the body of a loop."""
+    """Return a program with a nest inserted before the node at a position in the body of a loop, or for the body's
+    length behind the last."""
 
     def insert(here: Node) -> Sequence[Node]:
         assert isinstance(here, Loop)

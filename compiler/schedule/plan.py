@@ -72,7 +72,8 @@ def block_place(label: str) -> str:
 
 
 def labels_around(program: Program, loop: int) -> set[str]:
-    """The labels of loops around and inside a loop: the label of a new loop at its position must differ from them."""
+    """The labels of loops around and inside a loop, without its own: the label of a new loop at its position must
+    differ from them."""
     node = program.loops[loop]
     outside = {around.label for around in program.enclosing(loop)}
     return outside | labels_in(node.body)
@@ -156,8 +157,8 @@ def only_target(block: Block) -> str:
 
 
 def without_kind_around(program: Program, loop: int, kind: str, description: str, hint: str = "") -> None:
-    """Raise ScheduleError if a loop around or inside a loop has a kind. The sentence calls the kind `description` and
-    ends with `hint`."""
+    """Raise ScheduleError if a loop around or inside a loop has a kind; the loop itself may. The sentence calls the
+    kind `description` and ends with `hint`."""
     for node in (*program.enclosing(loop), *loops_in(*program.loops[loop].body)):
         if node.kind == kind:
             refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {description} already{hint}")

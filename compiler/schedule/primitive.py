@@ -58,7 +58,7 @@ class Primitive:
 
     @cached_property
     def summary(self) -> str:
-        """The first paragraph of the planning function's docstring, on one line."""
+        """The first paragraph of the planning function's docstring, on one line. Requires a docstring."""
         return " ".join(inspect.getdoc(self.plan).partition("\n\n")[0].split())  # type: ignore[union-attr]
 
     @property
@@ -242,11 +242,11 @@ CHOICES = ("sample_perfect_tile", "sample_categorical", "sample_location")
 
 
 def applies(op: Operation, *primitives: str) -> bool:
-    """Whether an op applies one of some primitives."""
+    """Whether an op applies one of the primitives of these names; not for an op of another dialect."""
     return isinstance(op, SchedOp) and op.primitive in primitives
 
 
 def primitive_of(op: Operation) -> Primitive:
-    """The primitive that an op applies."""
+    """The primitive that an op of the sched dialect applies. Raises KeyError for an include, which is none."""
     assert isinstance(op, SchedOp)
     return DECLARED[op.primitive]

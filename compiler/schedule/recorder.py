@@ -102,8 +102,8 @@ class Recorder(Unpicklable):
         return display.text(caption, outline(self.program)) + display.text("script", str(self))
 
     def fork(self, judged: bool = True) -> tuple[Self, dict[Handle, Handle]]:
-        """Copy the schedule, and map its handles to those of the copy. Without `judged`, steps of the copy are applied
-        without legality checks; `verify` then decides whether the result is legal.
+        """Copy the schedule, and map its handles to those of the copy. Without `judged`, and if those of this schedule
+        are, steps of the copy are applied without legality checks; `verify` then decides whether the result is legal.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> (loop,) = s.get_loops("B")
@@ -138,7 +138,8 @@ class Recorder(Unpicklable):
         return verify_schedule(self.program, self.unscheduled)
 
     def label(self, handle: Handle) -> str:
-        """The label of the block or loop of a live handle. Raises ScheduleError for any other value.
+        """The label of the block or loop of a live handle, also of an omitted loop of one iteration. Raises
+        ScheduleError for any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.label(s.get_block("B")), s.label(s.get_loops("B")[0])
@@ -150,7 +151,8 @@ class Recorder(Unpicklable):
         return self.program.loops[value].label if isinstance(value, int) else value
 
     def extent(self, loop: Handle) -> int:
-        """The extent of a loop, by its live handle. Raises ScheduleError for any other value.
+        """The extent of a loop, by its live handle: 1 for an omitted loop of one iteration. Raises ScheduleError for
+        any other value.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.extent(s.get_loops("B")[0])
@@ -275,8 +277,8 @@ class Recorder(Unpicklable):
             yield op
 
     def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
-        """Apply one op of another script, and return its results; `handles` maps its operands to handles of this
-        schedule. Without `judged`, legality is not checked.
+        """Apply one op of another script, and return its results, none for an include; `handles` maps its operands to
+        handles of this schedule. Without `judged`, legality is not checked.
 
         Raises ScheduleError, with the op as its `op`, for a refusal and for an op of another dialect.
 
@@ -303,12 +305,12 @@ class Recorder(Unpicklable):
         return list(copy.results)
 
     def include(self, recipe: str, block: Handle | str, sizes: Mapping[str, Any] | None = None, way: str = "") -> None:
-        """Apply the steps of a recipe, a search rule, to a block; `way` names one of its alternatives, by default the
-        first.
+        """Apply the steps of a recipe, a search rule, to a block; `way` names one of its alternatives, the first if it
+        is empty.
 
-        `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; the
-        recipe has defaults for missing ones. Raises ScheduleError for an unknown recipe, way or size, and for a step
-        that is refused; earlier steps stay applied.
+        `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; the recipe has
+        defaults for missing ones. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
+        refused; earlier steps stay applied.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 256), name="B")))
         >>> s.include("vectors", "B")
@@ -455,7 +457,7 @@ class Recorder(Unpicklable):
         name: str | None = None,
     ) -> Handle:
         """Choose one of several integers, uniformly without probabilities. `decision` is the position of the chosen
-        integer, drawn if None; `name` is the name of the handle.
+        integer, drawn if None; `name` is the name of the handle, without effect if it is None or no name in IR.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> loops = s.split("B.i0", [None, s.sample_categorical([4, 8], decision=1)])
@@ -479,7 +481,7 @@ class Recorder(Unpicklable):
         return self.call(PRIMITIVES["multiple"], size, factor)[0]
 
     def product(self, *sizes: Size) -> Size:
-        """The product of parameters and constants: an integer if all are constants, else a handle.
+        """The product of parameters and constants: an integer if all are constants, 1 if there are none, else a handle.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.product(3, s.sample_categorical([4, 8], decision=1)))
@@ -500,7 +502,8 @@ def _asked(primitive: Primitive) -> str:
 
 
 def _checked_module(x: object, name: str | None) -> ModuleOp:
-    """Copy and verify the module of `x`. Raises ScheduleError if its function `name` is not at the loop level."""
+    """Copy and verify the module of `x`. Raises ScheduleError if its function `name`, or for None its only one, is not
+    at the loop level."""
     module = _loop_module(x)
     function = find_function(module, name)
     if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):

@@ -110,10 +110,11 @@ def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) ->
 
 
 def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
-    """Shrink a temporary to a window, a span for each dimension: indices become relative to the low end of the window.
+    """Shrink a temporary to a window, a span for each dimension; no change if it is the whole buffer: indices become
+    relative to the low end of the window.
 
-    Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
-    accesses the buffer gains an axis bound to the low end.
+    Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that accesses
+    the buffer gains an axis bound to the low end.
     """
     old = program.buffers[buffer]
     windows: dict[int, Interval] = {}
@@ -131,7 +132,7 @@ def windowed(
     program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
 ) -> Block:
     """Return a block whose accesses to `buffer` go to the buffer `name`, with indices relative to the windows `spans`,
-    by dimension.
+    by dimension; the same block if it does not touch the buffer.
 
     An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
     end that moves becomes an axis of the block.
@@ -161,7 +162,7 @@ def touches(block: Block, buffer: str) -> bool:
 
 
 def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:
-    """Return a block with `change` applied to its reads and writes of a buffer."""
+    """Return a block with `change` applied to its reads and writes of a buffer; the table of a gather stays."""
     reads, writes = (
         tuple(change(access) if access.buffer == buffer else access for access in accesses)
         for accesses in (block.reads, block.writes)
@@ -175,8 +176,8 @@ def _aligned(span: Interval) -> bool:
 
 
 def conditional(access: Access, conditions: Iterable[Condition], type: Attribute) -> Access:
-    """Return a read with `conditions` instead of its own. A conditional read without an `otherwise` reads zero of
-    `type` where a condition fails."""
+    """Return a read with `conditions`, each once, instead of its own. A conditional read without an `otherwise` reads
+    zero of `type` where a condition fails."""
     where = tuple(dict.fromkeys(conditions))
     otherwise = identity("add", type) if where and access.otherwise is None else access.otherwise
     return replace(access, where=where, otherwise=otherwise)
@@ -227,8 +228,8 @@ def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
 
 
 def alloc_first(program: Program, name: str) -> Program:
-    """Move an allocation before the first use of its buffer, within the same body; no change if it is there already, or
-    the buffer is no temporary."""
+    """Move an allocation before the first use of its buffer, within the same body; no change if it is there already,
+    the buffer is unused or no temporary."""
     if name not in program.allocs:
         return program
     place = program.places[(name,)]

@@ -25,13 +25,13 @@ SOURCE = "<script>"
 
 
 def is_text(x: object) -> bool:
-    """Whether a value is MLIR text, not the path of a file."""
+    """Whether a value is MLIR text, a str with a line break or a brace, not the path of a file."""
     return isinstance(x, str) and any(char in x for char in TEXT)
 
 
 def script_of(script: Script) -> NamedSequenceOp:
-    """Return the only script in a module, a text or a file. Raises ScheduleError for another object, none or several
-    scripts, and a script with other than one argument."""
+    """Return the only script in a module, a text or a file. Raises ScheduleError for another object, a missing file, a
+    text that is no valid MLIR, none or several scripts, and a script with other than one argument."""
     if isinstance(script, str | PathLike):
         script = _parsed(script)
     if not isinstance(script, ModuleOp | NamedSequenceOp):

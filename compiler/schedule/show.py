@@ -55,7 +55,8 @@ def block_text(block: Block) -> str:
 
 
 def sign(block: Block) -> str:
-    """The assignment operator of a block by its first combiner: `=` without one, `+=`, `max=`, or `combined with`."""
+    """The assignment operator of a block by its first combiner, also of a joint reduction: `=` without one, `+=`,
+    `max=`, or `combined with`."""
     if not block.combiners:
         return "="
     combiner = block.combiners[0]

@@ -61,7 +61,8 @@ class State:
         return self.script.args[0]
 
     def fork(self, script: Block, handles: Mapping[SSAValue, SSAValue]) -> State:
-        """Copy the state to a copy of the script; `handles` maps the handles to those of the copy."""
+        """Copy the state to a copy of the script; `handles` maps all handles to those of the copy. Both then draw the
+        same random numbers."""
         draws = random.Random()
         draws.setstate(self.random.getstate())
         by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
@@ -71,7 +72,7 @@ class State:
         return replace(self, random=draws, script=script, handles=by_value, **copies)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan], judged: bool = True) -> None:
-        """Plan an op, judge the plan, commit it, and record the op.
+        """Plan an op by `call`, judge the plan, commit it, and record the op.
 
         Without `judged`, here or of the state, legality is not checked: the caller proves the whole schedule. Raises
         ScheduleError, and then nothing has changed.
@@ -109,7 +110,7 @@ class State:
         return plan
 
     def _restore(self, unit: UnitLoop) -> int:
-        """Restore an omitted loop around its block for all handles on it; return its number."""
+        """Restore an omitted loop, as the innermost around its block, for all handles on it; return its number."""
         handles = [handle for handle, same in self.units.items() if same == unit]
         label = fresh(self.names[handles[0]], {loop.label for loop in self.program.enclosing(unit.block)})
         number = self.program.fresh_number()
@@ -233,11 +234,13 @@ class State:
         return target
 
     def size(self, value: int | SSAValue) -> int:
-        """The constant, or the integer of the parameter of a handle."""
+        """The constant, or the integer of the parameter of a handle. Raises ScheduleError for a handle of another
+        schedule."""
         return value if isinstance(value, int) else self.param(value)
 
     def param(self, value: SSAValue) -> int:
-        """The integer of the parameter of a handle. Raises ScheduleError for a handle of another schedule."""
+        """The integer of the parameter of a handle. Raises ScheduleError for a handle of another schedule. Requires no
+        handle of a block."""
         if value not in self.values:
             raise ScheduleError("the parameter belongs to another schedule")
         number = self.values[value]

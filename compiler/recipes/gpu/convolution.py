@@ -68,7 +68,7 @@ class ConvolutionPlan:
 
     @property
     def results(self) -> int:
-        """The number of results of a thread."""
+        """The number of results of a thread: the product of its elements along all spatial axes."""
         return prod(each for *_, each in self.spatial)
 
 
@@ -100,7 +100,7 @@ def window_read(block: Block, slides: bool = True) -> WindowRead | None:
 def convolution_by_windows(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a convolution by `convolve_on_threads`, one for each number of results of a thread, the
     fastest by an estimate first; channels are cut into parts if that is estimated faster. Yields nothing for other
-    blocks, for few filters, and for results of more than MOST_BYTES."""
+    blocks, for fewer filters than the smallest register tile has, and for results of more than MOST_BYTES."""
     block = draft.block(label)
     read = window_read(block)
     element = draft.schedule.program.buffers[block.writes[0].buffer].element
@@ -195,7 +195,8 @@ def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
 
 def _fetch_image(s: Schedule, block: Handle, name: str, at: Handle, channel_dims: Sequence[int], threads: int) -> None:
     """Copy the elements of the image `name` that an iteration of `at` reads to shared memory: each thread copies an
-    element of a plane in all channels, the dimensions `channel_dims`."""
+    element of a plane in all channels, the dimensions `channel_dims`. A part of one element is copied without a loop
+    over threads."""
     fetch = s.cache_read(block, name, "shared")
     s.compute_at(fetch, at)
     dims = by_axis(s, fetch, at)

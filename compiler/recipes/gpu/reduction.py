@@ -32,7 +32,8 @@ FEW, LONG = 1024, 1024
 @dataclass(frozen=True)
 class Extents:
     """The extents of a reduction: the numbers of `results` and of iterations for each (`rounds`), and the `longest`
-    reduce axis. The largest operand is contiguous along the spatial axis `column`, or if None the reduce axis `row`."""
+    reduce axis. The largest operand is contiguous along the spatial axis `column`, None if along no spatial axis, and
+    along the reduce axis `row`, which is the last axis if it is along no reduce axis."""
 
     results: int
     rounds: int
@@ -42,7 +43,7 @@ class Extents:
 
     @classmethod
     def of(cls, block: Block) -> Extents:
-        """Return the extents of a reduction block."""
+        """Return the extents of a reduction block; raises ValueError for a block without reduce axes."""
         sizes = [axis.size for axis in block.axes]
         spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
         last = _neighbours(block)
@@ -170,8 +171,9 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
 
     Neighbouring threads take neighbouring iterations of the innermost reduction loop, `vector` at once, with partial
     results in registers; or of several loops if it is short. A result without loops gets a loop of one iteration.
-    Returns the loop over results. Without an epilogue a copy stores the result. Requires a reduction with an implicit
-    init whose loops over results come first, and an epilogue that reads only its result, elementwise.
+    Returns the loop over results. Without an epilogue a copy stores the result. Raises ScheduleError unless the block
+    is a reduction with an implicit init whose loops over results come first. Requires an epilogue that reads only its
+    result, elementwise.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]

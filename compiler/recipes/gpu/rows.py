@@ -35,8 +35,9 @@ WARPS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32)
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of an elementwise block with its producers in one kernel, a block of threads for each row: values
-    of a row in registers, computed again where rows are too long, or in shared memory. Yields none if no producer is a
-    reduction, rows are short, or few long rows need several blocks each."""
+    of a row in registers, computed again where rows are too long, or in shared memory. Yields none for a reduction or a
+    block of one axis, if no producer is a reduction, rows are shorter than two warps, a reader is still to be
+    scheduled, or few long rows need several blocks each."""
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
@@ -63,7 +64,8 @@ def _is_tiled(block: Block) -> bool:
 
 
 def _needed(draft: Draft, label: str) -> list[str]:
-    """Return the unscheduled blocks read only by `label` and by other such blocks, in program order; no products."""
+    """Return the unscheduled blocks read only by `label` and by other such blocks, in program order; no reductions that
+    reuse operands."""
     needed = {label}
     for name in reversed(draft.left):
         readers = {reader.label for reader in draft.readers(name)}
@@ -111,8 +113,8 @@ def _rows(draft: Draft, label: str, needed: Sequence[str], inline: Sequence[str]
 
 def choose_warps(draft: Draft, extent: int, vector: int, each: int | None = None) -> Size:
     """Return a choice of the warps that share a row of `extent` elements in vectors of `vector`, with at most `each`
-    elements a thread if so many warps exist, else the most. By default blocks have about THREADS threads at most: of
-    these numbers the one that leaves the fewest threads without elements, in the fewest rounds."""
+    elements a thread if so many warps exist, else the most; None is no limit. By default blocks have about THREADS
+    threads at most: of these numbers the one that leaves the fewest threads without elements, in the fewest rounds."""
     vectors = _most_warps(extent, vector)
     options = [n for n in WARPS if n <= vectors]
     if each is not None:
@@ -254,7 +256,8 @@ def _combine_warps(s: Schedule, block: Handle, row: Handle, sum_up: str, lane: H
 
 
 def add_by_fewer(s: Schedule, block: Handle) -> None:
-    """Combine the partial results of a reduction by WARP threads, then by FEW threads, then by one."""
+    """Combine the partial results of a reduction by WARP threads, then by FEW threads, then by one; of at most as many
+    partial results a step is left out."""
     for threads in (WARP, FEW):
         loop = s.get_loops(block)[-1]
         if s.extent(loop) > threads:

@@ -69,7 +69,7 @@ def reuses(block: Block) -> bool:
 
 def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
     """Bind a loop to the threads of a block along x, or y and x for two counts: neighbouring threads take neighbouring
-    vectors of `vector` elements."""
+    vectors of `vector` elements; 1 is no vectors."""
     sizes = threads if isinstance(threads, tuple) else (threads,)
     _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
     if vector > 1:
@@ -85,8 +85,9 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
       ->
         i_j.0 block_x { i_j.1 = threads thread_x { i_j.2 = vector vectorized { r { D } } } }
 
-    Returns the loop over threads. Requires loops over results that come first and are perfectly nested; `vector` above
-    one requires a block without a reduction. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
+    There are at most as many threads as results. Returns the loop over threads. Requires loops over results that come
+    first and are perfectly nested; `vector` above one requires a block without a reduction. Elsewhere: Halide gpu_tile,
+    TVM's default GPU schedule.
     """
     results_loop = fused(s, split_loops(s, block)[0])
     outer, thread, *lanes = s.split(
@@ -107,7 +108,8 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
         k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
         i { k.0 { C[i] += C.rf[k.0, i] } }
 
-    Returns the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
+    Returns the block of the parts. The last part is shorter if `length` does not divide the loop. Raises ScheduleError
+    as `reduce_rows` does. Source: split-K of the BLAS.
     """
     result_loops, along = results_and_reduction(s, block, "in_parts")
     longest = max(along, key=s.extent)
@@ -128,7 +130,7 @@ def results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[l
 
 def spread_sums(s: Schedule, block: Handle, epilogue: Handle | None, threads: Size = THREADS) -> None:
     """Schedule a short reduction, such as the sum of another one's parts: a thread for each result, which also applies
-    the epilogue if any."""
+    the epilogue if any. Requires a loop over results then."""
     if epilogue is not None:
         s.set_scope(block, "local")
         s.reverse_compute_at(epilogue, split_loops(s, block)[0][-1])

@@ -93,8 +93,9 @@ def thin_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, vector:
           k.0 { k.1 unrolled { B.local = B, vectorized; m, n.2 unrolled { C.local += A * B.local } } }  C = C.local } }
 
     Returns the loop over blocks. The epilogue, or without one a copy, stores the results. Parts of k, outside of m, are
-    more blocks. Requires a reduction with an implicit init whose loops over results come first, the last two of them m
-    and n, and extents that `vector` and `steps` divide.
+    more blocks. Raises ScheduleError unless the block is a reduction with an implicit init over one loop, whose loops
+    over results come first. Requires that the last two of them are m and n, and extents that `vector` and `steps`
+    divide.
     """
     results, along = results_and_reduction(s, block, "thin_on_threads")
     if len(results) < 2 or len(along) != 1:

@@ -121,7 +121,7 @@ def _long_tile(draft: Draft, spatial: Sequence[int], longest: int) -> tuple[int,
 
 def _tiles(spatial: Sequence[int], each: int) -> int:
     """Return the number of tiles of PADDED x PADDED threads with `each` x `each` results, of all results of extents
-    `spatial`."""
+    `spatial`: such tiles along the last two, one index at a time along the others."""
     return prod(-(-size // (PADDED * each)) for size in spatial[-2:]) * prod(spatial[:-2])
 
 
@@ -146,9 +146,9 @@ def _fitting_tiles(
     draft: Draft, block: Block, extents: Sequence[int], copies: int, ragged: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Return the default threads and elements of a thread of each spatial axis, and the default panel of each reduce
-    axis, for axes of `extents`; `ragged` are the elements along an axis that tiles exceed. `copies` tiles of all
-    operands fit in half the shared memory of a multiprocessor: panels are shortened for that, then the elements of a
-    thread are halved, then the threads down to a warp."""
+    axis, for axes of `extents`; `ragged` are the elements along an axis that tiles exceed, 1 if they exceed none.
+    `copies` tiles of all operands fit in half the shared memory of a multiprocessor: panels are shortened for that,
+    then the elements of a thread are halved, then the threads down to a warp."""
     spatial, reduce = extents[: block.spatial], extents[block.spatial :]
     most_bytes = min(draft.gpu.shared_bytes // 2, draft.gpu.block_shared_bytes) // copies
     most_elements = TILE if _result_bytes(draft, block) <= WIDEST else TILE // 2
@@ -208,7 +208,8 @@ def tile_bytes(program: Program, block: Block, sizes: Sequence[int]) -> int:
 
 def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> list[tuple[int, int]]:
     """Return for each axis, of `extents`, the default numbers of threads and of elements of a thread: at most `threads`
-    threads in all, neighbours along the last axes, and about `elements` elements of a thread in all."""
+    threads in all, at most 32 along an axis, neighbours along the last axes, and about `elements` elements of a thread
+    in all."""
     preferred: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))
@@ -219,8 +220,9 @@ def _preferred_tiles(extents: Sequence[int], elements: int, threads: int) -> lis
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
-    """Return the sizes of virtual threads, threads and elements along a loop, as choices with defaults. An extent
-    without prime factors above 7 is split evenly; another has one virtual thread and powers of two, with padding."""
+    """Return the sizes of virtual threads, threads and elements along a loop, as choices with defaults; 1, 1, 1 for a
+    loop of one iteration. An extent without prime factors above 7 is split evenly; another has one virtual thread and
+    powers of two, with padding."""
     s = draft.schedule
     extent = s.extent(loop)
     if extent == 1:
@@ -234,7 +236,8 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
 
 
 def _panels(extent: int) -> list[int]:
-    """Return the options for the length of a panel along a reduce axis of an extent."""
+    """Return the options for the length of a panel along a reduce axis of an extent: its divisors up to MOST_PANEL, or
+    if it has a prime factor above 7 those of 4, 8, 16 and 32 that it exceeds or equals."""
     if _is_smooth(extent):
         return [d for d in _divisors(extent) if d <= MOST_PANEL]
     return [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
@@ -245,7 +248,7 @@ def _divisors(number: int) -> list[int]:
 
 
 def _is_smooth(number: int) -> bool:
-    """Return whether a number has no prime factor above 7; it then divides a power of 210."""
+    """Return whether a positive number has no prime factor above 7; it then divides a power of 210."""
     return pow(210, number.bit_length(), number) == 0
 
 
@@ -266,9 +269,10 @@ def cooperative_fetch(
               i.0 { i.1 = threads thread_x { i.2 = vector vectorized { A.shared[...] = A[...] } } }
               C reads A.shared }
 
-    Returns the block that copies. A pair of thread counts is along y and x. Requires that `block` reads the buffer
-    inside `at_loop`, that no loop bound to threads is around that, and that nothing there writes the buffer. Source:
-    TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
+    Returns the block that copies. A pair of thread counts is along y and x, a single one along x; a part of one element
+    is copied without a loop over threads. Requires that `block` reads the buffer inside `at_loop`, that no loop bound
+    to threads is around that, and that nothing there writes the buffer. Source: TVM's cooperative fetching
+    (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
     """
     fetch = s.cache_read(block, buffer, "shared")
     s.compute_at(fetch, at_loop)
@@ -308,9 +312,10 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     A tile that exceeds an extent is computed whole: operands are fetched with zeros there, and only stores are guarded.
     Virtual threads are apart by the elements of all threads, so that neighbours read neighbouring words. With `twice`
     panels are fetched a round ahead, by asynchronous copies until the next barrier. Without an epilogue the results are
-    copied from registers. Reads under conditions are fetched with a border, an element at a time. Requires a reduction
-    whose spatial loops come first, a tile for each axis, and an epilogue that reads only its result, elementwise.
-    Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
+    copied from registers. Reads under conditions are fetched with a border, an element at a time. Raises ScheduleError
+    unless there is a tile for each loop. Requires a reduction whose spatial loops come first, a tile for each axis, and
+    an epilogue that reads only its result, elementwise. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI
+    2020), CUTLASS.
     """
     loops = s.get_loops(block)
     count = len(tiles.spatial)
@@ -366,16 +371,16 @@ def finish_on_threads(
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
     """Pad the rows of a fetched tile so that neighbouring rows begin in different banks of shared memory, at multiples
-    of `vector` elements. A tile of one dimension is not changed."""
+    of `vector` elements. A tile of one dimension, or with rows of one element, is not changed."""
     buffer = s.program.buffers[target_of(s, fetch)]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
 def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle], stages: int = 2, unrolled: bool = False) -> None:
-    """Fetch the operands of later rounds during this one, into `stages` buffers or as many as there are rounds; the
-    loop over rounds has stages - 1 more iterations. unrolled: the first of these are a loop of their own in the text,
-    and the others are unrolled by `stages`.
+    """Fetch the operands of later rounds during this one, into `stages` buffers or as many as there are rounds, at
+    least 2; the loop over rounds has stages - 1 more iterations. unrolled: the first of these are a loop of their own
+    in the text, and the others are unrolled by `stages`.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """

@@ -95,7 +95,7 @@ def transpose_on_threads(s: Schedule, block: Handle, threads: int = THREADS) -> 
         i.0_j.0 block_x { fetch X.shared[j.1, i.1] by neighbours along i;  i.1_j.1 thread_x { Y = X.shared } }
 
     Returns the loop over tiles. Rows of a tile are padded, so that neighbours along the result are in different banks.
-    Requires a block that `edges` recognises, with a loop for each axis longer than one.
+    Raises ScheduleError for a block that `edges` does not recognise. Requires a loop for each axis longer than one.
     """
     node = node_of(s, block)
     sizes = edges(node, _bytes(s, node))

@@ -18,7 +18,7 @@ WIDEST = 16
 def vector_along(program: Program, blocks: Sequence[Block], private: Collection[str] = ()) -> int:
     """Return the elements of the widest vectors by which threads can access memory along the last axes of blocks: of at
     most WIDEST bytes, at least one for each thread of a warp, where all accesses along the axes begin and end at
-    multiples of it. 1 if one does not. Accesses of `private` buffers are in registers."""
+    multiples of it. 1 if one does not. Requires blocks with axes. Accesses of `private` buffers are in registers."""
     along = [
         (access, len(block.axes) - 1)
         for block in blocks
@@ -55,7 +55,7 @@ def _holds_together(condition: Condition, multiple: int) -> bool:
 
 
 def starts_at(program: Program, access: Access, axis: int, multiple: int) -> bool:
-    """Return whether an access along an axis begins at multiples of `multiple` elements in each row."""
+    """Return whether an access that `runs_along` an axis begins at multiples of `multiple` elements in each row."""
     form, shape = access.index[-1], program.buffers[access.buffer].shape
     steps = [form.constant, *(factor for atom, factor in form.terms if atom != axis), *shape[1:][-1:]]
     return all(step % multiple == 0 for step in steps)
@@ -63,7 +63,7 @@ def starts_at(program: Program, access: Access, axis: int, multiple: int) -> boo
 
 def load_vectors(s: Schedule, block: Handle, at: Handle) -> None:
     """Load the elements of global memory that an iteration of the loop `at` reads contiguously along the last axis of a
-    block by vectors, into registers; buffers that the block writes are left out.
+    block by vectors, into registers; reads under a condition and buffers that the block writes are left out.
 
       at { v = 4 { C[] += A[4*at + v] } }
     ->
@@ -81,6 +81,6 @@ def load_vectors(s: Schedule, block: Handle, at: Handle) -> None:
 
 def store_vectors(s: Schedule, copy: Handle, at: Handle) -> None:
     """Store the results of an iteration of the loop `at` by a vector; `copy` is the block that copies them from
-    registers."""
+    registers. Requires that the innermost loop of the copy inside `at` is over the elements of the vector."""
     s.reverse_compute_at(copy, at)
     s.vectorize(inside(s, copy, at)[-1])

@@ -38,7 +38,8 @@ row of a buffer."""
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of a matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in
     shared memory, fetched rounds ahead or not, and the epilogue on finished tiles. Extents are FEWEST or more, or whole
-    MMA tiles. Yields nothing for other blocks, and for a dtype that the GPU's tensor cores lack.
+    MMA tiles. Yields nothing for other blocks, for operands of two dtypes, and for a dtype that the GPU's tensor cores
+    lack.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """
@@ -78,7 +79,7 @@ def product_order(block: Block) -> tuple[int, bool] | None:
 
 
 def _names(axes: set[int], m: set[int], n: set[int], k: set[int]) -> list[str]:
-    """Return which of m, n and k axes belong to."""
+    """Return the names "m", "n" and "k", in this order, of the sets m, n and k that have a member among `axes`."""
     return [name for name, numbers in (("m", m), ("n", n), ("k", k)) if axes & numbers]
 
 
@@ -106,7 +107,8 @@ def _apply(draft: Draft, label: str, after: Block | None, most_stages: int) -> S
 
 
 def _is_even(extents: Sequence[int]) -> bool:
-    """Return whether MMA tiles divide the last extents, m, n and k, into few tiles or into multiples of a block's."""
+    """Return whether MMA tiles divide the last extents, m, n and k, without a remainder, into fewer than 8 tiles along
+    m and 16 along n or into multiples of these."""
     m, n, k = extents[-3:]
     counts = ((m // ROWS, 8), (n // COLUMNS, 16))
     fitting = all(count < most or count % most == 0 for count, most in counts)
@@ -114,9 +116,9 @@ def _is_even(extents: Sequence[int]) -> bool:
 
 
 def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: bool) -> tuple[int, int]:
-    """Return the default MMA tiles of a warp along m and n, for `extents` [.., m, n, k]: 4 and 8, or fewer until two
-    buffers of the operands, and sums that are stored, fit in the shared memory of a block and, of a product that is
-    padded (not `is_even`), until there are blocks of 2 x 2 warps for half of the multiprocessors."""
+    """Return the default MMA tiles of a warp along m and n, for `extents` [.., m, n, k]: 4 and 8, or fewer, at least 2,
+    until two buffers of the operands, and sums that are stored, fit in the shared memory of a block and, of a product
+    that is padded (not `is_even`), until there are blocks of 2 x 2 warps for half of the multiprocessors."""
     *many, m, n, _ = extents
     tiles = [_at_most(4, m, 2 * ROWS), _at_most(8, n, 2 * COLUMNS)]
     while max(tiles) > 2:
@@ -132,7 +134,7 @@ def _preferred(draft: Draft, extents: Sequence[int], is_even: bool, is_stored: b
 
 def _at_most(tiles: int, extent: int, edge: int) -> int:
     """Return the fewest tiles, a power of two from 2 to `tiles`, with which a block, of `edge` elements a tile, has all
-    of an extent."""
+    of an extent; `tiles` if that is less."""
     while tiles > 2 and tiles // 2 * edge >= extent:
         tiles //= 2
     return tiles
@@ -151,13 +153,14 @@ def padded_tiles(draft: Draft, extents: Sequence[int]) -> tuple[tuple[int, int],
 
 
 def _buffer_bytes(m: int, n: int, k: int) -> int:
-    """Return the most bytes of a panel of both operands, of m rows, n columns and k elements deep, with padded rows."""
+    """Return the most bytes of a panel of both operands, of m rows, n columns and k elements deep, with elements of two
+    bytes and PADDING elements more in each row, whether B lies along n or along k."""
     return 2 * max(m * (k + PADDING) + k * (n + PADDING), (m + n) * (k + PADDING))
 
 
 def stages_that_fit(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) -> int:
     """Return how many buffers of both operands fit in half the shared memory of a multiprocessor, or in that of a block
-    if two do not: from 2 to `most`. is_stored: sums go through shared memory."""
+    if two do not: from 2, even if they do not fit, to `most`. is_stored: sums go through shared memory."""
     s = draft.schedule
     pairs = zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)
     (m, n), k = [s.value(warps) * s.value(each) * edge for warps, each, edge in pairs], s.value(tiles.panel) * DEPTH
@@ -169,10 +172,10 @@ def stages_that_fit(draft: Draft, tiles: WarpTiles, most: int, is_stored: bool) 
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, preferred: int, is_even: bool) -> tuple[Size, Size]:
-    """Return, as choices, the warps of a block and the MMA tiles of a warp along a loop, for MMA tiles of `edge`
-    elements, by default `preferred` a warp: powers of two that divide the number of MMA tiles, above 1 if possible,
-    since the nest that clears the sums would lack a loop of one iteration; in a product that is padded (not `is_even`),
-    up to the next power of two."""
+    """Return, as choices of the draft, the warps of a block and the MMA tiles of a warp along a loop, for MMA tiles of
+    `edge` elements, by default `preferred` a warp: powers of two that divide the number of MMA tiles, above 1 if
+    possible, since the nest that clears the sums would lack a loop of one iteration; in a product that is padded (not
+    `is_even`), up to the next power of two."""
     matrices = -(-draft.schedule.extent(loop) // edge)
     matrices = matrices if is_even else 1 << (matrices - 1).bit_length()
     warps = _powers(matrices, MOST_WARPS)
@@ -197,7 +200,7 @@ class WarpTiles:
     n. panel: the MMA tiles of a panel along k. vector: the elements that a thread fetches at once.
 
     twice: operands are double-buffered: the next panel is fetched while this one is computed. stages: the buffers of
-    each operand then, for stages - 1 panels ahead.
+    each operand then, for stages - 1 panels ahead; ignored without `twice`.
     """
 
     warps: tuple[Size, Size]
@@ -223,10 +226,10 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
 
     f16 and bf16 are summed up in f32; f32 is converted to tf32 under fast floating point, with B contiguous along k.
     Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched rounds ahead; barriers
-    wait for the groups of copies that their round reads. Without an epilogue the sums are stored directly. Requires
-    loops m, n, k around the block in that order, inside those of a batch; and an epilogue that reads only C,
-    elementwise. Tiles that exceed an extent are fetched with zeros there, and their sums stored through shared memory.
-    Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    wait for the groups of copies that their round reads. Without an epilogue the sums are stored directly. Raises
+    ScheduleError for other blocks than such a product. Requires loops m, n, k around the block in that order, inside
+    those of a batch; and an epilogue that reads only C, elementwise. Tiles that exceed an extent are fetched with zeros
+    there, and their sums stored through shared memory. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
     tile_product(s, block, epilogue, tiles, ())
 
@@ -309,7 +312,7 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _operands(s: Schedule, block: Handle) -> list[str]:
-    """Return the buffers of A and B."""
+    """Return the buffers of A and B, in this order. Requires a product that `product_order` recognises."""
     order = product_order(node_of(s, block))
     assert order is not None
     return list(operands(s, block))[:: -1 if order[0] else 1]
@@ -317,7 +320,7 @@ def _operands(s: Schedule, block: Handle) -> list[str]:
 
 def _at_once(s: Schedule, block: Handle) -> int:
     """Return the number of elements that a thread computes at once in an elementwise block: 4 if all that it accesses
-    have 32 bits, else 2; 1 if this does not divide a row."""
+    have 32 bits, else 2; 1 if this does not divide the last axis."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     at_once = 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
@@ -335,8 +338,8 @@ def _rounded(s: Schedule, loops: Sequence[Handle], tiles: WarpTiles, depth: int)
 def _with_zeros(
     s: Schedule, block: Handle, loops: Sequence[Handle], extents: Sequence[int]
 ) -> tuple[list[Handle], list[Handle]]:
-    """Lengthen the loops m, n and k to `extents`, in a product whose sums are temporary; its operands are read through
-    copies with zeros beyond their edges. Return the copies and the loops."""
+    """Lengthen the loops m, n and k to `extents`, none of which is less than before, in a product whose sums are
+    temporary; its operands are read through copies with zeros beyond their edges. Return the copies and the loops."""
     node, copies = node_of(s, block), []
     axes = ({node.spatial - 2}, {node.spatial - 1}, {*range(node.spatial, len(node.axes))})
     for access in node.reads:
@@ -361,7 +364,8 @@ def _store(s: Schedule, store: Handle, warps: tuple[Size, Size]) -> None:
 
 
 def _unroll_fetch(s: Schedule, fetch: Handle, at: Handle) -> None:
-    """Unroll the rounds of a fetch inside the loop `at`, so that its loads do not wait for each other."""
+    """Unroll the serial loops of at most MOST_FETCHED iterations of a fetch inside the loop `at`, so that its loads do
+    not wait for each other."""
     handles = [s.label(loop) for loop in inside(s, fetch, at)]
     for handle, loop in around(s, fetch):
         if loop.label in handles and loop.kind == "serial" and loop.extent <= MOST_FETCHED:
@@ -418,8 +422,8 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Bind `warps`, fused, to thread_y, unroll the loops `matrices` over MMA tiles, and tensorize the nest `matrix` by
-    `intrinsic`."""
+    """Bind `warps`, fused, to thread_y, unless there are none; unroll the loops `matrices` over MMA tiles, and
+    tensorize the nest `matrix` by `intrinsic`."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:

@@ -61,7 +61,7 @@ def sample_perfect_tile(
 
 def perfect_tiles(extent: int, parts: int, innermost: int) -> list[tuple[int, ...]]:
     """All ways to factor an extent in `parts`, the last at most `innermost`: 10, 2, 5 -> (2, 5), (5, 2), (10, 1); [] if
-    none."""
+    none. They ascend by the first factor, then the next. Requires at least one part."""
     if parts == 1:
         return [(extent,)] if extent <= innermost else []
     tiles = []

@@ -61,7 +61,7 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
 
 def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
     """Raise ScheduleError unless the index is outside the buffer where the condition fails, so that it reads the
-    border."""
+    border; also if that is undecided."""
     # A[a0 + a1 - 1] under the condition a0 + a1 >= 1, of 8 elements: no point in
     #   [a0, a1] : 0 <= a0 < 8 and 0 <= a1 < 3 and 0 <= a0 + a1 - 1 < 8 and not (a0 + a1 - 1 >= 0)
     names = {n: f"a{n}" for n in range(len(reader.axes))}

@@ -20,7 +20,7 @@ from compiler.schedule.region import with_accesses
 
 def _outside(read: Access, shape: Sequence[int], extents: Sequence[int]) -> tuple[int, ...] | None:
     """Return values of the axes, below `extents`, for which a read under its conditions is outside the shape of its
-    buffer; None if there are none, exactly."""
+    buffer; None if there are none, which is decided exactly."""
     dims = {number: AffineExpr.dimension(number) for number in range(len(extents))}
     condition = to_set(read.where, dims, len(dims)) if read.where else None
     escapes = (escape(lin.to_affine(f, dims), n, extents, condition) for f, n in zip(read.index, shape, strict=True))

@@ -106,7 +106,7 @@ def _laid(program: Program, block: str, buffer: str) -> Buffer:
 
 
 def _divides_badly(expr: AffineExpr) -> bool:
-    """Whether an expression divides by anything but a positive integer."""
+    """Whether an expression is a division or a mod by anything but a positive integer; its parts are not considered."""
     if not isinstance(expr, AffineBinaryOpExpr) or expr.kind in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul):
         return False
     return not (isinstance(expr.rhs, AffineConstantExpr) and expr.rhs.value > 0)
