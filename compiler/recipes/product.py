@@ -84,12 +84,12 @@ class Packing:
 def is_product(block: Block) -> bool:
     """Return whether a block is a product C[.., m, n] += A[.., m, k] * B[.., k, n] with m, n, k as its last axes, of
     two buffers in any layouts, read without conditions; m or n may have extent 1."""
-    return rows_axis(block) == len(block.axes) - 3
+    return rows_axis(block) == len(block.axes) - 3 and block.reads[0].buffer != block.reads[1].buffer
 
 
 def rows_axis(block: Block) -> int | None:
     """Return the number of the axis m of a product C[.., m, .., n] += A[.., m, .., k] * B[.., k, .., n] with n and k as
-    its last axes, of two buffers in any layouts, read without conditions: the third last axis, of any extent, unless
+    its last axes, of two buffers or one in any layouts, read without conditions: the third last axis, of any extent, unless
     both operands or only B depend on it; else the last longer axis before that A alone depends on. None if there is
     none, and for other blocks."""
     if not sums_pairs(block) or len(block.axes) < 3:
@@ -97,7 +97,7 @@ def rows_axis(block: Block) -> int | None:
     n, k = len(block.axes) - 2, len(block.axes) - 1
     if [axis.is_reduce for axis in block.axes[n - 1 :]] != [False, False, True]:
         return None
-    if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
+    if any(access.where for access in block.reads):
         return None
     moved = [axes_of(access) for access in block.reads]
     for m in range(n - 1, -1, -1):
@@ -162,7 +162,13 @@ def _apply(draft: Draft, label: str, m: int, packing: Packing, way: str) -> Sequ
         s.reorder(*loops[:m], *loops[m + 1 : -2], loops[m], *loops[-2:])
     consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
     tiles = _tiles(draft, block, m, lanes, packing.groups)
+    a, b = (access.buffer for access in block.reads)
+    copy = s.cache_read(s.get_block(label), b, "global", read=1) if a == b else None
     scheduled = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
+    if copy is not None and "b" in packing.packed:
+        s.inline(copy)  # into the packing
+    elif copy is not None:
+        elementwise(s, copy, lanes, 2)
     if consumer is not None and way == "stored in panels":
         store_packed(s, s.get_block(consumer.label), scheduled, tiles.rows, lanes)
         draft.panels[consumer.writes[0].buffer] = tiles.rows

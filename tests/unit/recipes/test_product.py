@@ -194,3 +194,17 @@ def test_a_gather_from_a_product_is_no_consumer() -> None:
     assert names and not any("applied to tiles" in name for name in names)
     dropped = derive(Schedule(compiler.lower(f)), RULES, host()).dropped
     assert not any("applied to tiles" in reason for reason in dropped)
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, True), (True, False), (False, False)])
+def test_a_product_of_a_matrix_with_itself_is_packed(first: bool, second: bool) -> None:
+    extents = (40, 24) if first != second else (24, 24)
+    a = te.placeholder(extents, name="A")
+    f = te.function("f", [a], nn.relu(nn.matmul(a, a, transpose_a=first, transpose_b=second, name="C")))
+    derived = derive(Schedule(compiler.lower(f)), RULES, host())
+    assert derived.sketches[0].name.startswith("C: gebp")
+    x = np.random.default_rng(0).uniform(-1, 1, extents).astype(np.float32)
+    product = (x.T if first else x) @ (x.T if second else x)
+    scheduled = preferred(Schedule(compiler.lower(f)), RULES, host()).draft.schedule
+    assert scheduled.verify()
+    np.testing.assert_allclose(compiler.build(scheduled)(x), np.maximum(product, 0), rtol=1e-4, atol=1e-5)
