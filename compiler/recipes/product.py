@@ -89,9 +89,9 @@ def is_product(block: Block) -> bool:
 
 def rows_axis(block: Block) -> int | None:
     """Return the number of the axis m of a product C[.., m, .., n] += A[.., m, .., k] * B[.., k, .., n] with n and k as
-    its last axes, of two buffers or one in any layouts, read without conditions: the third last axis, of any extent, unless
-    both operands or only B depend on it; else the last longer axis before that A alone depends on. None if there is
-    none, and for other blocks."""
+    its last axes, of two buffers or one in any layouts, read without conditions: the third last axis, of any extent,
+    unless both operands or only B depend on it; else the last longer axis before that A alone depends on. None if
+    there is none, and for other blocks."""
     if not sums_pairs(block) or len(block.axes) < 3:
         return None
     n, k = len(block.axes) - 2, len(block.axes) - 1
