@@ -146,7 +146,8 @@ def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> Non
 
 
 def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
-    """Parse an index such as `[m, k + 1]` to a map whose dimensions are the named axes."""
+    """Parse an index such as `[m, k + 1]` to a map whose dimensions are the named axes. Raises ParseError for another
+    name."""
     affine = NamedAffineParser(parser, names)
     exprs = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, affine.expr)
     return AffineMap(len(names), 0, tuple(exprs))
@@ -158,7 +159,8 @@ def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> N
 
 
 def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
-    """Parse a condition `where (...)` over the named axes; None if there is no `where`."""
+    """Parse a condition `where (...)` over the named axes; None if there is no `where`. Raises ParseError for another
+    name."""
     if parser.parse_optional_keyword("where") is None:
         return None
     affine = NamedAffineParser(parser, names)
@@ -167,8 +169,8 @@ def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
 
 
 def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], element: Attribute) -> None:
-    """Print an access as `[h - 1] where (h - 1 >= 0) else 0.0`, with the axes' names; `element` is the buffer's type of
-    elements."""
+    """Print an access as `[h - 1] where (h - 1 >= 0) else 0.0`, with the axes' names, without a condition only the
+    index; `element` is the buffer's type of elements."""
     print_indices(printer, access.affine_map, names)
     if access.condition is not None and access.otherwise is not None:
         print_set(printer, access.condition, names)
@@ -207,7 +209,8 @@ def literal_of(
 
 
 def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = None) -> str:
-    """The text of a literal; a negative integer of an unsigned element type is shown as its unsigned value."""
+    """The text of a literal; a negative integer of an unsigned element type is shown as its unsigned value, any other,
+    and one without `element`, as it is."""
     if isinstance(value, IntegerAttr):
         number: int = value.value.data
         wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)

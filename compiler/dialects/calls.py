@@ -39,7 +39,8 @@ def callees(function: FuncOp) -> list[FuncOp]:
 
 
 def recursive(module: ModuleOp) -> FuncOp | None:
-    """Find a function that calls itself, directly or through others; None if there is none."""
+    """Find the first function of a module that calls itself, directly or through others, or calls such a function; None
+    if there is none. Calls of functions that the module does not define are ignored."""
     called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
     while True:
         leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}

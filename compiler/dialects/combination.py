@@ -67,7 +67,7 @@ class Combining(IRDLOperation):
         return Combination([c.data for c in self.combiners], identities, self.joint)
 
     def neutral(self, element: Attribute, position: int) -> Literal:
-        """The identity of result number `position`, as a scalar of its element type."""
+        """The identity of result number `position`, as a scalar of its element type, `element`."""
         if self.identities is not None:
             literal: Literal = self.identities.data[position]
             return literal

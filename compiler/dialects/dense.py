@@ -90,7 +90,8 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
 
 
 def to_upstream(constant: DenseAttr) -> DenseIntOrFPElementsAttr:
-    """Convert to upstream's dense attribute, the type of upstream ops' properties; its text has all elements."""
+    """Convert to upstream's dense attribute, the type of upstream ops' properties; its text has all elements. Requires
+    elements that are not freed."""
     data = BytesAttr(bytes(constant.data.data))
     return DenseIntOrFPElementsAttr(constant.type, data)  # type: ignore[arg-type]
 
@@ -131,7 +132,7 @@ def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
 
 
 def constants_in(op: Operation) -> Iterator[Dense]:
-    """Yield the elements of all constants at and inside an op, also of those in array attributes."""
+    """Yield the elements of all constants at and inside an op, also of those directly in array attributes."""
     for inner in op.walk():
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
             for each in attribute if isinstance(attribute, ArrayAttr) else (attribute,):
@@ -140,7 +141,7 @@ def constants_in(op: Operation) -> Iterator[Dense]:
 
 
 def without_elements(module: ModuleOp) -> ModuleOp:
-    """Copy a module for display, without the elements of its large constants."""
+    """Copy a module for display, without the elements of its large constants, which are not inline."""
     copy = module.clone()
     for op in copy.walk():
         for name, attribute in op.properties.items():
@@ -150,7 +151,8 @@ def without_elements(module: ModuleOp) -> ModuleOp:
 
 
 def trailer(constants: Iterable[Dense]) -> str:
-    """The text of a module's trailer, with the bytes of the constants that are not inline; empty without such ones."""
+    """The text of a module's trailer, with the bytes of the constants that are neither inline nor freed, equal ones of
+    one name once; empty without such ones."""
     named = {
         constant.handle: constant for constant in constants if not constant.is_inline and not isinstance(constant, Lost)
     }

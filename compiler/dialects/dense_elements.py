@@ -61,7 +61,8 @@ class Dense:
 
     @cached_property
     def bits(self) -> NDArray[Any]:
-        """The bits of the elements as unsigned integers, in one dimension."""
+        """The bits of the elements as unsigned integers, in one dimension. Requires an element type of 1, 2, 4 or 8
+        bytes."""
         return np.frombuffer(self.data, _INTEGERS[element_bytes(self.type.element_type)])
 
     @cached_property

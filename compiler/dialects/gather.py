@@ -100,8 +100,8 @@ class Gathering(IRDLOperation):
         return self.otherwise
 
     def verify_gather(self, domain: Domain | None = None) -> None:
-        """Raise VerifyException unless axes are spatial, index tensors have integers, and these and the affine
-        dimensions of the table are accessed in bounds, within `domain` if it is given."""
+        """Raise VerifyException unless axes are spatial, index tensors have integers, and at least one, and these and
+        the affine dimensions of the table are accessed in bounds, within `domain` if it is given."""
         check_axes(self.axes.data)
         if any(axis.is_reduce for axis in self.axes):
             raise VerifyException("a gather has spatial axes only; reduce what it gives")

@@ -23,7 +23,7 @@ Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 
 @dataclass(frozen=True)
 class Elementary:
-    """A mathematical function, with its spelling in each tool that computes it.
+    """A mathematical function, with its spelling in each tool that computes it. name: its name in te and in tables.
 
     op: its op, of the dialect math, except for arith.remf.
     numpy: the same function of numpy arrays, for the evaluators.
@@ -54,7 +54,8 @@ def _fma(a: Value, b: Value, c: Value) -> Value:
 
 
 def _by_element(function: Callable[[float], float]) -> Callable[[Value], Value]:
-    """Lift a function of Python floats to arrays: computed in double precision, then rounded."""
+    """Lift a function of Python floats to arrays: computed in double precision, then rounded to the dtype of the
+    argument."""
     elementwise = np.vectorize(function, otypes=[np.float64])
     return lambda a: elementwise(a).astype(a.dtype)
 

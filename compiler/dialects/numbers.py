@@ -63,7 +63,8 @@ def constant(attribute: Attribute, floats: DType | None = None) -> Value:
 
 
 def array_of(dense: Dense, floats: DType | None = None) -> Array:
-    """The elements of a tensor constant, read-only and not copied unless `floats` replaces their dtype."""
+    """The elements of a tensor constant, read-only and not copied unless `floats` replaces their dtype. Raises
+    InputError for an element type without a dtype."""
     element = dense.type.element_type
     array: Array = np.frombuffer(dense.data, dtype_of(element)).reshape(dense.shape)
     return array.astype(dtype_of(element, floats), copy=False)
@@ -82,5 +83,5 @@ def as_signed(value: Value) -> Value:
 
 
 def as_unsigned(value: Value) -> Value:
-    """Reinterpret integers as unsigned ones of the same width."""
+    """Reinterpret integers as unsigned ones of the same width; truth values become 0 or 1 of uint8."""
     return value.astype(f"u{value.dtype.itemsize}")

@@ -122,7 +122,8 @@ class Parser(LocationParser):
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
     ) -> NoReturn:
         """Raise ParseError, with a message of EXPECTED instead of one of upstream's. A position is a span or an offset
-        in the text, by default the current token."""
+        in the text, by default the current token; `end_position` is the offset of its end, without effect for a span.
+        """
         if msg.strip() in EXPECTED:
             end = len(self._source.content.rstrip())
             ends = self._current_token.span.start >= end
@@ -144,7 +145,8 @@ class Parser(LocationParser):
         return text
 
     def parse_dense_int_or_fp_elements_attr(self, type: Any | None) -> DenseIntOrFPElementsAttr:
-        """Parse the elements of a dense attribute; eight of type i1 are a byte of a hexadecimal string."""
+        """Parse the elements of a dense attribute; of the tensor type `type`, or for None of that in the text; eight of
+        type i1 are a byte of a hexadecimal string."""
         start, packed = self.pos, _PACKED.match(self._source.content, self.pos)
         if type is None and packed is not None:
             self._resume_from(packed.end())
@@ -155,7 +157,8 @@ class Parser(LocationParser):
         return self._splat(type) or super().parse_dense_int_or_fp_elements_attr(type)
 
     def _splat(self, type: Any | None) -> DenseIntOrFPElementsAttr | None:
-        """Parse `<1.0> : tensor<4xf32>`, without a list of all elements as upstream; None for another text."""
+        """Parse `<1.0> : tensor<4xf32>`, without a list of all elements as upstream; with `type` the text ends behind
+        the element; None for another text."""
         start, match = self.pos, _SPLAT.match(self._source.content, self.pos)
         if match is None:
             return None
@@ -290,7 +293,8 @@ class Parser(LocationParser):
         return value
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        """Parse the whole text. Raises ParseError, also for other exceptions of xDSL's parser and for deep nesting."""
+        """Parse the whole text; with `allow_implicit_module` it may be ops without a module around them. Raises
+        ParseError, also for other exceptions of xDSL's parser and for deep nesting."""
         try:
             module = super().parse_module(allow_implicit_module)
             for op, start in self._named.items():
@@ -317,7 +321,7 @@ class Parser(LocationParser):
 
 
 def float_of(bits: int, type: Attribute) -> float:
-    """Decode the bits of a float of a type; upstream prints infinities in this form."""
+    """Decode the bits of a float of bf16 or of a type of 16, 32 or 64 bits; upstream prints infinities in this form."""
     if isinstance(type, BFloat16Type):
         bits, type = bits << 16, Float32Type()
     integer, code = _CODES[element_bits(type)]

@@ -86,7 +86,7 @@ class SchedOp(IRDLOperation):
         return self.name.removeprefix("sched.")
 
     def consumed(self) -> list[SSAValue]:
-        """The handles that are invalid after this op."""
+        """The handles that are invalid after this op, in the order of CONSUMES."""
         handles: list[SSAValue] = []
         for name in self.CONSUMES:
             value = getattr(self, name)

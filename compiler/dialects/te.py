@@ -162,7 +162,8 @@ def print_reads(
     accesses: Sequence[AccessAttr],
     names: Sequence[str],
 ) -> None:
-    """Print the inputs of an op, with the arguments of its body: `(%a = %A[m, k] : type, ...)`."""
+    """Print the inputs of an op over the axes `names`, with the arguments of its body, all at the same positions: `(%a
+    = %A[m, k] : type, ...)`."""
 
     def print_read(entry: tuple[SSAValue, SSAValue, AccessAttr]) -> None:
         argument, value, access = entry
@@ -218,7 +219,8 @@ def axis_text(axis: AxisAttr) -> str:
 
 
 def parse_axis(parser: Parser) -> AxisAttr:
-    """Parse an axis and its extent: `m = 8`, or `reduce m = 8`."""
+    """Parse an axis and its extent: `m = 8`, or `reduce m = 8`. A negative or zero extent is parsed, and refused by the
+    op's verification."""
     label = parser.parse_identifier()
     name = parser.parse_optional_identifier() if label == "reduce" else None
     parser.parse_punctuation("=")

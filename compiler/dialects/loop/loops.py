@@ -239,7 +239,7 @@ class ConstantOp(IRDLOperation):
 
 
 def enclosing_loops(op: Operation) -> list[ForOp]:
-    """The loops around an op, outermost first."""
+    """The loops around an op, outermost first, without the op itself."""
     loops: list[ForOp] = []
     parent = op.parent_op()
     while parent is not None:

@@ -154,7 +154,8 @@ class Placed(IRDLOperation):
 
 def parse_head(parser: Parser) -> Header:
     """Parse label, bound axes and guard, `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`, to a header without targets and
-    origin; without `where` the guard has no constraints."""
+    origin; without `where` the guard has no constraints. Its `loops` are the variables in the order of their first
+    uses."""
     label = parser.parse_str_literal()
     affine = NamedAffineParser(parser, None)
     axes: list[AxisAttr] = []

@@ -205,7 +205,7 @@ def _bounds_text(bounds: AffineMapAttr, groups: DenseIntElementsAttr, names: Seq
 
 
 def _over_dims(map: AffineMap, expr: AffineExpr) -> AffineExpr:
-    """Replace symbol n of a map's result by a dimension after the map's own."""
+    """Replace symbol n of a map's result by dimension n after the map's own."""
     dims = [AffineExpr.dimension(n) for n in range(map.num_dims + map.num_symbols)]
     return expr.replace_dims_and_symbols(dims[: map.num_dims], dims[map.num_dims :])
 

@@ -66,7 +66,8 @@ class PrefetchOp(IRDLOperation):
 
     @staticmethod
     def stated(write: bool, locality: int) -> dict[str, Attribute]:
-        """The properties of a prefetch into the data caches; `locality` is from 0 to 3."""
+        """The properties of a prefetch into the data caches; `write`: to write the element, not to read it. `locality`
+        is from 0 to 3, which verification checks."""
         return {
             "isWrite": BoolAttr.from_bool(write),
             "localityHint": IntegerAttr(locality, i32),

@@ -169,7 +169,8 @@ class ToElementsOp(IRDLOperation):
 
 @irdl_op_definition
 class MaskOp(IRDLOperation):
-    """The op in the region, in the lanes where the mask is true; elsewhere `passthru`, or undefined."""
+    """The op in the region, in the lanes where the mask is true; elsewhere the value `passthru`, or without it
+    undefined."""
 
     name = "vector.mask"
     mask = operand_def(VectorType)

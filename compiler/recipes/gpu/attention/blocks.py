@@ -44,8 +44,8 @@ class StreamedBlocks(NamedTuple):
 
 
 def is_streamed(draft: Draft, label: str) -> bool:
-    """Return whether a block is the result of a program in the form `streamed_attention`, of which nothing is
-    scheduled."""
+    """Return whether `label` is that of the result of a program in the form `streamed_attention`, none of whose blocks
+    is scheduled yet."""
     return label == NAMES.result and {*BLOCKS, NAMES.values, NAMES.columns} <= {*draft.left}
 
 
@@ -58,8 +58,8 @@ class StreamedLoops(NamedTuple):
 
 
 def block_by_block(s: Schedule, blocks: StreamedBlocks, queries: int) -> StreamedLoops:
-    """Compute a block of queries at a time, and in it a block of keys at a time, but for the values; the maximum and
-    the sums so far have one element for all blocks of keys. Return the loops.
+    """Compute a block of `queries` queries at a time, and in it a block of keys at a time, but for the values; the
+    maximum and the sums so far have one element for all blocks of keys. Return the loops.
 
         scores; top.parts; top; running; powers; part; wide; result
       ->
@@ -99,7 +99,8 @@ def on_blocks(s: Schedule, loops: Sequence[Handle]) -> None:
 
 
 def _result_loops(s: Schedule, result: Handle) -> list[Handle]:
-    """Return the loops of the result: over batches, queries and columns. Raises ScheduleError if one is missing."""
+    """Return the loops of the result: over batches, queries and columns. Raises ScheduleError if that over queries or
+    that over columns is missing; batches may have any number."""
     node, loops = node_of(s, result), s.get_loops(result)
     read, row = node.reads[0], len(s.program.buffers[NAMES.rows].shape) - 2
     by_number = {loop.number: handle for handle, loop in zip(loops, s.program.enclosing(NAMES.result), strict=True)}
@@ -112,7 +113,8 @@ def _result_loops(s: Schedule, result: Handle) -> list[Handle]:
 
 
 def _logits(s: Schedule, block: Handle) -> list[Handle]:
-    """Return the elementwise blocks between the scores and a reader of logits, the last first."""
+    """Return the elementwise blocks between the scores and a reader of logits, the last first; empty if it reads the
+    scores. Requires that each has at most one producer besides the scores."""
     blocks: list[Handle] = []
     while True:
         before = [h for h in s.get_producers(block) if s.label(h) != NAMES.scores]

@@ -46,7 +46,8 @@ class ThreadStreamTiles:
 
 def streamed_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of an attention of f32 in the form `streamed_attention`: one kernel without tensor cores, by
-    tiles that fit in shared memory. Yields nothing for other programs."""
+    tiles that fit in shared memory. Yields nothing for other programs, for blocks other than their result, if a part of
+    the program is scheduled, and if no tiles fit."""
     program = draft.schedule.program
     if not is_streamed(draft, label) or not isinstance(program.buffers[NAMES.powers].element, Float32Type):
         return
@@ -111,7 +112,7 @@ def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
 
 def _on_threads(s: Schedule, loops: Sequence[Handle], tiles: ThreadStreamTiles, first: Sequence[Handle] = ()) -> None:
     """Bind a loop over queries and one over 16 columns to threads, in each the loops `first`, and unroll the loop over
-    many such columns."""
+    many such columns. `loops`: over queries, over such columns, over the 16 columns."""
     m, many, x = loops
     y, r = s.split(m, [EDGE, tiles.rows])
     s.reorder(y, x, *first, r, many)
@@ -129,8 +130,8 @@ def _fetch_words(s: Schedule, block: Handle, at: Handle) -> None:
 
 
 def _maxima(s: Schedule, blocks: StreamedBlocks, at: Handle, tiles: ThreadStreamTiles) -> None:
-    """Reduce the scores of each thread in registers, then by shuffles those of the threads along x, and compute the
-    maximum so far by each of them."""
+    """Reduce the scores of each thread to their maximum in registers, inside the loop `at`, then by shuffles those of
+    the threads along x, and compute the maximum so far by each of them."""
     for block in (blocks.parts, blocks.top, blocks.running):
         s.set_scope(block, "local")
         m, j, *rest = inside(s, block, at)

@@ -29,7 +29,8 @@ VECTOR = 8
 
 @dataclass(frozen=True)
 class StreamTiles:
-    """Tiles of an attention: warps of a block of threads, MMA tiles of 16 queries of a warp, keys of an iteration."""
+    """Tiles of an attention: warps of a block of threads, MMA tiles of 16 queries of a warp, keys of an iteration, a
+    multiple of 16."""
 
     warps: int = 4
     tiles: int = 1
@@ -43,7 +44,8 @@ class StreamTiles:
 
 def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of an attention in the form `streamed_attention`: one kernel on tensor cores. Yields nothing for
-    other programs, and for a dtype that the GPU's tensor cores lack."""
+    other programs, for blocks other than their result, if a part of the program is scheduled, and for a dtype that the
+    GPU's tensor cores lack."""
     program = draft.schedule.program
     if not is_streamed(draft, label):
         return
@@ -178,7 +180,8 @@ def _in_tiles(columns: int) -> Callable[..., tuple[AffineExpr, ...]]:
 
 
 def _zero(s: Schedule, clear: Handle, tiles: Sequence[Handle], tile: Handle) -> None:
-    """Schedule the block `clear` to set accumulators to zero, a `tile` at a time in the loops `tiles`."""
+    """Schedule the block `clear` to set accumulators to zero, a `tile` at a time in the loops `tiles`. Loops of `tiles`
+    that are not around the block, as those of one iteration, are skipped."""
     by_label = {s.label(loop): loop for loop in s.get_loops(clear)}
     for label in map(s.label, tiles):
         if label in by_label:  # a loop of one iteration is not there
@@ -211,8 +214,8 @@ def _on_lanes(s: Schedule, loops: Sequence[Handle], tiles: StreamTiles, vector: 
 
 
 def _maxima(s: Schedule, blocks: StreamedBlocks, at: Handle, tiles: StreamTiles) -> None:
-    """Reduce the scores of each thread in registers, then by shuffles those of the threads of a row, and compute the
-    maximum so far by each of them."""
+    """Reduce the scores of each thread to their maximum in registers, inside the loop `at`, then by shuffles those of
+    the threads of a row, and compute the maximum so far by each of them."""
     for block in (blocks.parts, blocks.top, blocks.running):
         s.set_scope(block, "local")
     for block in (blocks.parts, blocks.running):
@@ -263,7 +266,7 @@ def _values(s: Schedule, part: Handle, loops: _PartLoops, tiles: StreamTiles, ki
 
 
 def _only_block(s: Schedule, loop: Handle) -> str:
-    """Return the label of the only block in a loop."""
+    """Return the label of the block in a loop that contains exactly one."""
     (number,) = [node.number for node in s.program.loops.values() if node.label == s.label(loop)]
     (label,) = [b for b in s.program.blocks if number in {around.number for around in s.program.enclosing(b)}]
     return label
