@@ -23,6 +23,7 @@ DIALECTS = {
     "loop": "compiler.dialects.loop:LOOP",
     "sched": "compiler.schedule.dialect:SCHED",
     "unit": "compiler.dialects.tile_intrinsics:UNIT",
+    "grid": "compiler.dialects.grid:GRID",
 }
 """Map each of our dialects to its path, `module:name`."""
 

@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, points, sample
-from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM, is_stage, replicated, stages_in
+from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM, arrival_in, is_stage, replicated, stages_in
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.intrinsics.warp import LANES
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in, walk
@@ -89,6 +89,8 @@ class _Walker:
         self.program = program
         self.statements = statements(program)
         self.alike = replicated(program, kernel)
+        arrival = arrival_in(kernel)
+        self.parts = None if arrival is None else arrival.parts[0].number
         self.extents = {loop.kind: 0 for loop in loops_in(kernel)}
         for loop in loops_in(kernel):
             self.extents[loop.kind] = max(self.extents[loop.kind], loop.extent)
@@ -102,6 +104,8 @@ class _Walker:
                 pending = self._stage(node, pending)
             elif isinstance(node, Loop):
                 pending = self._loop(node, pending)
+                if node.number == self.parts:  # the last block to arrive sees what all have written
+                    pending = []
         return pending
 
     def _stage(self, node: Node, pending: list[_Pending]) -> list[_Pending]:

@@ -9,15 +9,61 @@ runs it for a copy of its own. So a result that all threads need is computed by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
 
 from compiler.intrinsics import find
 from compiler.intrinsics.warp import LANES
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, key_of, loops_in
 
 THREADS = ("thread_x", "thread_y", "thread_z")
 BLOCKS = ("block_x", "block_y", "block_z")
 UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
 """The kinds of uniform loops: around thread loops, all threads of a block are in the same iteration."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The point of a kernel behind which one block of threads of several goes on: the last one to arrive.
+
+        i block_x { k block_y { .. };  S }  ->  S runs for each i in the last of the blocks along y to arrive
+
+    around: the loop whose body it is in, bound to blocks as are all around it. parts: the loops over the blocks that
+    arrive, outermost first. before, rest: the other nodes of that body but allocations, before and behind these loops.
+    """
+
+    around: Loop
+    parts: tuple[Loop, ...]
+    before: tuple[Node, ...]
+    rest: tuple[Node, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of blocks that arrive."""
+        return prod(loop.extent for loop in self.parts)
+
+
+def arrival_in(kernel: Node) -> Arrival | None:
+    """Return the arrival in a kernel: a loop over blocks that other nodes follow, inside loops over blocks alone; None
+    without one."""
+    node = kernel
+    while isinstance(node, Loop) and node.kind in BLOCKS:
+        inner = [child for child in node.body if not isinstance(child, Alloc)]
+        at = next((n for n, child in enumerate(inner) if isinstance(child, Loop) and child.kind in BLOCKS), None)
+        if at is None:
+            return None
+        first = inner[at]
+        if at + 1 < len(inner):
+            return Arrival(node, tuple(_block_loops(first)), tuple(inner[:at]), tuple(inner[at + 1 :]))
+        node = first
+    return None
+
+
+def _block_loops(node: Node) -> list[Loop]:
+    """Return a loop over blocks with those perfectly nested in it; none for another node."""
+    if not isinstance(node, Loop) or node.kind not in BLOCKS:
+        return []
+    return [node, *(_block_loops(node.body[0]) if len(node.body) == 1 else [])]
 
 
 def is_stage(node: Node) -> bool:

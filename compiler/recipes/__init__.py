@@ -34,11 +34,12 @@ from compiler.recipes.attention import Attention, AttentionTiles, attention, att
 from compiler.recipes.depthwise import PixelTiles, by_pixels
 from compiler.recipes.elementwise import elementwise
 from compiler.recipes.gpu.convolution import convolve_on_threads
+from compiler.recipes.gpu.finish import ThreadTiles
 from compiler.recipes.gpu.reduction import reduce_columns, reduce_rows
 from compiler.recipes.gpu.rows import rows_on_threads
 from compiler.recipes.gpu.spread import in_parts, spread
 from compiler.recipes.gpu.thin import thin_on_threads
-from compiler.recipes.gpu.tiles import ThreadTiles, cooperative_fetch, tile_on_threads
+from compiler.recipes.gpu.tiles import cooperative_fetch, tile_on_threads
 from compiler.recipes.gpu.transposes import transpose_on_threads
 from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
 from compiler.recipes.gpu.windows import convolve_on_warps

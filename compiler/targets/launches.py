@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.dense import DenseAttr
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.upstream.memref import GlobalOp
 from compiler.support.errors import InputError, TargetError
 from compiler.types.elements import element_bytes
@@ -107,9 +108,10 @@ def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
 
 
 def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:
-    """Return the buffers that the plain stores of a kernel, of scalars and vectors, write; asynchronous copies are not
-    counted."""
-    return {op.operands[1] for op in kernel.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
+    """Return the buffers that the plain stores of a kernel, of scalars and vectors, write, and the counters of
+    arrivals; asynchronous copies are not counted."""
+    counters = {op.counters for op in kernel.walk() if isinstance(op, ArriveOp)}
+    return counters | {op.operands[1] for op in kernel.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
 
 
 def is_shared(op: memref.AllocaOp) -> bool:
@@ -126,7 +128,13 @@ def allocated_bytes(op: memref.AllocaOp) -> int:
 
 
 def shared_bytes(kernel: gpu.FuncOp) -> int:
-    """Return the bytes of shared memory that a block of a kernel uses."""
+    """Return the bytes of shared memory that a block of a kernel uses, with a word of each arrival."""
+    arrivals = sum(isinstance(op, ArriveOp) for op in kernel.walk())
+    return ALIGNMENT * arrivals + pool_bytes(kernel)
+
+
+def pool_bytes(kernel: gpu.FuncOp) -> int:
+    """Return the bytes of the shared buffers of a kernel."""
     return sum(allocated_bytes(op) for op in kernel.walk() if isinstance(op, memref.AllocaOp) and is_shared(op))
 
 

@@ -7,18 +7,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.arith import AddiOp, ConstantOp, MuliOp
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, LaunchFuncOp, ThreadIdOp
 from xdsl.dialects.gpu import FuncOp as KernelOp
 from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
+from xdsl.dialects.memref import StoreOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.analysis.barriers import ASYNC, FEWEST_BLOCKS, RESIDENT, barriers, unordered
 from compiler.analysis.copy_groups import copy_groups
-from compiler.analysis.stages import BLOCKS, THREADS, replicated
+from compiler.analysis.stages import BLOCKS, THREADS, Arrival, arrival_in, replicated
+from compiler.dialects.grid import ARRIVALS
 from compiler.intrinsics import find
 from compiler.intrinsics.warp import LANES, threads_along_x
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
@@ -28,13 +30,15 @@ from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import private_parts
 from compiler.lowering.loop_to_low.scopes import INDEX, InsertionScope, Scopes
 from compiler.program.names import fresh
-from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
+from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, key_of, loops_in, walk
 from compiler.program.tree import Block as Computed
 from compiler.program.write import replace_body
 from compiler.support.errors import LoweringError
 from compiler.types.policies import Policy
 
 Extents = tuple[int, int, int]
+MOST_BEGUN = 1024
+"""The most threads of a block that sets counters to zero."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,38 @@ def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
             _check_warp(loop, enclosing_loops, [extents[kind] for kind in THREADS])
         elif loop.kind in THREADS and not any(outer.kind in THREADS for outer in enclosing_loops):
             _check_stage(program, loop)
+    arrival = arrival_in(kernel)
+    if arrival is not None:
+        _check_arrival(program, loops, arrival)
     x, y, z, tx, ty, tz = extents.values()
     return LaunchShape((x, y, z), (tx, ty, tz))
+
+
+def _check_arrival(program: Program, loops: Sequence[Loop], arrival: Arrival) -> None:
+    """Raise LoweringError unless the blocks that arrive are all of their dimensions, and share global memory alone with
+    what stands around their loops."""
+    first = arrival.parts[0]
+    if arrival.before:
+        name = key_of(arrival.before[0])
+        label = program.loops[name].label if isinstance(name, int) else name
+        reason = f"stands before the loop '{first.label}' over blocks, behind which one block goes on"
+        raise LoweringError(f"'{label}' {reason}")
+    kinds = {loop.kind: loop for loop in arrival.parts}
+    numbers = {loop.number for loop in arrival.parts}
+    other = next((loop for loop in loops if loop.kind in kinds and loop.number not in numbers), None)
+    if other is not None:
+        reason = f"is bound to {other.kind}, as is the loop '{kinds[other.kind].label}' whose blocks arrive"
+        raise LoweringError(f"loop '{other.label}' {reason}")
+    behind = next((loop for loop in loops_in(*arrival.rest) if loop.kind in BLOCKS), None)
+    if behind is not None:
+        reason = f"stands behind the loop '{first.label}' over blocks, where one block goes on"
+        raise LoweringError(f"loop '{behind.label}' is bound to {behind.kind}, and {reason}")
+    inside = {node.buffer.name for node in walk((first,)) if isinstance(node, Alloc)}
+    touched = {name for block in blocks_in(first) for name in _buffers_of(block)} - inside
+    own = next((name for name in sorted(touched) if program.buffers[name].scope != "global"), None)
+    if own is not None:
+        reason = f"lives outside of the loop '{first.label}', whose blocks of threads do not share it"
+        raise LoweringError(f"the {program.buffers[own].scope} buffer '{own}' {reason}")
 
 
 def _check_blocks(loop: Loop, enclosing_loops: Sequence[Loop]) -> None:
@@ -135,9 +169,15 @@ class _KernelLowering:
         self.kernels: dict[str, Operation] = {}
         self.module = f"{program.name}_kernels"
         self.constants = ConstantGlobals(f"{program.name}_constant", ())
+        self.counters = Buffer("", (0,), i32, "global")
+        """The counters of arrivals; without a name if nothing arrives."""
 
     def run(self) -> KernelsOp:
-        """Lower each nest to a kernel, which the host launches in order; return the gpu.module of the kernels."""
+        """Lower each nest to a kernel, which the host launches in order; return the gpu.module of the kernels.
+        If blocks arrive, the first kernel sets their counters to zero."""
+        counts = [_counters(self.program, node) for node in self.program.body if not isinstance(node, Alloc)]
+        if max(counts, default=0):
+            self.host.add_ops(self._begin(max(counts)))
         for node in self.program.body:
             if isinstance(node, Alloc):
                 alloc = allocation(node.buffer, low_type(node.buffer))
@@ -149,6 +189,28 @@ class _KernelLowering:
         ops = [*self.constants.declarations(), *self.kernels.values()]
         return KernelsOp(StringAttr(self.module), Region(Block(ops)))  # type: ignore[arg-type]
 
+    def _begin(self, count: int) -> list[Operation]:
+        """Allocate `count` counters of arrivals, and launch the kernel that sets them to zero."""
+        self.counters = Buffer(fresh("arrivals", self.program.buffers, "_"), (count,), i32, "global")
+        alloc = allocation(self.counters, low_type(self.counters))
+        alloc.attributes[ARRIVALS] = UnitAttr()
+        self.buffers[self.counters.name] = alloc.memref
+        threads = max(n for n in range(1, min(count, MOST_BEGUN) + 1) if count % n == 0)
+        name = _identifier(f"{self.program.name}_begin")
+        self.constants.taken.add(name)
+        shape = LaunchShape((count // threads, 1, 1), (threads, 1, 1))
+        body = entry_block([self.counters])
+        block, thread = BlockIdOp(DimensionAttr(DimensionEnum.X)), ThreadIdOp(DimensionAttr(DimensionEnum.X))
+        size, zero = ConstantOp(IntegerAttr(threads, INDEX)), ConstantOp(IntegerAttr(0, i32))
+        first = MuliOp(block.result, size.result)
+        index = AddiOp(first.result, thread.result)
+        store = StoreOp.get(zero.result, body.args[0], [index.result])
+        body.add_ops([block, thread, size, zero, first, index, store, KernelReturnOp([])])
+        block.result.name_hint, thread.result.name_hint = "bx", "tx"
+        self.kernels[name] = kernel = _kernel(name, body, shape)
+        kernel.attributes[ARRIVALS] = UnitAttr()
+        return [alloc, *self._call(name, shape, [alloc.memref])]
+
     def _launch(self, node: Loop | Computed) -> list[Operation]:
         shape, blocks = launch_shape(self.program, node), blocks_in(node)
         touched_names = (buffer for block in blocks for buffer in _buffers_of(block))
@@ -156,26 +218,32 @@ class _KernelLowering:
         title = blocks[-1].label if blocks else "nothing"
         name = fresh(_identifier(f"{self.program.name}_{title}"), self.constants.taken, "_")
         self.constants.taken.add(name)
-        self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used_names])
+        used = [self.program.buffers[buffer] for buffer in used_names]
+        if _counters(self.program, node):
+            used.append(self.counters)
+        self.kernels[name] = self._kernel(name, node, shape, used)
+        return self._call(name, shape, [self.buffers[buffer.name] for buffer in used])
+
+    def _call(self, name: str, shape: LaunchShape, operands: Sequence[SSAValue]) -> list[Operation]:
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
-        operands = [self.buffers[buffer] for buffer in used_names]
         launch = LaunchFuncOp(symbol, sizes[:3], sizes[3:], kernelOperands=operands, asyncDependencies=[])
         return [*sizes, launch]
 
     def _kernel(self, name: str, node: Loop | Computed, shape: LaunchShape, used: Sequence[Buffer]) -> KernelOp:
         body = entry_block(used)
         scopes = Scopes([InsertionScope(body)], ranges=dict(self.program.ranges))
-        context = Context(self.program, scopes, self.policy, arguments_by_name(used, body))
+        by_name = arguments_by_name(used, body)
+        context = Context(self.program, scopes, self.policy, by_name)
         read_names = {buffer for block in blocks_in(node) for buffer in block.sources}
         literals = [literal for literal in self.program.literals if literal.buffer.name in read_names]
         context.add_constants(self.constants.get(literals, scopes))
         context.threads = self._threads(context, node, shape)
+        context.threads.arrival = arrival_in(node)
+        context.threads.counters = by_name.get(self.counters.name)
         emit(context, node)
         body.add_op(KernelReturnOp([]))
-        types = [value.type for value in body.args]
-        kernel = KernelOp(name, (types, []), Region(body), True, shape.block, shape.grid)
-        kernel.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
+        kernel = _kernel(name, body, shape)
         resident = dict(node.attributes).get(RESIDENT) if isinstance(node, Loop) else None
         if isinstance(resident, IntegerAttr):
             kernel.attributes[FEWEST_BLOCKS] = resident
@@ -213,6 +281,21 @@ class _KernelLowering:
             labels = f"'{conflict.first.block.label}' and '{conflict.second.block.label}'"
             raise LoweringError(f"blocks {labels} stand inside the same thread loops, where nobody waits: {conflict}")
         return barriers(self.program, kernel)
+
+
+def _kernel(name: str, body: Block, shape: LaunchShape) -> KernelOp:
+    kernel = KernelOp(name, ([value.type for value in body.args], []), Region(body), True, shape.block, shape.grid)
+    kernel.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
+    return kernel
+
+
+def _counters(program: Program, node: Loop | Computed) -> int:
+    """Return the number of counters of arrivals of a kernel: the blocks along the other dimensions; 0 without any."""
+    arrival = arrival_in(node)
+    if arrival is None:
+        return 0
+    grid, parts = launch_shape(program, node).grid, {loop.kind for loop in arrival.parts}
+    return prod(extent for kind, extent in zip(BLOCKS, grid, strict=True) if kind not in parts)
 
 
 def _buffers_of(block: Computed) -> list[str]:

@@ -14,6 +14,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.copy_groups import CopyGroups
+from compiler.analysis.stages import Arrival
 from compiler.dialects.dense import DenseAttr
 from compiler.lowering.loop_to_low.private import PrivatePart
 from compiler.lowering.loop_to_low.scopes import Scopes
@@ -37,7 +38,8 @@ class BlockThreads:
     parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
     the nodes with a barrier before them. alike: by the label of a block in a replicated stage, the dimensions along
     which all threads run it. in_stage: true while a stage is emitted. copies_wait: whether each barrier waits for all
-    asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight.
+    asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight. arrival: behind
+    which the last block goes on, or None. counters: its counters, one for each iteration of the loops around it.
     """
 
     ids: dict[str, SSAValue]
@@ -50,6 +52,8 @@ class BlockThreads:
     in_stage: bool = False
     copies_wait: bool = False
     groups: CopyGroups | None = None
+    arrival: Arrival | None = None
+    counters: SSAValue | None = None
 
     def numbers_of(self, program: Program, buffer: str) -> Collection[int]:
         """Return the numbers of the thread loops that divide a private buffer among its owners; for a fragment without

@@ -28,9 +28,9 @@ from compiler.lowering.loop_to_low.prefetches import emit_prefetches
 from compiler.lowering.loop_to_low.scopes import INDEX, InsertionScope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed_buffers
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
-from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
+from compiler.lowering.loop_to_low.threads import emit_arrival, emit_bound, emit_on_chip, emit_stage
 from compiler.lowering.loop_to_low.widened import enlarge_temporaries
-from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
+from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, key_of, loops_in
 from compiler.program.tree import Block as Computed
 from compiler.program.write import hint, replace_body
 from compiler.support.errors import LoweringError
@@ -244,8 +244,20 @@ def _emit_iteration(context: Context, loop: Loop) -> None:
 
 
 def _emit_body(context: Context, loop: Loop) -> None:
+    arrival = None if context.threads is None else context.threads.arrival
+    if arrival is None or arrival.around.number != loop.number:
+        for node in loop.body:
+            emit(context, node)
+        return
+    rest = {key_of(node) for node in arrival.rest}
     for node in loop.body:
-        emit(context, node)
+        if isinstance(node, Alloc) or key_of(node) not in rest:
+            emit(context, node)
+    is_last = emit_arrival(context, arrival)
+    with context.scopes.region() as body:
+        for node in arrival.rest:
+            emit(context, node)
+    context.scopes.run(scf.IfOp(is_last, [], Region(_with_yield(body))))
 
 
 def _emit_cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:

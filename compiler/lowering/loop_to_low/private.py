@@ -185,10 +185,12 @@ def _check_disjoint(
     kernel = program.enclosing((name,))[:1] or program.body
     copied = copied_along(program, name, replicated(program, kernel[0]))
     loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds and loop.kind not in copied]
-    extents = {
-        THREADS.index(kind): max(loop.extent for loop in loops if loop.kind == kind)
-        for kind in sorted({loop.kind for loop in loops})
-    }
+    labels = {statement.block.label for statement, _ in uses_of(program, name)}
+    accessing = {loop.number for label in labels for loop in program.enclosing(label)}
+    extents: dict[int, int] = {}
+    for kind in sorted({loop.kind for loop in loops}):  # threads beyond the loops around all accesses have no part
+        own = [loop.extent for loop in loops if loop.kind == kind and loop.number in accessing]
+        extents[THREADS.index(kind)] = max(own or [loop.extent for loop in loops if loop.kind == kind])
     text = [f"0 <= {v}{n} < {extents[n]}" for v in "ab" for n in extents]
     variables = [f"{v}{n}" for v in "ab" for n in extents]
     for d, (thread_form, side) in enumerate(zip(thread_forms, sides, strict=True)):

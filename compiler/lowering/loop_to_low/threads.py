@@ -10,10 +10,12 @@ from collections.abc import Callable
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.dialects.gpu import BarrierOp
+from xdsl.ir import SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.stages import THREADS, bound_kinds, is_stage
+from compiler.analysis.stages import BLOCKS, THREADS, Arrival, bound_kinds, is_stage
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
 from compiler.lowering.loop_to_low.context import BlockThreads, Context, emit_under
 from compiler.lowering.loop_to_low.warp import thread_fragment_type
@@ -74,3 +76,18 @@ def emit_bound(context: Context, threads: BlockThreads, loop: Loop, emit: Callab
         tests.append(Condition(lin.constant(loop.extent - 1) - lin.variable(threads.variables[kind])))
     emit_under(context, tests, emit)
     del scopes.bound[loop.number]
+
+
+def emit_arrival(context: Context, arrival: Arrival) -> SSAValue:
+    """Emit the arrival of a block at the counter of its iteration of the loops around; return whether it is the
+    last."""
+    threads = context.threads
+    assert threads is not None and threads.counters is not None
+    parts = {loop.kind for loop in arrival.parts}
+    number = lin.constant(0)
+    for kind in BLOCKS:
+        if kind in threads.ids and kind not in parts:
+            number = number.scaled(threads.extents[kind]) + lin.variable(threads.variables[kind])
+    last = context.scopes.add(ArriveOp(threads.counters, context.scopes.index(number), arrival.count))
+    last.name_hint = "last"
+    return last

@@ -2,6 +2,7 @@
 
 thin.py        products of few rows, by vectors of the matrix: thin_on_threads
 tiles.py       reductions by tiles on threads, with operands in shared memory: tile_on_threads, cooperative_fetch
+finish.py      the end of a tiled reduction: its loops bound, the sum of its parts by the last block to arrive
 spread.py      results on threads, and reductions in parts: spread, in_parts
 convolution.py convolutions as implicit products, by register tiles of filters and pixels: convolve_on_threads
 rows.py        softmax and norms, a row for each block of threads: rows_on_threads

@@ -14,8 +14,9 @@ from math import prod
 
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.gpu.finish import Sums, ThreadTiles, finish_on_threads, loads_at_arrival
 from compiler.recipes.gpu.spread import in_parts, spread_sums
-from compiler.recipes.gpu.tiles import ThreadTiles, finish_on_threads, tile_bytes
+from compiler.recipes.gpu.tiles import tile_bytes
 from compiler.recipes.steps import axes_of, by_axis, fused, node_of, refusal, sums_pairs, target_of
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
@@ -37,6 +38,8 @@ GAIN = 1.1
 LATENCY, START, LAUNCH, CACHED = 700, 300, 4000, 2.5
 """Cycles of a round beyond its instructions, for fetches and barriers; instructions of a round beside those for each
 element; cycles of another kernel; and the bandwidth of L2, in those of memory."""
+ARRIVAL, LOAD = 3000, 20
+"""Cycles of the arrival of blocks, and of a load in the sum of parts by the last one: 16 loads wait together."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class WindowRead:
 class ConvolutionPlan:
     """A choice of tiles for a convolution.
 
-    spatial, reduce: as in `ThreadTiles`. parts: the number of parts of the channels, whose sums a second kernel adds.
-    cycles: an estimate of the run time.
+    spatial, reduce: as in `ThreadTiles`. parts: the number of parts of the channels, whose sums the last block to
+    arrive or a second kernel adds. cycles: an estimate of the run time.
     """
 
     spatial: Sequence[tuple[int, int, int]]
@@ -128,12 +131,17 @@ def _apply(draft: Draft, label: str, plan: ConvolutionPlan, after: Block | None)
     assert read is not None
     part = in_parts(s, block, draft.block(label).axes[read.channels[0]].size // plan.parts)
     tiles = ThreadTiles([*plan.spatial, (1, 1, 1)], plan.reduce)  # the parts are the last spatial axis
-    convolve_on_threads(s, part, None, tiles)
-    spread_sums(s, block, epilogue)
+    extents = [axis.size for axis in draft.block(label).axes[: draft.block(label).spatial]]
+    at_arrival = loads_at_arrival(extents, tiles, plan.parts) is not None
+    convolve_on_threads(s, part, None, tiles, Sums(block, epilogue) if at_arrival else None)
+    if not at_arrival:
+        spread_sums(s, block, epilogue)
     return [label, *labels(after)]
 
 
-def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
+def convolve_on_threads(
+    s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles, sums: Sums | None = None
+) -> None:
     """Schedule a convolution as an implicit product: filters times pixels, over panels of channels and taps.
 
         n { o { h { w { c { r { q { C } } } } } } }  n { o { h { w { D } } } }
@@ -147,8 +155,10 @@ def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, til
     where a filter does not exist, and only stores are guarded. A thread fetches an element of a plane of the image in
     all channels of a panel, so that its address and conditions are computed once; weights are fetched by segments of a
     filter and stored with filters side by side. `tiles` are those of `tile_on_threads`; vector, twice and padded have
-    no effect. Requires a block that `window_read` recognises, with a loop for each axis, and an epilogue that reads
-    only its result, elementwise. Raises ScheduleError for other blocks. Source: implicit GEMM as in cuDNN.
+    no effect. sums: for parts of a convolution, their last axis, the sum that the last block to arrive computes (see
+    `add_at_arrival`); None leaves it where it is. Requires a block that `window_read` recognises, with a loop for each
+    axis, and an epilogue that reads only its result, elementwise. Raises ScheduleError for other blocks. Source:
+    implicit GEMM as in cuDNN.
     """
     loops_of_axes, read = by_axis(s, block), window_read(node_of(s, block))
     count = len(tiles.spatial)
@@ -179,7 +189,7 @@ def convolve_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, til
         s.inline(pad)
     results = prod(s.value(each) * s.value(apart) for apart, _, each in tiles.spatial)
     _unroll_taps(s, inner, results)
-    finish_on_threads(s, block, out, tiles, (blocks, virtual, threads, elements))
+    finish_on_threads(s, block, out, tiles, (blocks, virtual, threads, elements), sums)
 
 
 def _unroll_taps(s: Schedule, inner: Sequence[Handle], results: int) -> None:
@@ -340,6 +350,10 @@ def _cycles(
     moved = 4.0 * blocks * rounds * fetched * threads
     total = max(rounds * (busy + idle), moved / (CACHED * gpu.bandwidth) * gpu.clock)
     if parts > 1:
-        total += LAUNCH + 4 * (parts + 1) * prod(sizes[: block.spatial]) / gpu.bandwidth * gpu.clock
+        last_loads = loads_at_arrival(sizes[: block.spatial], ThreadTiles(spatial, reduce), parts)
+        if last_loads is None:
+            total += LAUNCH + 4 * (parts + 1) * prod(sizes[: block.spatial]) / gpu.bandwidth * gpu.clock
+        else:
+            total += ARRIVAL + last_loads * LOAD
         total *= GAIN
     return total

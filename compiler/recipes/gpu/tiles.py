@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 
@@ -11,8 +10,9 @@ from compiler.affine.linear import bounds
 from compiler.analysis.barriers import AHEAD, ASYNC
 from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.gpu.finish import ThreadTiles, finish_on_threads
 from compiler.recipes.gpu.spread import THREADS, WARP, in_parts, reuses, spread_on_threads, spread_sums
-from compiler.recipes.steps import around, by_axis, fused, inside, node_of, refusal, target_of
+from compiler.recipes.steps import by_axis, fused, inside, node_of, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
@@ -282,22 +282,6 @@ def cooperative_fetch(
     return fetch
 
 
-@dataclass(frozen=True)
-class ThreadTiles:
-    """Tiles of a reduction on a GPU. spatial: for each spatial axis the numbers of virtual threads, threads and
-    elements of a thread. reduce: for each reduce axis the elements of a panel. vector: elements fetched at once.
-
-    twice: operands are double-buffered: the next panel is fetched while this one is computed. padded: rows of fetched
-    tiles are padded to begin in different banks.
-    """
-
-    spatial: Sequence[tuple[Size, Size, Size]]
-    reduce: Sequence[Size]
-    vector: int = 1
-    twice: bool = False
-    padded: bool = False
-
-
 def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
     """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
     of each spatial axis. All threads of a block fetch operands to shared memory and apply the epilogue to their tile.
@@ -352,23 +336,6 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     finish_on_threads(s, block, out, tiles, (blocks, virtual, threads, elements))
 
 
-def finish_on_threads(
-    s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, levels: tuple[list[Handle], ...]
-) -> None:
-    """Bind the loops of a tiled reduction and of its reader `out` to blocks and threads, and unroll the loops over
-    elements. `levels`: the reduction's loops over blocks, virtual threads, threads and elements."""
-    blocks, virtual, threads, elements = levels
-    finished = _finished(s, block, out, tiles, len(blocks))
-    thread, grid = fused(s, threads), fused(s, blocks)
-    s.bind(grid, "block_x")
-    s.bind(thread, "thread_x")
-    s.bind(finished, "thread_x")
-    for loop in virtual:
-        s.bind(loop, "vthread")
-    for loop in elements:
-        s.unroll(loop)
-
-
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
     """Pad the rows of a fetched tile so that neighbouring rows begin in different banks of shared memory, at multiples
     of `vector` elements. A tile of one dimension, or with rows of one element, is not changed."""
@@ -393,28 +360,3 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle], stages: in
     rounds = s.software_pipeline(panel, [*(0 for _ in fetches), stages - 1])
     if unrolled:
         s.annotate(rounds, AHEAD, stages)
-
-
-def _finished(s: Schedule, block: Handle, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
-    """Split and bind the loops of the epilogue `out` inside its `depth` block loops like the tile of `block`, so that
-    each thread reads the results that it computed; return the loop over threads.
-
-    `block` writes C[i, j], `out` D[0, m, n] reads C[m, n]: the tile of i divides m, that of j divides n.
-    """
-    tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
-    written, target = node_of(s, block).writes[0], target_of(s, block)
-    read = next(access for access in node_of(s, out).reads if access.buffer == target)
-    by_axis: dict[int, Handle] = {}
-    for result, operand in zip(written.index, read.index, strict=True):
-        variables = set().union(*(bindings[axis].variables() for axis in operand.variables()))
-        loop = next((handle for handle, loop in tile_loops if loop.number in variables), None)
-        if loop is not None:  # an axis of one element has no loop
-            by_axis |= dict.fromkeys(result.variables(), loop)
-    cuts = [s.split(by_axis[axis], [*tiles.spatial[axis][:2], None]) for axis in sorted(by_axis)]
-    virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(3))
-    s.reorder(*threads, *virtual, *elements)
-    for loop in virtual:
-        s.bind(loop, "vthread")
-    for loop in elements:
-        s.unroll(loop)
-    return fused(s, threads)

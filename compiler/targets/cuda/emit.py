@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.analysis.arena import Lifetime, plan
+from compiler.dialects.grid import ARRIVALS
 from compiler.support.errors import TargetError
 from compiler.targets.cuda.constants import declarations
 from compiler.targets.cuda.helpers import FIRST_ARCH, definitions
@@ -47,6 +48,8 @@ class Launch:
     shared_bytes: int
     arguments: tuple[int, ...]
     declared_bytes: int = 0
+    begins: bool = field(default=False, repr=False)
+    """Whether it sets the counters of arrivals to zero, before all others."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class DeviceTemporary:
     shape: tuple[int, ...]
     offset: int = 0
     base: int = WORKSPACE
+    counts: bool = False
+    """Whether it has the counters of arrivals, which are zero between kernels."""
 
     @property
     def size(self) -> int:
@@ -86,11 +91,13 @@ class CudaSource:
     written: tuple[int, ...] = ()
     preparation: tuple[Launch, ...] = ()
     prepared: tuple[DeviceTemporary, ...] = ()
+    begin: str = ""
+    """The text of the kernel that sets counters of arrivals to zero; empty if nothing arrives."""
 
     @cached_property
     def text(self) -> str:
         """The CUDA C++ of the kernels."""
-        return _file(self.parts, set(self.helpers))
+        return _file([*([self.begin] if self.begin else []), *self.parts], set(self.helpers))
 
     @property
     def needs(self) -> Mapping[str, str]:
@@ -141,11 +148,15 @@ def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
         parameters = call.kernel.body.block.args
         written |= {n for n, parameter in zip(arguments, parameters, strict=True) if parameter in stored}
         declared_bytes = shared_bytes(call.kernel) - writer.dynamic
-        emitted_launches.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared_bytes))
+        begins = ARRIVALS in call.kernel.attributes
+        launch = Launch(name, call.grid, call.block, writer.dynamic, arguments, declared_bytes, begins)
+        emitted_launches.append(launch)
+    begin = "".join(kernel_texts.pop(launch.name) for launch in emitted_launches if launch.begins)
     parts = (*declarations(constant_globals(module)), *kernel_texts.values())
     temporaries, size = planned([_temporary(program, value) for value in program.temporaries], emitted_launches, first)
     launches = tuple(emitted_launches)
-    return CudaSource(parts, tuple(sorted(helpers)), launches, temporaries, size, tuple(sorted(written)))
+    names = tuple(sorted(helpers))
+    return CudaSource(parts, names, launches, temporaries, size, tuple(sorted(written)), begin=begin)
 
 
 def planned(
@@ -169,7 +180,8 @@ def planned(
 
 def _temporary(program: HostFunction, value: SSAValue) -> DeviceTemporary:
     type_ = program.type_of(value)
-    return DeviceTemporary(value.name_hint or "temporary", type_.element_type, type_.get_shape())
+    counts = isinstance(value.owner, Operation) and ARRIVALS in value.owner.attributes
+    return DeviceTemporary(value.name_hint or "temporary", type_.element_type, type_.get_shape(), counts=counts)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:

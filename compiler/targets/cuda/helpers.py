@@ -100,6 +100,22 @@ COPIES: Mapping[str, str] = {
 }
 """Asynchronous copies to shared memory; before sm_80, and on a host, they are synchronous."""
 
+ARRIVALS: Mapping[str, str] = {
+    "arrives_last": """__device__ __forceinline__ bool arrives_last(int* counter, unsigned count) {
+  __shared__ bool is_last;
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+    __threadfence();
+    is_last = atomicInc(reinterpret_cast<unsigned*>(counter), count - 1) == count - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return is_last;
+}"""
+}
+"""The arrival of a block: whether it is the last of `count`. The fences order what earlier blocks have written before
+what the last one reads; the counter wraps to zero. Source: the barrier of cooperative groups, threadFenceReduction."""
+
 _EXTREMUM = """#if __CUDA_ARCH__ >= 800
 template <> __device__ __forceinline__ {type} {name}({type} a, {type} b) {{
   asm("{opcode}.NaN.{kind} %0, %0, %1;" : "+{letter}"({a}) : "{letter}"({b}));
@@ -138,7 +154,7 @@ POWERS = {
 def definitions(names: Collection[str]) -> list[str]:
     """Return the definitions of the helpers with these names, and of those that they call, which come first. The type
     Fragment is a helper; unknown names are dropped."""
-    texts = [text for name, text in {**WARPS, **COPIES, **POWERS}.items() if name in names]
+    texts = [text for name, text in {**WARPS, **COPIES, **POWERS, **ARRIVALS}.items() if name in names]
     extrema = [text for name, text in EXTREMA.items() if name in names]
     return [*texts, *(_function(name) for name in with_callees(names)), *extrema]
 

@@ -46,8 +46,8 @@ def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
     arguments = (*main.inputs, *parts.constants, *main.results)
     positions = {buffer.name: n for n, buffer in enumerate((*arguments, *parts.prepared, *main.temporaries))}
     joined = _Joined(main, parts, positions)
-    before = [launch for call in parts.before for launch in joined.launches(call)]
-    launches = [launch for call in main.calls for launch in joined.launches(call)]
+    before = joined.begun([launch for call in parts.before for launch in joined.launches(call)])
+    launches = joined.begun([launch for call in main.calls for launch in joined.launches(call)])
     first = len(arguments) + len(parts.prepared)
     temporaries, size = planned(joined.temporaries, [*before, *launches], first)
     sources = [kernel.source for kernel in parts.kernels.values()]
@@ -60,6 +60,7 @@ def join(main: Main, parts: JoinedParts, arch: str) -> CudaProgram:
         tuple(sorted(joined.written)),
         tuple(before),
         tuple(_temporary(buffer) for buffer in parts.prepared),
+        joined.begin,
     )
     policy = next(iter(parts.kernels.values())).policy
     constants = tuple(range(len(main.inputs), len(main.inputs) + len(parts.constants)))
@@ -77,6 +78,8 @@ class _Joined:
         self._kernels, self._positions = parts.kernels, dict(positions)
         self.temporaries = [_temporary(buffer) for buffer in main.temporaries]
         self.written: set[int] = set()
+        self.begin = ""
+        self._counters, self._beginning = self._largest_counters()
         for view in main.views:
             self._add(view.buffer.name, replace(_temporary(view.buffer), offset=view.offset, base=positions[view.base]))
 
@@ -85,13 +88,34 @@ class _Joined:
         self.temporaries.append(temporary)
         return self._positions[name]
 
+    def _largest_counters(self) -> tuple[int, Launch | None]:
+        """Add the counters of all kernels, which leave them at zero: those of the kernel with the most. Return their
+        position, and the launch that sets them to zero; (0, None) if nothing arrives."""
+        sources = [kernel.source for kernel in self._kernels.values() if kernel.source.begin]
+        if not sources:
+            return 0, None
+        most = max(sources, key=lambda source: max(t.size for t in source.temporaries if t.counts))
+        self.begin = most.begin
+        position = self._add(".arrivals", next(t for t in most.temporaries if t.counts))
+        (launch,) = (launch for launch in most.launches if launch.begins)
+        return position, replace(launch, arguments=(position,))
+
+    def begun(self, launches: list[Launch]) -> list[Launch]:
+        """Return launches after the one that sets counters to zero, if any of them counts arrivals."""
+        counts = self._beginning is not None and any(self._counters in launch.arguments for launch in launches)
+        return [*([self._beginning] if counts and self._beginning else []), *launches]
+
     def launches(self, call: BufferCall) -> list[Launch]:
-        """Return the launches of a call. Its kernels' own temporaries become temporaries of the program."""
+        """Return the launches of a call. Its kernels' own temporaries become temporaries of the program, but for
+        counters of arrivals, which all kernels share."""
         source = self._kernels[call.callee].source
         buffers = [self._positions[name] for name in (*call.inputs, *call.outputs)]
-        buffers += [self._add(f"{call.callee}.{len(self._positions)}", temporary) for temporary in source.temporaries]
+        for temporary in source.temporaries:
+            name = f"{call.callee}.{len(self._positions)}"
+            buffers.append(self._counters if temporary.counts else self._add(name, temporary))
         self.written |= {buffers[n] for n in source.written}
-        return [replace(launch, arguments=tuple(buffers[n] for n in launch.arguments)) for launch in source.launches]
+        own = [launch for launch in source.launches if not launch.begins]
+        return [replace(launch, arguments=tuple(buffers[n] for n in launch.arguments)) for launch in own]
 
 
 def _argument(buffer: Buffer) -> Argument:

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.analysis.barriers import FEWEST_BLOCKS
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.casts import TruncFOp
@@ -34,7 +35,7 @@ from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.types import COMPONENTS, is_opaque_vector, lanes_of, spelled
 from compiler.targets.cuda.unrolling import pragmas
-from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
+from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, pool_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
 _VECTORS = (vector.LoadOp, vector.StoreOp, nvgpu.CopyOp)
@@ -48,7 +49,7 @@ class CudaWriter(SourceWriter):
     truth values, and `dynamic` the bytes of dynamic shared memory, 0 for static memory."""
 
     reserved = RESERVED
-    changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp)
+    changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.GroupOp, nvgpu.WaitOp, gpu.BarrierOp, ArriveOp)
 
     def __init__(self, call: KernelLaunch, helpers: set[str]) -> None:
         super().__init__(Cuda(helpers))
@@ -90,7 +91,7 @@ class CudaWriter(SourceWriter):
     def _declare(self) -> None:
         """Declare shared buffers, in a dynamic pool if they exceed STATIC bytes, then each thread's local buffers."""
         allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
-        total, pool_offset = shared_bytes(self.call.kernel), 0
+        total, pool_offset = pool_bytes(self.call.kernel), 0
         if total > STATIC:
             self.dynamic = total
             self.line("extern __shared__ __align__(16) unsigned char pool[];")
@@ -129,6 +130,10 @@ class CudaWriter(SourceWriter):
                 self._hardware(op)
             case gpu.BarrierOp():
                 self.line("__syncthreads();")
+            case ArriveOp():
+                self.helpers.add("arrives_last")
+                counter = self._element(op.counters, [op.index])
+                self.declared(op.last, f"arrives_last(&{counter}, {op.count.value.data}u)")
             case memref.AllocaOp() | gpu.ReturnOp() | scf.YieldOp():
                 pass
             case memref.GetGlobalOp():

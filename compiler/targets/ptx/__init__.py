@@ -15,6 +15,8 @@ functions.py     rcp, sqrt, ex2, lg2 and their like
 moves.py         mov
 loads.py         ld, st
 atomics.py       atom, red
+fences.py        membar, fence
+block_order.py   `BlockOrder`: accesses of different blocks that fences order
 async_copies.py  cp.async and its groups
 async_groups.py  `AsyncGroups`: copies that nobody has waited for
 warps.py         shfl, vote, activemask

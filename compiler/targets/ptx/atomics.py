@@ -1,4 +1,5 @@
-"""Atomic operations on memory: atom, red. Threads run them one after another; races with them are not looked for."""
+"""Atomic operations on memory: atom, red. Threads run them one after another; races with them are not looked for.
+With fences they order accesses of different blocks."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ _UPDATES: Mapping[str, Callable[..., Any]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "exch": lambda old, b: b,
+    "inc": lambda old, b: 0 if old >= b else old + 1,
     "cas": lambda old, b, c: c if old == b else old,
 }
 """The new value, by the former one and the operands."""
@@ -52,6 +54,7 @@ def atomic(instruction: PtxInstruction) -> Prepared:
             lane = slice(number, number + 1)
             access = lanes.access(active[lane], instruction)
             ((_, memory, part, offsets),) = lanes.resolved(spaces[0] if spaces else "", addresses[lane], access)
+            lanes.observe(int(active[number]), (id(memory), int(offsets[0])))
 
             def updated(bits: Any, number: int = number) -> Any:
                 former[number] = bits.view(dtype)[0]

@@ -11,6 +11,7 @@ import numpy as np
 from compiler.targets.launches import Extents
 from compiler.targets.ptx.addresses import SHIFT, SPACES, WINDOWS
 from compiler.targets.ptx.async_groups import AsyncGroups
+from compiler.targets.ptx.block_order import BlockOrder, Word
 from compiler.targets.ptx.faults import FaultLog
 from compiler.targets.ptx.link import LinkedFunction, LinkedKernel, plain_name
 from compiler.targets.ptx.memory import PtxAccess, PtxMemory, poisoned
@@ -54,8 +55,9 @@ class PtxLanes:
         symbols: Mapping[str, int],
         dynamic_bytes: int,
         log: FaultLog,
+        order: BlockOrder,
     ) -> None:
-        self.kernel, self.log = kernel, log
+        self.kernel, self.log, self.order = kernel, log, order
         self.per_block = prod(block)
         self.count = len(blocks) * self.per_block
         lane = np.arange(self.count)
@@ -64,6 +66,9 @@ class PtxLanes:
         self.threads = self.blocks * self.per_block + self.thread
         self.warps = self.slots * -(-self.per_block // WARP) + self.thread // WARP
         self.moments = np.zeros(self.count, np.int64)
+        self.fenced = np.full(self.count, -1, np.int64)
+        """The epoch of each lane's last fence of the grid; -1 before the first."""
+        self._observed: dict[int, dict[int, int]] = {}
         self.specials = _specials(grid, block, self.blocks, self.thread)
         self.buffers, self._symbols = buffers, symbols
         self.shared = self._shared_memory(len(blocks), kernel.shared_size + dynamic_bytes)
@@ -274,6 +279,20 @@ class PtxLanes:
             self.shared.shadow.forget_reads()
         else:
             self.moments = np.where(lanes, (self.moments // EPOCH + 1) * EPOCH, self.moments)
+
+    def pass_fence(self, lanes: Array) -> None:
+        """Record that lanes, by their numbers (n,), have passed a fence of the grid: their blocks have seen what the
+        atomic updates of these lanes observed."""
+        self.fenced[lanes] = self.moments[lanes] // EPOCH
+        for lane in lanes.tolist():
+            observed = self._observed.pop(lane, {})
+            self.order.see(int(self.blocks[lane]), observed, int(self.fenced[lane]), int(self.threads[lane]))
+
+    def observe(self, lane: int, word: Word) -> None:
+        """Record an atomic update of a word by a lane: it releases what a fence before it covers, and observes what
+        earlier updates have released."""
+        observed = self.order.update(word, int(self.blocks[lane]), int(self.fenced[lane]))
+        self._observed[lane] = self._observed.get(lane, {}) | observed
 
     def pass_warp_barrier(self, lanes: Mask) -> None:
         """Advance the moment of the lanes of a mask (None: all) by one, since they have passed a barrier of their

@@ -11,6 +11,7 @@ import numpy as np
 from compiler.support.errors import InputError
 from compiler.targets.launches import Extents
 from compiler.targets.ptx.addresses import SHIFT
+from compiler.targets.ptx.block_order import BlockOrder
 from compiler.targets.ptx.faults import DivergenceError, FaultLog, PtxFault
 from compiler.targets.ptx.lanes import HALF, PtxLanes
 from compiler.targets.ptx.link import LinkedKernel, link, plain_name
@@ -154,26 +155,28 @@ def _launch(
     parameters = kernel.main.function.parameters
     if len(parameters) != len(launch.arguments):
         raise InputError(f"'{launch.name}' takes {len(parameters)} arguments, the launch has {len(launch.arguments)}")
+    order = BlockOrder()
     for memory in buffers.values():
-        _begin(memory, threads, kernel.granules["global"])
+        _begin(memory, threads, kernel.granules["global"], order)
     together = max(1, MAX_LANES // threads)
     for first in range(0, prod(launch.grid), together):
         blocks = range(first, min(first + together, prod(launch.grid)))
-        lanes = PtxLanes(kernel, launch.grid, launch.block, blocks, buffers, symbols, launch.shared_bytes, log)
+        lanes = PtxLanes(kernel, launch.grid, launch.block, blocks, buffers, symbols, launch.shared_bytes, log, order)
         for parameter, number in zip(parameters, launch.arguments, strict=True):
             lanes.set_parameter(kernel.main.offsets[parameter.name], addresses[number])
         PtxScheduler(lanes, prepared.main, prepared.functions).run()
 
 
-def _begin(memory: PtxMemory, threads: int, granule: int) -> None:
+def _begin(memory: PtxMemory, threads: int, granule: int, order: BlockOrder) -> None:
     """Prepare a buffer for a launch of `threads` threads a block: a new shadow, in granules of `granule` bytes, without
-    former accesses; a granule is set if all its bytes were. Constant memory stays as it is."""
+    former accesses, whose blocks `order` orders; a granule is set if all its bytes were. Constant memory stays as it
+    is."""
     memory.is_cached = False
     if memory.is_constant:
         return
     state = np.repeat(memory.shadow.state, memory.granule) if memory.shadow is not None else None
     memory.granule = granule
-    shadow = Shadow(-(-len(memory.data) // granule), SET, threads)
+    shadow = Shadow(-(-len(memory.data) // granule), SET, threads, order)
     if state is not None:
         shadow.state[:] = state[: len(shadow.state) * granule].reshape(-1, granule).min(axis=1)
     memory.shadow = shadow

@@ -1,8 +1,8 @@
 """`Shadow`: for each granule of a memory whether it is set, who wrote it last and who read it, and when.
 
 Two threads of a block race for a granule if one of them writes it and no barrier is between the accesses; threads of
-two blocks race even with barriers. A moment is EPOCH times the number of barriers that a thread has passed, plus the
-number of barriers of its warp.
+two blocks race even with barriers, unless fences and an atomic update order them (`block_order.py`). A moment is EPOCH
+times the number of barriers that a thread has passed, plus the number of barriers of its warp.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from compiler.targets.ptx.block_order import BlockOrder
 from compiler.targets.ptx.values import Array
 
 UNSET, SET, PENDING = 0, 1, 2
@@ -28,9 +29,11 @@ ShadowReporter = Callable[[str, Array, Array], None]
 class Shadow:
     """A record of the last accesses to a memory of `size` granules, all in the state `initial` (UNSET, PENDING or SET)
     at first. Methods take granule numbers (n, k) of n threads, the threads' numbers in the grid (n,), and their moments
-    (n,). Reads are recorded at the next write."""
+    (n,). Reads are recorded at the next write. order: of the accesses of different blocks, None if nothing orders
+    them."""
 
-    def __init__(self, size: int, initial: int, threads_per_block: int) -> None:
+    def __init__(self, size: int, initial: int, threads_per_block: int, order: BlockOrder | None = None) -> None:
+        self._order = order
         self.state = np.full(size, initial, np.uint8)
         self._size = size
         self.begin(threads_per_block)
@@ -91,6 +94,9 @@ class Shadow:
         is_one = former >= 0
         other_block = is_one & (former // self._per_block != me // self._per_block)
         other_warp = is_one & (former % self._per_block // WARP != me % self._per_block // WARP)
+        if self._order is not None and other_block.any():
+            former_, then_, me_, now_ = np.broadcast_arrays(former, then // EPOCH, me, now // EPOCH)
+            other_block &= ~self._order.ordered(former_, then_, me_, now_, self._per_block)
         same_epoch = then // EPOCH == now // EPOCH
         unordered: Array = other_block | (same_epoch & ((then == now) | other_warp))
         return unordered

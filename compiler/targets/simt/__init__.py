@@ -5,6 +5,7 @@ buffers.py  `CheckedBuffer`: elements, bounds, uninitialised reads, memory trans
 races.py    `Races`: the last accesses of each element
 threads.py  `Threads`: the values and memories of a block's threads
 lanes.py    `ThreadLanes`: all threads of a block at once, op by op
+arrivals.py which blocks arrive at one counter
 writers.py  `BlockWriters`: the writing block of each element, over the whole grid
 warps.py    collective ops of a warp
 """

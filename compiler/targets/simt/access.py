@@ -14,11 +14,22 @@ Bools = NDArray[np.bool_]
 Values = NDArray[Any]  # of whatever dtype a buffer has
 
 
+def behind(block: int) -> int:
+    """Return the number that stands for a block behind its arrival, in records of races; -1 is nobody."""
+    return -2 - block
+
+
+def block_of(numbers: Ints) -> Ints:
+    """Return the blocks that numbers in records of races stand for."""
+    return np.where(numbers < -1, -2 - numbers, numbers)
+
+
 @dataclass(slots=True)
 class LaneAccess:
     """One op's access to memory by the threads of a block. op: in words. block: its number. active: mask (n,) of
     threads. moment: the number of the interval between two barriers. is_counted: whether to count transactions.
-    is_full: whether all threads are active."""
+    is_full: whether all threads are active. writer: the number that stands for the block in records of races, another
+    one behind an arrival. seen: such numbers whose accesses came before, by an arrival."""
 
     op: str
     block: int
@@ -26,6 +37,8 @@ class LaneAccess:
     moment: int
     is_counted: bool = False
     is_full: bool = False
+    writer: int = 0
+    seen: Ints | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.numbers import array_of, constant, dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
@@ -19,6 +20,7 @@ from compiler.interpret.scalar import combiner, function
 from compiler.targets.launches import SIDES, constant_elements
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
+from compiler.targets.simt.arrivals import with_those_awaited
 from compiler.targets.simt.buffers import CheckedBuffer
 from compiler.targets.simt.threads import Threads, sides_of
 from compiler.types.scopes import SCOPES, space_of
@@ -63,6 +65,7 @@ class ThreadLanes(Threads):
     constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     _copies_in_flight: list[tuple[CheckedBuffer, Ints, Bools, Ints]] = field(default_factory=list)
     _groups: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _arrived: dict[tuple[SSAValue, int], list[int]] = field(default_factory=dict)
     _step_count: int = 0
     _code_of_block: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
     _operands_of: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
@@ -75,13 +78,13 @@ class ThreadLanes(Threads):
             self._run(body, buffers, sample)
 
     def _run(self, body: Block, buffers: dict[SSAValue, CheckedBuffer], sample: BlockSample | None) -> None:
-        corner_blocks = corners(self.call.grid)
-        for block in _sampled_blocks(self.call.grid, sample):
+        corner_blocks = with_those_awaited(self.call, corners(self.call.grid))
+        for block in with_those_awaited(self.call, _sampled_blocks(self.call.grid, sample)):
             if sample is not None and self._step_count > sample.steps and block not in corner_blocks:
                 return
             self.block_index = sides_of(block, self.call.grid)
             self.values, self.memories, self._copies_in_flight = {}, dict(buffers), []
-            self._groups = np.zeros(self.count, np.int64)
+            self._groups, self.seen = np.zeros(self.count, np.int64), None
             self.moment += 1
             self.full_mask = np.ones(self.count, np.bool_)
             self._block(body, self.full_mask)
@@ -284,11 +287,25 @@ class ThreadLanes(Threads):
 
     # --- control --------------------------------------------------------------------------------------------------
 
-    def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
+    def barrier(self, op: Operation, active: Bools) -> None:
         """Begin the next interval between barriers; report a barrier that not all threads reach."""
         if not active.all():
             waiting, missing = int(np.argmax(active)), int(np.argmin(active))
             self.report(Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing)))
+        self.moment += 1
+
+    def arrive(self, op: ArriveOp, active: Bools) -> None:
+        """Count the arrival of the block, as behind a barrier; the last one has seen what all others did before."""
+        self.barrier(op, active)
+        index, count, memory = int(self.values[op.index]), op.count.value.data, self.memories[op.counters]
+        access = self.access(op, active)
+        (former,) = memory.read([np.full(self.count, index)], access)[:1]
+        arrived = self._arrived.setdefault((op.counters, index), [])
+        is_last = int(former) == count - 1
+        memory.data[index] = 0 if is_last else former + 1
+        self.seen = np.array([*(arrived if is_last else ()), self.number])
+        self._arrived[op.counters, index] = [] if is_last else [*arrived, self.number]
+        self.values[op.last] = np.asarray(is_last)
         self.moment += 1
 
     def branch(self, op: scf.IfOp, active: Bools) -> None:
@@ -375,6 +392,7 @@ _OPS: Mapping[type[Operation], Handler] = {
     gpu.BlockDimOp: ThreadLanes.position,
     gpu.GridDimOp: ThreadLanes.position,
     gpu.BarrierOp: ThreadLanes.barrier,
+    ArriveOp: ThreadLanes.arrive,
     memref.AllocaOp: ThreadLanes.alloca,
     memref.GetGlobalOp: ThreadLanes.get_global,
     memref.LoadOp: ThreadLanes.load,

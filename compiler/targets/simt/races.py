@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from compiler.targets.simt.access import Bools, Ints, LaneAccess, Values
+from compiler.targets.simt.access import Bools, Ints, LaneAccess, Values, block_of
 
 NOBODY = -1
 RaceReporter = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | None"], None]
@@ -16,9 +16,9 @@ RaceReporter = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | No
 
 class Races:
     """The accesses to a shared or global buffer of `size` elements. Two threads of a block race for an element if one
-    of them writes it and no barrier is between the accesses; threads of two blocks race even with barriers. Reads are
-    recorded lazily, at the first write of the same moment. `flat` and `active` are the offsets and the mask of an
-    access, by thread."""
+    of them writes it and no barrier is between the accesses; threads of two blocks race even with barriers, unless one
+    has seen the other's arrival. Reads are recorded lazily, at the first write of the same moment. `flat` and `active`
+    are the offsets and the mask of an access, by thread."""
 
     def __init__(self, size: int, is_global: bool, report: RaceReporter) -> None:
         self._size, self._is_global, self._report = size, is_global, report
@@ -46,11 +46,11 @@ class Races:
             offsets = flat[active]
             former_block = self._reading_block[offsets]
             self._other_reading_block[offsets] = np.where(
-                (former_block != NOBODY) & (former_block != access.block),
+                (former_block != NOBODY) & (former_block != access.writer),
                 former_block,
                 self._other_reading_block[offsets],
             )
-            self._reading_block[offsets] = access.block
+            self._reading_block[offsets] = access.writer
         if self._pending_moment != access.moment:
             self._pending_reads, self._pending_moment = [], access.moment
         self._pending_reads.append((flat, active))
@@ -72,7 +72,7 @@ class Races:
             self._report_other_blocks("race of two writes", self._writing_block, flat, active, access)
             self._report_other_blocks("race of a write with a read", self._reading_block, flat, active, access)
             self._report_other_blocks("race of a write with a read", self._other_reading_block, flat, active, access)
-            self._writing_block[flat[active]] = access.block
+            self._writing_block[flat[active]] = access.writer
         self._write_moment[flat[active]], self._writer[flat[active]] = access.moment, threads[active]
         self._last_write = access.moment
         doubly_written = active & (self._writer[flat] != threads)  # several threads of this op
@@ -90,15 +90,11 @@ class Races:
     def _report_other_blocks(
         self, kind: str, former_blocks_of: Ints, flat: Ints, active: Bools, access: LaneAccess
     ) -> None:
-        former_blocks = former_blocks_of[flat]
-        self._report(
-            kind,
-            active & (former_blocks != NOBODY) & (former_blocks != access.block),
-            flat,
-            access,
-            None,
-            former_blocks,
-        )
+        former = former_blocks_of[flat]
+        raced = active & (former != NOBODY) & (former != access.writer)
+        if access.seen is not None:
+            raced &= ~np.isin(former, access.seen)
+        self._report(kind, raced, flat, access, None, block_of(former))
 
 
 def _nobody(size: int) -> Values:

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler.targets.launches import Extents, KernelLaunch
-from compiler.targets.simt.access import Bools, Fault, FaultReporter, Ints, LaneAccess, Values
+from compiler.targets.simt.access import Bools, Fault, FaultReporter, Ints, LaneAccess, Values, behind
 from compiler.targets.simt.buffers import CheckedBuffer
 
 Number = TypeVar("Number", int, Values)
@@ -21,7 +21,8 @@ Number = TypeVar("Number", int, Values)
 class Threads:
     """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
     have the same value. counts: whether to count memory transactions. block_index: along x, y, z. moment: the number of
-    the interval between two barriers. values, memories: of the kernel's SSA values. full_mask: of all threads."""
+    the interval between two barriers. values, memories: of the kernel's SSA values. full_mask: of all threads. seen:
+    behind an arrival, the numbers, in records of races, whose accesses came before; None before it."""
 
     call: KernelLaunch
     report: FaultReporter
@@ -31,6 +32,7 @@ class Threads:
     values: dict[SSAValue, Values] = field(default_factory=dict)
     memories: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
     full_mask: Bools | None = None
+    seen: Ints | None = None
     _words: dict[Operation, str] = field(default_factory=dict)
 
     @property
@@ -54,7 +56,8 @@ class Threads:
     def access(self, op: Operation, active: Bools) -> LaneAccess:
         """Return the access of an op by the active threads; transactions are counted in block 0 only."""
         is_counted, is_whole = self.counts and self.number == 0, active is self.full_mask or bool(active.all())
-        return LaneAccess(self.words(op), self.number, active, self.moment, is_counted, is_whole)
+        writer = self.number if self.seen is None else behind(self.number)
+        return LaneAccess(self.words(op), self.number, active, self.moment, is_counted, is_whole, writer, self.seen)
 
     def consecutive(
         self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools

@@ -15,11 +15,13 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.numbers import constant
 from compiler.interpret.scalar import function
 from compiler.support.errors import InputError
 from compiler.targets.launches import SIDES, KernelLaunch
 from compiler.targets.simt.access import Fault, FaultReporter, Values
+from compiler.targets.simt.arrivals import arriving_sides
 from compiler.targets.simt.threads import sides_of, words_of
 
 MAX_INDEX_LANES = 1 << 20
@@ -80,6 +82,10 @@ class BlockWriters:
     def _value(self, op: Operation) -> Values:
         if isinstance(op, gpu.BlockIdOp | gpu.ThreadIdOp):
             return self._positions[type(op)][SIDES.index(op.dimension.data.value)]
+        if isinstance(op, ArriveOp):  # the last in order: whichever it is, one block writes
+            sides, grid = self._positions[gpu.BlockIdOp], self._call.grid
+            last: Values = np.all([sides[side] == grid[side] - 1 for side in arriving_sides(op)], axis=0)
+            return last
         if isinstance(op, arith.ConstantOp):
             if isinstance(op.value, DenseIntOrFPElementsAttr):
                 raise DataDependentStore
@@ -193,6 +199,8 @@ def _index_operands(value: SSAValue) -> Iterator[SSAValue]:
         loop = owner.parent_op()
         if not isinstance(loop, scf.ForOp) or value is not owner.args[0]:
             raise DataDependentStore
+        return
+    if isinstance(owner, ArriveOp):
         return
     if owner.regions or isinstance(owner, memref.LoadOp | vector.LoadOp):
         raise DataDependentStore

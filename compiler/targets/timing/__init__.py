@@ -23,7 +23,7 @@ from compiler.dialects.functions import find_function
 from compiler.targets.gpus import KernelResources
 from compiler.targets.launches import KernelLaunch, read_host_function, shared_bytes
 from compiler.targets.timing.code import SPILL, Code, Repeat, WarpInstruction, weighted
-from compiler.targets.timing.kernel_code import kernel_code, registers_of
+from compiler.targets.timing.kernel_code import KernelReader, registers_of
 from compiler.targets.timing.order import with_loads_first
 from compiler.targets.timing.time import KernelTime, KernelWork, kernel_time, total_seconds
 from compiler.types.elements import element_bytes
@@ -58,13 +58,15 @@ def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_o
     name = launch.kernel.sym_name.data
     arrays = [value.type for value in dict.fromkeys(launch.operands) if isinstance(value.type, MemRefType)]
     moved = sum(prod(type_.get_shape()) * element_bytes(type_.element_type) for type_ in arrays)
-    code, used = kernel_code(launch), resources.get(name)
+    reader, used = KernelReader(launch), resources.get(name)
+    code = reader.read()
     registers = registers_of(launch.kernel) if used is None else used.registers
     if used is not None and used.spill_bytes:
         code += _spills(code, used.spill_bytes)
+    last = reader.last_code if in_order else with_loads_first(reader.last_code)
     code = code if in_order else with_loads_first(code)
-    shared = shared_bytes(launch.kernel)
-    return KernelWork(name, prod(launch.grid), prod(launch.block), registers, shared, moved, code)
+    blocks, shared = prod(launch.grid), shared_bytes(launch.kernel)
+    return KernelWork(name, blocks, prod(launch.block), registers, shared, moved, code, last, blocks // reader.arrivals)
 
 
 def _spills(code: list[Code], bytes: int) -> list[Code]:

@@ -22,28 +22,37 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, Operation
 
+from compiler.dialects.grid import ArriveOp
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.scalar import function
 from compiler.targets.cuda.unrolling import is_unrolled
 from compiler.targets.launches import SIDES, KernelLaunch, allocated_bytes, is_shared
-from compiler.targets.timing.code import BARRIER, CONTROL, COPY, INTEGER, SHARED, Code, Repeat, WarpInstruction
+from compiler.targets.timing.code import BARRIER, CONTROL, COPY, GLOBAL, INTEGER, SHARED, Code, Repeat, WarpInstruction
 from compiler.targets.timing.counts import UNKNOWN_TRIPS, elements, is_fused, kinds, op_count
 from compiler.targets.timing.memory import MemoryReader
 from compiler.targets.timing.values import Lanes, LinearValue, added, number, register, times
 
 FULL, UNROLL, PARTIAL = 160, 4, 40
 """Loops of at most FULL ops in all iterations are unrolled, others of at most PARTIAL ops in one by UNROLL."""
+SECTOR = 32.0
+"""The bytes that an update of a counter moves."""
 DEEP = 3
 """From this depth of loops on one iteration is sampled."""
 
 
 class KernelReader(MemoryReader):
-    """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code."""
+    """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code. After `read`,
+    `last_code` is what the last of each `arrivals` blocks to arrive executes besides."""
+
+    def __init__(self, launch: KernelLaunch) -> None:
+        super().__init__(launch)
+        self.last_code: list[Code] = []
+        self.arrivals = 1
 
     def read(self) -> list[Code]:
-        """Evaluate the kernel's body; return its instructions in order, a loop that is not unrolled as up to three
-        `Repeat`s."""
+        """Evaluate the kernel's body; return the instructions that all blocks execute, in order, a loop that is not
+        unrolled as up to three `Repeat`s. Raises InputError for an op on integers without an evaluation."""
         body = self.launch.kernel.body.block
         for argument, operand in zip(body.args, self.launch.operands, strict=True):
             self.buffers[argument] = operand
@@ -146,14 +155,40 @@ class KernelReader(MemoryReader):
             return None
         return function(op)(*[np.asarray(part) for part in lanes])  # type: ignore[no-any-return]
 
-    def barrier(self, op: gpu.BarrierOp, active: Any) -> None:
+    def barrier(self, op: Operation, active: Any) -> None:
         """Emit a barrier, after which loads from shared memory are repeated."""
         self.emit(BARRIER, active, None, ())
         for name in self.buffers.values():
             if isinstance(name, tuple) and name[0] == SHARED:
                 self.version[name] = self.version.get(name, 0) + 1
 
+    def arrive(self, op: ArriveOp, active: Any) -> None:
+        """Emit the arrival of a block: a fence, an update of the counter and another fence, by the first thread between
+        barriers."""
+        first = active & (self.thread == 0)
+        self.barrier(op, active)
+        counted: tuple[Hashable, ...] = ()
+        for _ in range(3):
+            key = self.fresh()
+            self.emit(GLOBAL, first, key, counted, rounds=1.0, bytes=SECTOR, is_load=True)
+            counted = (key,)
+        self.emit(CONTROL, first, None, counted)
+        self.barrier(op, active)
+        self.values[op.last] = register(self.fresh())
+
     def branch(self, op: scf.IfOp, active: Any) -> None:
+        """Evaluate what the last block to arrive executes as code of its own, or what a condition guards."""
+        if not isinstance(op.cond.owner, ArriveOp):
+            self._branch(op, active)
+            return
+        self.arrivals = op.cond.owner.count.value.data
+        before, self.code[0] = self.code[0], []
+        self.loaded.append({})
+        self.run(op.true_region.block, active)
+        self.loaded.pop()
+        self.last_code, self.code[0] = self.code[0], before
+
+    def _branch(self, op: scf.IfOp, active: Any) -> None:
         """Evaluate the regions that active threads execute, both if the condition is unknown, and merge their results;
         a constant condition costs nothing. active: the mask of the sampled threads."""
         condition = self.values[op.cond]
@@ -311,15 +346,10 @@ _OPS: Mapping[type[Operation], Handler] = {
     nvgpu.LoadMatrixOp: KernelReader.fragment,
     nvgpu.MmaOp: KernelReader.multiply,
     ShuffleOp: KernelReader.shuffle,
+    ArriveOp: KernelReader.arrive,
     scf.IfOp: KernelReader.branch,
     scf.ForOp: KernelReader.loop,
 }
-
-
-def kernel_code(launch: KernelLaunch) -> list[Code]:
-    """Return the code of a launched kernel: instructions of warps in order, and loop bodies with their numbers of
-    repeats. Raises InputError for an op on integers without an evaluation."""
-    return KernelReader(launch).read()
 
 
 ADDRESSES = 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from compiler.targets.timing.code import Code, length
 from compiler.targets.timing.pipeline import Pipeline, totals
@@ -18,8 +18,8 @@ APART = 0.25
 @dataclass(frozen=True)
 class KernelWork:
     """The work of a launch. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a block.
-    argument_bytes: of all arrays that the kernel accesses. code: of a warp. All sizes but `blocks`, `threads` and
-    `registers` are in bytes."""
+    argument_bytes: of all arrays that the kernel accesses. code: of a warp. last: what a warp executes besides in
+    `last_blocks` of the blocks, which arrive last. All sizes but `blocks`, `threads` and `registers` are in bytes."""
 
     name: str
     blocks: int
@@ -28,6 +28,8 @@ class KernelWork:
     shared_bytes: int
     argument_bytes: int
     code: Sequence[Code]
+    last: Sequence[Code] = ()
+    last_blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,21 @@ def kernel_time(work: KernelWork, gpu: Gpu) -> KernelTime:
     """Estimate the time of a launch on a GPU.
 
     The busiest multiprocessor runs its blocks in waves of `resident_blocks`; a `Pipeline` executes the code of one
-    block, whose waits other blocks fill. Arrays that fit L2 together are read from there.
+    block, whose waits other blocks fill. Arrays that fit L2 together are read from there. What the blocks that arrive
+    last execute follows, as a grid of these.
     """
+    time = _grid_time(work, gpu)
+    if not work.last:
+        return time
+    last = _grid_time(replace(work, code=work.last, blocks=work.last_blocks), gpu)
+    names = ("cycles", "issue", "arithmetic", "load_store", "traffic", "latency", "fetch")
+    sums = {name: getattr(time, name) + getattr(last, name) for name in names}
+    seconds = time.seconds + last.seconds - LAUNCH
+    return replace(time, seconds=seconds, bytes_in_flight=max(time.bytes_in_flight, last.bytes_in_flight), **sums)
+
+
+def _grid_time(work: KernelWork, gpu: Gpu) -> KernelTime:
+    """Estimate the time of the blocks of a launch that execute `work.code`."""
     of_busiest = -(-work.blocks // gpu.multiprocessors)
     resident = min(resident_blocks(work, gpu), of_busiest)
     waves, rest = divmod(of_busiest, resident)

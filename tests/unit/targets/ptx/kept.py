@@ -117,6 +117,14 @@ def _tiled() -> CudaKernel:
     return kernel
 
 
+def _rows_in_parts() -> CudaKernel:
+    from tests.arrivals import rows_in_parts
+
+    kernel = compiler.build(rows_in_parts(), "cuda", arch=ARCH)
+    assert isinstance(kernel, CudaKernel)
+    return kernel
+
+
 def _convolution() -> CudaKernel:
     x, w = te.placeholder((1, 4, 7, 7), name="X"), te.placeholder((8, 4, 3, 3), name="W")
     s = Schedule(
@@ -151,6 +159,7 @@ PROGRAMS: dict[str, Callable[[], CudaKernel]] = {
     "columns": lambda: _of("columns", [(200, 40)], lambda x: te.nn.sum(x, 0)),
     "gather": lambda: _of("gather", [(40, 9), (12,)], te.nn.gather, ("f32", "i32")),
     "attention": lambda: _of("attention", [(2, 12, 8), (2, 12, 8), (2, 12, 8)], te.nn.attention),
+    "arrival": _rows_in_parts,
     "power": lambda: _of("power", [(24,), (24,)], te.nn.pow, ("i32", "i32")),
 }
 

@@ -48,6 +48,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "columns": lambda x: x.sum(axis=0),
     "gather": lambda x, i: x[i],
     "attention": lambda q, k, v: softmax(q @ k.transpose(0, 2, 1) / np.sqrt(8)) @ v,
+    "arrival": lambda x: np.exp(x.sum(axis=1)),
     "power": power,
 }
 LOOSE = {"product_tf32": 0.05}
@@ -143,6 +144,10 @@ FAULTS: dict[str, tuple[str, str, str, int, str]] = {
     "tf32's rows": ("product_tf32", r"(mma\S+ \{[^}]*\}, \{)(%r\d+), (%r\d+)", r"\1\3, \2", 0, "wrong"),
     "a distance": ("softmax", r"(shfl\.sync\.bfly\.b32\s+\S+, \S+, )%r\d+", r"\g<1>2", -1, "wrong"),
     "members": ("softmax", r"(shfl\.sync\.bfly[^;]*), %r\d+;", r"\1, 65535;", 0, "a thread that takes part unnamed"),
+    "a fence before an arrival": ("arrival", r"membar\.gl;", "", 0, "race of a read with a write of block"),
+    "a fence behind an arrival": ("arrival", r"membar\.gl;", "", 1, "race of a read with a write of block"),
+    "a fence of the block": ("arrival", r"membar\.gl;", "membar.cta;", 0, "race of a read with a write of block"),
+    "a counter": ("arrival", r"st\.global\.u32[^;]*;", "", 0, UNSET),
     "an index": ("gather", r"ld\.global\.nc\.u32\s+(%r\d+), \[[^;]*;", r"mov.u32 \1, 40;", 0, ""),
 }
 
