@@ -55,8 +55,8 @@ class Canonical:
         return graph_digest(self.graph, self.callees).hex()
 
     def with_signature_of(self, former: Graph) -> Graph:
-        """The canonical graph with the signature of `former`, the graph that it was made from: its inputs and results,
-        in their order.
+        """The canonical graph with the signature of `former`, the graph that it was made from: its inputs, under
+        canonical names, and results, in their order.
 
         Inputs that canonicalisation has removed come back under fresh names.
         """
@@ -76,8 +76,8 @@ class Canonical:
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
     """Return the canonical form of a te function.
 
-    Without `keep_signature`, inputs and results are ordered by structure, and unused inputs are removed.
-    `callees`: by name, the canonical forms of called functions whose signatures have changed.
+    Without `keep_signature`, inputs and results are ordered by structure, and unused inputs are removed. `callees`: by
+    name, the canonical forms of called functions whose signatures have changed; None if there are none.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)

@@ -22,7 +22,8 @@ class Slot:
 
 
 def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
-    """The slots of a function whose result consists of whole inputs, one after another; None for any other function.
+    """The slots of a function whose result consists of whole inputs, one after another; None for any other function,
+    and for a result without dimensions.
 
         %J = te.compute "J" [i = 8, j = 2] (%a = %A[i, j] where (-i + 3 >= 0) else 0.0,
             %b = %B[i - 4, j] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }

@@ -205,7 +205,8 @@ class _Buffers:
 
 
 def read_tensors(function: FuncOp) -> Main:
-    """Read a te function that only calls others; its results become the last arguments.
+    """Read a te function that only calls others; its results become the last arguments. Raises InputError for a call of
+    a function that the module does not define.
 
     Calls write the results of the function directly; a result that is an argument, a constant or returned twice is
     copied at the end.

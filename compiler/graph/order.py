@@ -37,7 +37,7 @@ def ordered(graph: Graph, colours: Colours) -> Graph:
 
 
 def result_order(graph: Graph, colours: Colours) -> list[int]:
-    """The positions of the graph's results, sorted by the colours of the results."""
+    """The positions of the graph's results, sorted by the colours of the results; equal ones stay in order."""
     return sorted(range(len(graph.results)), key=lambda n: colours[graph.results[n]])
 
 

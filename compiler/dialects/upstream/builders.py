@@ -39,7 +39,7 @@ def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> mem
 
 
 def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vector.LoadOp:
-    """Build the load of `lanes` contiguous elements from buffer[indices] on."""
+    """Build the load of `lanes` contiguous elements from buffer[indices] on, along the last dimension."""
     assert isinstance(buffer.type, MemRefType)
     type = vector_type(buffer.type.element_type, lanes)
     return vector.LoadOp.create(operands=[buffer, *indices], result_types=[type])
@@ -56,7 +56,8 @@ def store_lanes(
 def load_masked(
     buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, otherwise: SSAValue
 ) -> vector.MaskedLoadOp:
-    """Build the load of elements from buffer[indices] on where the mask is true; elsewhere `otherwise` is read."""
+    """Build the load of elements from buffer[indices] on where the mask is true; elsewhere the lane is that of the
+    vector `otherwise`."""
     operands = [buffer, *indices, mask, otherwise]
     return vector.MaskedLoadOp.create(operands=operands, result_types=[otherwise.type])
 

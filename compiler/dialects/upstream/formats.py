@@ -84,7 +84,8 @@ _FIELDS: dict[str, dict[str, Any]] = {
 
 
 def table_op(name: str, syntax: str = "", traits: Sequence[OpTrait] = (), **fields: str) -> Any:
-    """Define an op by its fields and its syntax.
+    """Define an op by its fields, its traits and its syntax in MLIR's declarative assembly format, the generic one if
+    it is empty; return its class.
 
     fields: `operands`, `results`, `properties` and `regions`, each names with `?` if optional and `*` if repeated, and
         `:kind`, such as `"vector:T indices*:index"`

@@ -47,7 +47,8 @@ def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:
 
 
 def key(graph: Graph) -> Hashable:
-    """A key of a te function; two keys are equal if and only if the functions differ in names only."""
+    """A key of a te function; two keys are equal if and only if the functions differ at most in names, locations and
+    attributes of the functions themselves."""
     values = {name: f"v{n}" for n, name in enumerate(graph.values)}
     nodes = tuple(_plain(node, f"c{n}", values) for n, node in enumerate(graph.nodes))
     return tuple(_value(v, values) for v in graph.inputs), nodes, tuple(values[name] for name in graph.results)

@@ -98,8 +98,8 @@ class View:
         return self._anchors[self.group(name)]
 
     def join(self, names: Iterable[str]) -> bool:
-        """Merge the groups of computes and return True. Return False, without a change, for a closed group, a cycle of
-        groups, or too long a test for one."""
+        """Merge the groups of computes, at least one, and return True. Return False, without a change, for a closed
+        group, a cycle of groups, or too long a test for one."""
         groups = {self.group(name) for name in names}
         if len(groups) > 1 and groups & self._closed:
             return False

@@ -28,7 +28,7 @@ Rule: TypeAlias = "Callable[[Scalars, Sequence[SSAValue]], SSAValue]"
 
 
 class Scalars:
-    """A scalar body under construction; its operators choose the op by the type: floats, integers or i1."""
+    """A scalar body under construction; its methods choose the op by the type: floats, integers or i1."""
 
     def __init__(self, block: Block, unsigned: bool) -> None:
         self.block = block
@@ -165,9 +165,9 @@ BODIES: dict[str, Rule] = {
 
 
 def build_body(name: str, types: Sequence[Attribute], unsigned: bool, end: Callable[..., Operation]) -> Region:
-    """Build the body of a named op, for scalars of the types of its operands, the output's last; its terminator is of
-    the class `end`. With `unsigned`, conversions of integers are unsigned. Raises ValueError for types that the op does
-    not accept."""
+    """Build the body `name` of BODIES of a named op, for scalars of the types of its operands, the output's last; its
+    terminator is of the class `end`. With `unsigned`, conversions of integers are unsigned. Raises ValueError for types
+    that the op does not accept."""
     if not all(isinstance(type, AnyFloat | IntegerType | IndexType) for type in types):
         raise ValueError(f"its elements are of type {', '.join(map(str, types))}, not numbers")
     operands = types[1:-1] if name == "select" else types[:-1]

@@ -37,7 +37,8 @@ class NamedOp(LinalgStructuredOperation):
     WORDS: ClassVar = ("kind", "indexing_maps")
 
     def default_maps(self) -> list[AffineMap]:
-        """Return the indexing maps of an op without the property indexing_maps."""
+        """Return the indexing maps of an op without the property indexing_maps. Raises VerifyException if it has none,
+        or strides and dilations of another number."""
         raise NotImplementedError
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
@@ -73,8 +74,8 @@ class NamedOp(LinalgStructuredOperation):
 
     @classmethod
     def body_of(cls, parts: ParsedParts, properties: dict[str, Attribute]) -> Region:
-        """Build the body for the operands' element types. Raises ValueError for another number of operands, or for
-        types that the op lacks."""
+        """Build the body for the operands' element types, with conversions as the property `cast` states. Raises
+        ValueError for another number of operands, or for types that the op lacks."""
         unsigned = properties.get("cast") == TypeFunctionAttr("cast_unsigned")
         types = [element_of(value) for value in parts.operands]
         name = cls.body_name(properties)
@@ -135,7 +136,8 @@ class StructuredNamedOp(NamedOp):
 
 
 class PointwiseOp(NamedOp):
-    """The base of the named ops in the table POINTWISE: all operands have one shape, or indexing maps."""
+    """The base of the named ops in the table POINTWISE: all operands have one shape, or indexing maps; one of lower
+    rank is indexed by the first dimensions."""
 
     def default_maps(self) -> list[AffineMap]:
         rank = rank_of(self.outputs[0])

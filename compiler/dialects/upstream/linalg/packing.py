@@ -54,7 +54,8 @@ class TiledLayoutOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """The dimension of the unpacked tensor for each outer dimension of the packed one."""
+        """The dimension of the unpacked tensor for each outer dimension of the packed one: their own order without
+        outer_dims_perm."""
         rank = min(rank_of(self.operands[0]), rank_of(self.operands[1]))
         return [*map(int, self.outer_dims_perm.get_values())] if self.outer_dims_perm else [*range(rank)]
 

@@ -59,7 +59,8 @@ class RegionlessOp(LinalgStructuredOperation):
         return kinds_of(rank_of(self.outputs[0]), 0)
 
     def input_dims(self, rank: int) -> list[int]:
-        """Return the dimension of the iteration space, of rank `rank`, that indexes each dimension of the input."""
+        """Return the dimension of the iteration space, of rank `rank`, that indexes each dimension of the input;
+        subclasses define it."""
         raise NotImplementedError
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
@@ -124,8 +125,8 @@ def _parse_region(parser: Parser) -> Region:
 
 
 def _short_region(parser: Parser, parts: ParsedParts, types: Sequence[Attribute], order: Sequence[int]) -> Region:
-    """Return the region of the short form `{ OP }`: the op applied to the arguments in this order, and a yield of its
-    result. Raises ParseError for an unknown op."""
+    """Return the region of the short form `{ OP }`: the op applied to the arguments of the numbers `order`, in this
+    order, and a yield of its result. Raises ParseError for an unknown op."""
     kind = parser.ctx.get_optional_op(parts.short)
     block = Block(arg_types=types)
     if kind is None:

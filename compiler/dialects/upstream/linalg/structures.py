@@ -33,8 +33,8 @@ class NamedStructure:
 
     @cached_property
     def dims(self) -> list[str]:
-        """The dimensions of the iteration space: those of the output, then the reductions in their order in the last
-        input."""
+        """The dimensions of the iteration space: those of the output, then the reductions, those of the last input
+        first, in their order in it."""
         ordered = dict.fromkeys(self.operands[-1])
         for terms in reversed(self.operands[:-1]):
             for term in terms:
@@ -52,7 +52,8 @@ class NamedStructure:
         return sum("~" in term for terms in self.operands for term in terms)
 
     def maps(self, strides: Sequence[int], dilations: Sequence[int]) -> list[AffineMap]:
-        """The map of each operand to its indices; strides and dilations have an entry for each window dimension."""
+        """The map of each operand to its indices; `strides` and `dilations` have an entry for each window dimension, in
+        the order of the text, and must have no fewer."""
         factors = iter(zip(strides, dilations, strict=True))
 
         def expression(term: str) -> AffineExpr:

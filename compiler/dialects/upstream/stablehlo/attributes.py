@@ -158,7 +158,7 @@ def array(numbers: list[int]) -> DenseArrayBase:
 
 
 def precision_bits(format: str, exponent: int, mantissa: int) -> tuple[int, int]:
-    """Return the bits of exponent and mantissa of a reduce_precision: those in its format, such as `e8m7`, or the two
-    numbers if the format is empty."""
+    """Return the bits of exponent and mantissa of a reduce_precision: those in its format, such as `e8m7`, or the
+    numbers `exponent` and `mantissa` if the format is empty."""
     parts = format.removeprefix("e").split("m")
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 else (exponent, mantissa)

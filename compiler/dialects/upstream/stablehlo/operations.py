@@ -95,7 +95,8 @@ def _class_name(name: str) -> str:
 
 
 def row_named(name: str) -> SyntaxRow:
-    """Return the row of the syntax table for an op that te has a form of."""
+    """Return the row of the syntax table for an op that te has a form of. Raises KeyError for another op of
+    StableHLO."""
     dialect, _, title = name.partition(".")
     if dialect == "stablehlo":
         return ROWS[title]

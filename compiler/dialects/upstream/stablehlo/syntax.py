@@ -130,7 +130,7 @@ def parse_types(parser: Parser, parsed: ParsedOp, name: str) -> None:
 
 def finished(properties: dict[str, Attribute]) -> dict[str, Attribute]:
     """Replace `batching` and `contracting`, the words of a dot_general, by the one attribute of the generic syntax, in
-    place; return the properties."""
+    place; return the properties. One list in place of a pair is that of both sides."""
     pairs = {name: properties.pop(name) for name in ("batching", "contracting") if name in properties}
     if pairs:
         entries = []
