@@ -55,7 +55,8 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence about `what` if a value inside `expr` may reach 2^63 for 0 <= d_i < extents[i], else empty."""
+    """A sentence about `what` if a value inside `expr` may reach 2^63 for 0 <= d_i < extents[i], else empty. Requires
+    an expression without symbols."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = lin.box(extents)

@@ -56,7 +56,7 @@ class Linear:
         return self + other.scaled(-1)
 
     def scaled(self, factor: int) -> "Linear":
-        """The form times an integer."""
+        """The form times an integer; 0 times a form is the constant 0."""
         return _form({atom: f * factor for atom, f in self.terms}, self.constant * factor)
 
     @property
@@ -140,7 +140,8 @@ def strides(shape: Sequence[int]) -> list[int]:
 
 
 def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
-    """Row-major offset of an index into a shape, in elements."""
+    """Row-major offset of an index into a shape, in elements; 0 without dimensions. Raises ValueError for another
+    number of indices than dimensions."""
     total = constant(0)
     for form, stride in zip(index, strides(shape), strict=True):
         total = total + form.scaled(stride)
@@ -148,7 +149,8 @@ def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
 
 
 def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:
-    """Translate an expression to a form, dimension i replaced by dims[i]; `ranges` are those of variables in `dims`."""
+    """Translate an expression without symbols to a form, dimension i replaced by dims[i]; `ranges` are those of
+    variables in `dims`. Divisors must be positive constants, and one factor of a product constant."""
     match expr:
         case AffineConstantExpr(value):
             return constant(value)
@@ -174,7 +176,8 @@ def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges)
 
 
 def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Linear:
-    """Substitute forms for variables; `ranges` are the ranges of the variables that the new form may contain.
+    """Substitute forms for variables; variables without one in `values` stay; `ranges` are the ranges of the variables
+    that the new form may contain.
 
     >>> from strata.analysis import constant, substitute, variable
     >>> form = substitute(variable(0).scaled(4), {0: variable(1) + constant(2)}, {1: (0, 7)})
@@ -242,6 +245,7 @@ def evaluate(form: Linear, values: Mapping[int, int]) -> int:
 
 def bounds(form: Linear, ranges: Ranges) -> Range:
     """An inclusive interval of all values of a form over `ranges`; tight if each variable occurs once, and no mod.
+    Raises KeyError for a variable without a range.
 
     >>> from strata.analysis import variable
     >>> strata.analysis.bounds(variable(0).scaled(2) + variable(1), {0: (0, 3), 1: (-1, 1)})
@@ -267,7 +271,8 @@ def largest(form: Linear, ranges: Ranges) -> int:
 
 
 def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
-    """Simplify `form floordiv divisor`: `(16*i + 2*j) floordiv 8`, j in [0, 8), is `2*i + j floordiv 4`."""
+    """Simplify `form floordiv divisor`, rounded down, by a positive divisor: `(16*i + 2*j) floordiv 8`, j in [0, 8), is
+    `2*i + j floordiv 4`."""
     multiples, remainder = _divided(form, divisor)
     low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:
@@ -286,7 +291,8 @@ def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 
 
 def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
-    """Simplify `form mod divisor`, which is in [0, divisor): `(4*i + j) mod 8`, j in [0, 4), is `4*(i mod 2) + j`."""
+    """Simplify `form mod divisor`, which is in [0, divisor) also for negative forms, by a positive divisor: `(4*i + j)
+    mod 8`, j in [0, 4), is `4*(i mod 2) + j`."""
     _, remainder = _divided(form, divisor)
     low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:

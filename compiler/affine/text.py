@@ -26,7 +26,8 @@ RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
 
 
 def to_text(expr: AffineExpr, names: Sequence[str]) -> str:
-    """Print an expression in MLIR's affine syntax, dimension i spelled names[i]; negative terms become subtractions."""
+    """Print an expression without symbols in MLIR's affine syntax, dimension i spelled names[i]; negative terms become
+    subtractions."""
     match expr:
         case AffineConstantExpr(value):
             return str(value)

@@ -17,7 +17,8 @@ from compiler.pipeline.passes import TO_LLVM, run
 
 @cache
 def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
-    """The passes from a level (te, loop or low) to the input of LLVM emission, under a floating-point policy."""
+    """The passes from a level (te, loop or low) to the input of LLVM emission, under a floating-point policy. Raises
+    KeyError for another level."""
     return tuple(with_policy(policy, parse_passes(TO_LLVM[level])))
 
 

@@ -93,7 +93,8 @@ def constant(value: FloatAttr | IntegerAttr) -> Scalar:
 
 
 def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
-    """Translate a body to the expressions that it yields: argument n is read n, the axis labels[n] is axis n."""
+    """Translate a body to the expressions that it yields: argument n is read n, the axis labels[n] is axis n.
+    Attributes and properties of an op are one map. Requires a body that ends with a yield."""
     values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
     for op in block.ops:
         if isinstance(op, loop.YieldOp | te.YieldOp):
@@ -148,7 +149,7 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
 
 def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
     """Return an expression with expressions substituted for reads, by position, and forms over axes for axes, by
-    number; other leaves stay."""
+    number; other leaves stay, and all axes if `axes` is None."""
     forms = axes or {}
 
     def leaf(node: Scalar) -> Scalar | None:
@@ -228,7 +229,8 @@ def from_linear(form: Linear) -> Scalar:
 
 
 def select(tests: Sequence[Condition], then: Scalar, otherwise: Scalar, type: Attribute) -> Scalar:
-    """Build the expression that is `then` if all conditions over axes hold, else `otherwise`."""
+    """Build the expression that is `then` if all conditions over axes hold, else `otherwise`, both of type `type`;
+    without conditions it is `then`."""
     for test in reversed(tests):
         predicate = IntegerAttr(0 if test.equal else 5, i64)  # eq, sge
         truth = apply(CmpiOp, (from_linear(test.form), _literal(0)), {"predicate": predicate}, (i1,))

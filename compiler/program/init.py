@@ -14,7 +14,8 @@ from compiler.program.tree import Block, Loop, Node, Program, nested, rebound
 
 
 def init_depth(block: Block, loops: Sequence[Loop]) -> int:
-    """Number of the loops around a block that enclose its init: those before the first that binds a reduce axis."""
+    """Number of the loops around a block that enclose its init: those before the first that binds a reduce axis, all if
+    none does. `loops` are outermost first."""
     reduced = block.loops_of(True)
     return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
 
@@ -26,7 +27,8 @@ def init_guard(block: Block) -> tuple[Condition, ...]:
 
 
 def init_block(program: Program, block: Block, label: str) -> Block:
-    """Build the init of a reduction as block `label`: it sets the targets to the identity over the spatial axes."""
+    """Build the init of a reduction as block `label`: it sets the targets to the identity over the spatial axes, under
+    `init_guard`."""
     spatial = block.spatial
     zeros = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
     writes = tuple(

@@ -154,7 +154,8 @@ def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
 def access_attribute(
     count: int, index: tuple[Linear, ...], where: tuple[Condition, ...], otherwise: FloatAttr | IntegerAttr | None
 ) -> AccessAttr:
-    """The attribute of an access by a block with `count` axes."""
+    """The attribute of an access by a block with `count` axes; without a condition, or without `otherwise`, an
+    unconditional one."""
     axes = {n: _dimension(n) for n in range(count)}
     if not where or otherwise is None:
         return AccessAttr(_map(index, axes))

@@ -84,7 +84,8 @@ def defaults_of(space: Space) -> tuple[Candidate, ...]:
 
 
 def candidate_count(sizes: Sequence[tuple[int, ...]]) -> int:
-    """The number of candidates of a space, by the number of options of each choice."""
+    """The number of candidates of a space, by the number of options of each choice, a tuple a sketch: 1 for a sketch
+    without choices."""
     return sum(map(prod, sizes))
 
 
@@ -102,7 +103,8 @@ def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[
 
 
 def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
-    """Yield all candidates of a candidate's sketch that differ from it in exactly one choice."""
+    """Yield all candidates of a candidate's sketch that differ from it in exactly one choice, which must be in the
+    space; by choice, then by option."""
     sketch, positions = candidate
     for choice, size in enumerate(sizes[sketch]):
         for option in range(size):
@@ -117,7 +119,7 @@ def distance(left: Candidate, right: Candidate) -> int | None:
 
 def filter_candidates(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
     """Request the features of candidates, sketch by sketch, and split the candidates into feasible, refused and
-    deferred ones. Those of one sketch stay in order."""
+    deferred ones. Those of one sketch stay in order, and sketches are in the order of their first candidates."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
         by_sketch[sketch].append(positions)

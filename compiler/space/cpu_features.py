@@ -108,7 +108,7 @@ class BlockView:
 
     @property
     def vector(self) -> Loop | None:
-        """The vectorized loop, whose iterations are lanes; None without one."""
+        """The outermost vectorized loop, whose iterations are lanes; None without one."""
         return next((loop for loop in self.loops if loop.kind == "vectorized"), None)
 
     @cached_property

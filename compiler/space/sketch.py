@@ -60,7 +60,7 @@ class Sketch:
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
         """Return the sketch of a recorded schedule: its script without decisions, except those of ops at positions
-        `closed`."""
+        `closed`, by default none."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
         options = {
@@ -87,8 +87,8 @@ class Sketch:
         return list(_sequence(self.script).body.block.ops)
 
     def decided(self, positions: Positions) -> ModuleOp:
-        """A copy of the script with every choice decided: by `positions`, each an index into the options of its
-        choice."""
+        """A copy of the script with every choice decided: by `positions`, each an index into the options of its choice.
+        Raises ValueError for another number of positions than choices."""
         script = self.script.clone()
         ops = list(_sequence(script).body.block.ops)
         for choice, position in zip(self.choices, positions, strict=True):

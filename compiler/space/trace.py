@@ -71,8 +71,8 @@ class TraceGraph:
         self.guards, self._answered = [], {}
 
     def input(self, column: int, witness: int, low: int, high: int) -> Number:
-        """Return the number of an input column, with the witness's value and its bounds over all candidates; an int if
-        the bounds are equal."""
+        """Return the number of an input column, with the witness's value and its bounds over all candidates; the int
+        itself if the bounds are equal."""
         if low == high:
             return low
         return Traced(self, self._number(TraceNode("input", (), column)), witness, low, high)

@@ -47,7 +47,8 @@ def check_certificate(library: Path, certificate: Path | None = None) -> Iterato
 
 
 def beside(library: Path) -> Path:
-    """Return the path of the certificate beside a library: NAME.certificate.json for libNAME.so."""
+    """Return the path of the certificate beside a library: NAME.certificate.json for libNAME.so or NAME.so, up to the
+    first dot."""
     return library.parent / (library.name.partition(".")[0].removeprefix("lib") + SUFFIX)
 
 

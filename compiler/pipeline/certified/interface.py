@@ -36,7 +36,7 @@ class InterfaceArray:
 
     @property
     def bytes(self) -> int:
-        """The size of the array in bytes."""
+        """The size of the array in bytes. Raises StopIteration for a dtype that Strata lacks."""
         row = next(row for row in DTYPES.values() if row.numpy == self.dtype)
         return prod(self.shape) * -(-row.bits // 8)
 

@@ -42,7 +42,8 @@ class ComputedFunction:
 
     def result(self, number: int, bytes: int, inputs: Mapping[int, Content]) -> Content:
         """Return the content of result `number`, of `bytes` bytes, from the contents of the inputs by position; of a
-        concatenation, the joined contents of its inputs. Raises Unproved if an input that is used is missing."""
+        concatenation, the joined contents of its inputs. Raises Unproved if an input that is used is missing, and
+        ValueError if there is no such result."""
         missing = [n for n in self.inputs if n not in inputs]
         if missing:
             raise Unproved(f"its input {missing[0]} is not passed")

@@ -130,7 +130,8 @@ class Program:
         return {loop.number for loop in self.enclosing(key)}
 
     def private_loops(self, buffer: str) -> tuple[int, ...]:
-        """The numbers of the loops that privatise a buffer, outermost first; empty for arguments and literals."""
+        """The numbers of the loops that privatise a buffer, outermost first; empty for arguments and literals, and for
+        a temporary outside all loops."""
         return tuple([loop.number for loop in self.enclosing((buffer,))]) if buffer in self.allocs else ()
 
     def ranges_with(self, *loops: Loop) -> dict[int, lin.Range]:
@@ -151,12 +152,12 @@ class Program:
 
     def replaced(self, key: Key, make: Callable[[Node], Sequence[Node]]) -> Program:
         """Return the program with the node of a key replaced by the nodes that `make` returns for it; an empty sequence
-        deletes it."""
+        deletes it. Raises KeyError for a key that the program lacks."""
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
 
     def pruned(self) -> Program:
-        """Remove the loops that contain no block."""
+        """Remove the loops that contain no block, with the allocations in them."""
         return replace(self, body=pruned(self.body))
 
     def map_blocks(self, change: Callable[[Block], Block]) -> Program:

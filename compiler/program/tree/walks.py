@@ -27,7 +27,8 @@ def walk(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def nested(loops: Iterable[Loop], inner: Node) -> Node:
-    """Nest a node in perfectly nested loops, given outermost first; their bodies are replaced."""
+    """Nest a node in perfectly nested loops, given outermost first; their bodies are replaced. Without loops it is the
+    node itself."""
     for loop in reversed(list(loops)):
         inner = replace(loop, body=(inner,))
     return inner
@@ -82,7 +83,7 @@ def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple
 
 
 def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Remove the loops that contain no block."""
+    """Remove the loops that contain no block, with the allocations in them."""
     remaining: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop) and not node.nest.is_full:
