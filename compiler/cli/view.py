@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         program = parse_file(options)
         shown = _under_script(options, program)
         if shown is None:
-            shown = page_of_kernel(build_kernel(options, program), options.group)
+            shown = page_of_kernel(build_kernel(options, program), options.group, program)
     except VerifyException as error:
         raise input_error(error, options.file) from error
     _write(page(shown), options, default_path(shown.name if options.file == "-" else Path(options.file).stem))

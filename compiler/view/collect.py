@@ -28,13 +28,14 @@ from compiler.view.subject import PageSubject, certificate_of, subjects_of
 CERTIFICATE = "certificate"
 
 
-def page_of_kernel(kernel: Kernel, group: str | None = None) -> ProgramPage:
+def page_of_kernel(kernel: Kernel, group: str | None = None, program: object = None) -> ProgramPage:
     """What a page shows of a kernel: the program if it calls groups, then each group, or only the one named `group`.
-    Raises TargetError for a kernel without texts, such as a pickled one, and InputError for an unknown group."""
+    program: what was built, for its lines of source. Raises TargetError for a kernel without texts, such as a pickled
+    one, and InputError for an unknown group."""
     if CERTIFICATE not in kernel.levels:
         raise TargetError(f"{kernel.name}: its texts were not kept, which a page shows: build it in this process")
     certificate = certificate_of(kernel.text(CERTIFICATE))
-    subjects = list(subjects_of(certificate, kernel.groups))
+    subjects = list(subjects_of(certificate, kernel.groups, program, kernel.policy))
     names = [subject.name for subject in subjects]
     if group is not None and group not in names:
         raise InputError(f"{unknown('group', group, names)} ({kernel.name} has {', '.join(names)})")
@@ -82,11 +83,11 @@ def _page(name: str, sentence: str, parts: list[PagePart]) -> ProgramPage:
     return ProgramPage(name, (sentence, described), caches, parts)
 
 
-def write_view(kernel: Kernel, path: str | PathLike[str] | None = None) -> Path:
+def write_view(kernel: Kernel, path: str | PathLike[str] | None = None, program: object = None) -> Path:
     """Write the page of a kernel to a file, by default NAME.html in the current folder; return its path. Raises
-    InputError for a path that cannot be written, and the errors of `page_of_kernel`."""
+    InputError for a path that cannot be written, and the errors of `page_of_kernel`, which has `program`."""
     target = default_path(kernel.name) if path is None else files.to_path(path)
-    files.write(target, page(page_of_kernel(kernel)))
+    files.write(target, page(page_of_kernel(kernel, program=program)))
     return target
 
 

@@ -6,17 +6,20 @@ from collections import Counter
 from collections.abc import Iterable
 from math import prod
 
+from xdsl.dialects.builtin import LocationAttr
+
 from compiler.analysis.cost import instances, touched_boxes
 from compiler.explain.nests import LoopNest
 from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in
 from compiler.schedule.show import block_text, buffer_text
+from compiler.support.origins import origins
 from compiler.types.elements import element_bytes
 from compiler.view.records import Json
 
 
 def tree(nodes: Iterable[Node]) -> list[Json]:
-    """Loops (`loop`: the number, `name`, `extent`, `kind`, `body`), blocks (`block`: the label, `text`) and allocations
-    (`alloc`: the text)."""
+    """Loops (`loop`: the number, `name`, `extent`, `kind`, `body`), blocks (`block`: the label, `text`, `origin`: the
+    parts of the user's model that it computes) and allocations (`alloc`: the text)."""
     return [_node(node) for node in nodes]
 
 
@@ -25,9 +28,14 @@ def _node(node: Node) -> Json:
         case Alloc(buffer):
             return {"alloc": buffer_text(buffer)}
         case Block():
-            return {"block": node.label, "text": block_text(node)}
+            return {"block": node.label, "text": block_text(node), "origin": origin_text(node.location)}
     body = tree(node.body)
     return {"loop": node.number, "name": node.label, "extent": node.extent, "kind": node.kind, "body": body}
+
+
+def origin_text(location: LocationAttr) -> str:
+    """The modules, nodes and lines of a user's model in a location; those of texts without a file are left out."""
+    return ", ".join(str(origin) for origin in origins(location) if not origin.file.startswith("<"))
 
 
 def low_tree(nests: Iterable[LoopNest]) -> list[Json]:

@@ -13,9 +13,8 @@ from compiler.dialects.functions import find_function
 from compiler.explain.builds import Builds, marked_builds
 from compiler.explain.code import LoopCode, group_copies
 from compiler.explain.explanation import explain
-from compiler.explain.nests import paths
+from compiler.explain.nests import LoopNest, paths
 from compiler.explain.text import details, loop_label
-from compiler.lowering.low_to_llvm import emit
 from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import TO_LOOPS
@@ -24,12 +23,11 @@ from compiler.pipeline.to_llvm import passes_from
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
-from compiler.types.machines import host
 from compiler.view.equations import equations_of
-from compiler.view.nests import low_tree, memory, tree
+from compiler.view.nests import low_tree, memory, origin_text, tree
 from compiler.view.queries import recorded
 from compiler.view.records import IrStage, Json, PagePart, PageProof, ScriptStep
-from compiler.view.stages import after_passes, assembly_stage, compared, llvm_stage, stage
+from compiler.view.stages import after_passes, assembly_stage, compared, llvm_stage, module_stage
 from compiler.view.steps import stepped
 from compiler.view.subject import PageSubject
 
@@ -65,7 +63,7 @@ def page_part(subject: PageSubject, policy: str = "contract", threads: int = 1) 
     module = subject.module
     if subject.te is not None:
         lowered = subject.te.clone()
-        draft.stages += [stage("te", str(lowered)), *after_passes(lowered, parse_passes(TO_LOOPS))]
+        draft.stages += [module_stage("te", lowered), *after_passes(lowered, parse_passes(TO_LOOPS))]
     if subject.script is None or subject.unscheduled is None:
         draft.notes["script"] = draft.notes["proof"] = NO_SCRIPT
     else:
@@ -73,9 +71,16 @@ def page_part(subject: PageSubject, policy: str = "contract", threads: int = 1) 
         module = scheduled
     if module is not None:
         _compiled(draft, module, policy, threads, subject.te is not None)
-    labels = [] if subject.unscheduled is None else list(subject.unscheduled.blocks)
-    computes = [" .. ".join(dict.fromkeys((labels[0], labels[-1])))] if labels else []
-    return draft.part(subject.name, [*computes, *subject.facts])
+    return draft.part(subject.name, [*_computes(subject), *subject.facts])
+
+
+def _computes(subject: PageSubject) -> list[str]:
+    """The first and the last compute of a function, and the part of the user's model that the last one is of."""
+    blocks = [] if subject.unscheduled is None else list(subject.unscheduled.blocks.values())
+    if not blocks:
+        return []
+    names = " .. ".join(dict.fromkeys((blocks[0].label, blocks[-1].label)))
+    return list(filter(None, (names, origin_text(blocks[-1].location)[:80])))
 
 
 def _scheduled(draft: _Draft, subject: PageSubject, unscheduled: Program) -> ModuleOp | None:
@@ -83,18 +88,18 @@ def _scheduled(draft: _Draft, subject: PageSubject, unscheduled: Program) -> Mod
     assert subject.script is not None
     schedule, start = Schedule(unscheduled), perf_counter()
     if not draft.stages:
-        draft.stages.append(stage("loop", str(schedule.original)))
+        draft.stages.append(module_stage("loop", schedule.original))
     draft.nests, draft.steps = stepped(schedule, subject.script)
     if draft.steps and draft.steps[-1].refusal is not None:
         place = f"step {len(draft.steps)} of the script is refused"
-        draft.stages.append(stage("apply-schedule, up to the refused step", str(schedule.module)))
+        draft.stages.append(module_stage("apply-schedule, up to the refused step", schedule.module))
         draft.memory = memory(schedule.program)
         draft.notes |= {
             "code": f"There is no machine code: {place}.",
             "proof": f"There is nothing to prove: {place}. Its witness is beside the step.",
         }
         return None
-    draft.stages.append(stage("apply-schedule", str(schedule.module), perf_counter() - start))
+    draft.stages.append(module_stage("apply-schedule", schedule.module, perf_counter() - start))
     draft.proof = proof(schedule.program, unscheduled)
     return schedule.module
 
@@ -113,7 +118,7 @@ def _compiled(draft: _Draft, module: ModuleOp, policy: str, threads: int, has_te
     """Add what is compiled: the loops and their memory, the stages down to assembly, the machine loops."""
     level, low, name = level_of(module), module.clone(), find_function(module).sym_name.data
     if not draft.steps:
-        draft.stages.append(stage("reorder-contiguous" if has_te else level, str(module)))
+        draft.stages.append(module_stage("reorder-contiguous" if has_te else level, module))
     if level == "loop":
         program = read(find_function(module))
         draft.nests.append(tree(program.body))
@@ -121,40 +126,49 @@ def _compiled(draft: _Draft, module: ModuleOp, policy: str, threads: int, has_te
     try:
         draft.stages += after_passes(low, passes_from(level, policy))
         arguments = [value.name_hint or "" for value in find_function(low, name).args]
-        draft.stages.append(llvm_stage(emit(low, host()), arguments))
         start = perf_counter()
         built = marked_builds(low, name, module if level == "loop" else None, threads)
-        _machine_code(draft, built, perf_counter() - start)
+        _machine_code(draft, built, arguments, perf_counter() - start)
     except PROGRAM_ERRORS as error:
         draft.notes["code"] = f"There is no machine code: {error}"
 
 
-def _machine_code(draft: _Draft, built: Builds, seconds: float) -> None:
-    """Add the assembly, which LLVM has made in `seconds`, and its machine loops; of a program at the low level also its
-    loops. Raises TargetError for an architecture whose assembly has no parser."""
+def _machine_code(draft: _Draft, built: Builds, arguments: Sequence[str], seconds: float) -> None:
+    """Add the LLVM IR, the assembly, which LLVM has made in `seconds`, and its machine loops; of a program at the low
+    level also its loops. Raises TargetError for an architecture whose assembly has no parser."""
     explanation = explain(built)
-    names = {number: path[-1].name for number, path in paths(explanation.nests).items()}
-    draft.stages.append(assembly_stage(built.assembly, names, seconds))
+    blocks = {} if built.program is None else built.program.blocks
+    texts = {label: origin_text(block.location) for label, block in blocks.items()}
+    loops = {number: (path[-1].name, _joined(path[-1], texts)) for number, path in paths(explanation.nests).items()}
+    draft.stages.append(llvm_stage(built.kernel.text("llvm"), arguments, loops))
+    draft.stages.append(assembly_stage(built.assembly, loops, seconds))
     if built.program is None:
         draft.nests.append(low_tree(explanation.nests))
     copies = group_copies(explanation.codes)
-    draft.code = [_loop_code(group) for group in copies[:MAX_CODE]]
+    draft.code = [_loop_code(group, texts) for group in copies[:MAX_CODE]]
     if not copies:
         draft.notes["code"] = "The machine code has no loops."
     elif len(copies) > MAX_CODE:
         draft.notes["code"] = f"{len(copies) - MAX_CODE} more machine loops are not shown."
 
 
-def _loop_code(copies: Sequence[LoopCode]) -> Json:
+def _joined(nest: LoopNest, origins: Mapping[str, str]) -> str:
+    """The parts of the user's model that a loop computes, by the `origins` of blocks."""
+    return ", ".join(dict.fromkeys(origins[label] for label in nest.blocks if origins.get(label)))
+
+
+def _loop_code(copies: Sequence[LoopCode], origins: Mapping[str, str]) -> Json:
     """A machine loop, with the number of its copies: its label, the names of the source loops around it and its blocks,
-    its bound, and its assembly."""
+    its bound, its assembly, and the parts of the user's model in it, by the `origins` of blocks."""
     code = copies[0]
+    blocks = code.path[-1].blocks if code.path else ()
     return {
         "number": code.number,
         "copies": len(copies),
         "label": loop_label(code),
         "path": [nest.name for nest in code.path],
-        "blocks": list(code.path[-1].blocks) if code.path else [],
+        "blocks": list(blocks),
+        "origin": _joined(code.path[-1], origins) if code.path else "",
         "details": [line.strip() for line in details(code)][1:-2],
         "cycles": code.estimate.cycles,
         "limit": code.estimate.limit,

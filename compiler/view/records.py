@@ -18,7 +18,9 @@ class IrStage:
 
     text: with a note instead of the lines behind the limit. changed: the intervals of lines that differ from the stage
     before, each (first and end there, first and end here). seconds: of the pass; None for a text that was at hand.
-    aliases: maps names of the text to the names that other stages have for them.
+    aliases: maps names of the text to the names that other stages have for them. places: modules, nodes and lines of
+    the user's source. runs: the lines, from 0, at which the place changes, each with the position of the new one in
+    `places`, -1 for none.
     """
 
     name: str
@@ -26,6 +28,8 @@ class IrStage:
     seconds: float | None = None
     changed: Sequence[tuple[int, int, int, int]] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
+    places: Sequence[str] = ()
+    runs: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True)

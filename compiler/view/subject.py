@@ -12,8 +12,10 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 
+from compiler.alternatives import Conditions
 from compiler.dialects.functions import find_function
-from compiler.driver.parts.groups import Group, grouped_program
+from compiler.driver.parts.groups import Group, te_module
+from compiler.driver.parts.partition import alternatives
 from compiler.driver.parts.single import single_group
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
@@ -21,6 +23,7 @@ from compiler.graph.user_names import graph_with_user_names, program_with_user_n
 from compiler.graph.write import write as write_graph
 from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.pipeline.loops import tree_of
+from compiler.pipeline.models import program_and_constants
 from compiler.pipeline.source import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -30,6 +33,7 @@ from compiler.schedule.script import script_of
 from compiler.support.errors import ScheduleError
 from compiler.support.text import counted
 from compiler.targets.groups import GroupFacts
+from compiler.types.machines import host
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,23 @@ class PageSubject:
     facts: Sequence[str] = field(default_factory=tuple)
 
 
-def subjects_of(certificate: Mapping[str, Any], facts: Sequence[GroupFacts]) -> Iterator[PageSubject]:
-    """Yield the functions of a kernel from its certificate, in the order of their calls, those that run once first."""
-    source = _parsed(certificate["source"])
+def subjects_of(
+    certificate: Mapping[str, Any], facts: Sequence[GroupFacts], program: object = None, policy: str = "contract"
+) -> Iterator[PageSubject]:
+    """Yield the functions of a kernel from its certificate, in the order of their calls, those that run once first.
+    program: the te program or model that was built, under `policy`; it has lines of source, which a certificate has
+    not."""
+    function, constants = program_and_constants(program, None)
+    source = _parsed(certificate["source"]) if program is None else te_module(function)
     by_name = {group.name: group for group in facts}
-    names = {} if source is None or not certificate["main"] else _names_by_hash(source)
+    is_single = source is not None and not certificate["main"]
+    groups = {} if source is None or is_single else _groups_by_hash(function or source, tuple(constants or ()), policy)
     for group in certificate["groups"]:
         known = by_name.get(group["name"])
-        if source is not None and not certificate["main"]:
+        if source is not None and is_single:
             yield _single(source, group, _facts(group, known))
         else:
-            yield _named(group, names.get(known.hash if known else "", Provenance()), _facts(group, known))
+            yield _named(group, groups.get(known.hash) if known else None, _facts(group, known))
 
 
 def _facts(group: Mapping[str, Any], facts: GroupFacts | None) -> list[str]:
@@ -76,11 +86,11 @@ def _parsed(text: str) -> ModuleOp | None:
     return None
 
 
-def _names_by_hash(source: ModuleOp) -> dict[str, Provenance]:
-    """The user's names of each group of a program as it is written, by the group's canonical hash."""
-    grouped = grouped_program(source, ())
-    groups: Sequence[Group] = () if grouped is None else grouped.groups
-    return {group.hash: group.names for group in groups}
+def _groups_by_hash(source: object, constants: Sequence[str], policy: str) -> dict[str, Group]:
+    """The groups of a te program, as it is written and in the form that a build prefers, by their canonical hashes."""
+    offers = alternatives(source, constants, conditions=Conditions(host(), policy))
+    programs = (offers.program, offers.preferred.grouped)
+    return {group.hash: group for program in programs if program is not None for group in program.groups if group.hash}
 
 
 def _single(source: ModuleOp, group: Mapping[str, Any], facts: Sequence[str]) -> PageSubject:
@@ -100,12 +110,12 @@ def _constants(source: ModuleOp, group: Mapping[str, Any]) -> list[str]:
     return [arguments[n].name_hint or f"arg{n}" for n in group["constants"] if n < len(arguments)]
 
 
-def _named(group: Mapping[str, Any], names: Provenance, facts: Sequence[str]) -> PageSubject:
-    """A group of a program, under the user's names where they are known."""
-    name, script = group["name"], _script(group)
+def _named(group: Mapping[str, Any], known: Group | None, facts: Sequence[str]) -> PageSubject:
+    """A group of a program, under the user's names if they are known."""
+    name, script, names = group["name"], _script(group), Provenance() if known is None else known.names
     if not group["te"]:
         return PageSubject(name, module=parse(group["loops"]), facts=facts)
-    te = parse(group["te"])
+    te = parse(group["te"]) if known is None else known.module
     graph = replace(graph_with_user_names(read_graph(find_function(te)), names), name=name)
     if script is None:
         loops = program_with_user_names(read(find_function(parse(group["loops"]))), names, {})

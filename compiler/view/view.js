@@ -5,6 +5,7 @@ const TABS = { passes: "Passes", nest: "Loops", script: "Script", memory: "Memor
 const CONTEXT = 3; // equal lines that are shown around a change
 const parts = new Map(); // the data of parts by number, as promises
 const opened = new Set(); // the collapsed runs of lines that a click has opened
+let lastStage = ""; // the part and stage of the latest rendering: a mark of another one is scrolled into view
 let shown = 0; // the number of the latest rendering: an older one that still waits for data is dropped
 
 // --- elements: text is always set as text, never as HTML ---------------------------------------------------------
@@ -127,9 +128,18 @@ function folded(rows, interesting, name) {
   }
   return result;
 }
+// The parts of the user's source that a line is of, by the runs of equal places; "" without one.
+function placeOf(stage, line) {
+  let place = -1;
+  for (const [first, each] of stage.runs) if (first <= line) place = each; else break;
+  return place < 0 ? "" : stage.places[place];
+}
+const isOf = (place, chosen) => chosen !== undefined && place.split(", ").includes(chosen);
 function codeLine(stage, lines, number, mark, value) {
   if (number === null) return h("div", { class: "line none" }, " ");
-  return h("div", { class: `line ${mark}` }, h("i", {}, String(number + 1)), tokens(lines[number], stage, value));
+  const place = placeOf(stage, number), here = isOf(place, state().place) ? " here" : "";
+  const label = h("i", { "data-place": place.split(", ")[0] || undefined, title: place || undefined }, String(number + 1));
+  return h("div", { class: `line ${mark}${here}` }, label, tokens(lines[number], stage, value));
 }
 function columns(before, after, value, narrow) {
   const lines = [before, after].map((stage) => stage ? stage.text.split("\n") : []);
@@ -170,17 +180,22 @@ function passesTab(part, s) {
     return button([stage.name, change], () => go({ stage: m }), { class: marks, "aria-pressed": m === n, title: time });
   });
   const after = stages[n], before = n ? stages[n - 1] : null, narrow = innerWidth < 760;
-  const bar = s.value && h("p", { class: "value" }, "Value ", h("code", {}, s.value.replace(/^.*:/, "%")), ": lines ",
-    stages.map((stage, m) => [stage, m, occurrences(stage, s.value)]).filter((row) => row[2]).map(([stage, m, count]) =>
-      button(`${stage.name} ${count}`, () => go({ stage: m }), { class: "chip", "aria-pressed": m === n })),
-    button("clear", () => go({ value: null }), { class: "chip idle" }));
+  const bar = (title, shown, name, count) => h("p", { class: "value" }, title, h("code", {}, shown), ": lines ",
+    stages.map((stage, m) => [stage, m, count(stage)]).filter((row) => row[2]).map(([stage, m, found]) =>
+      button(`${stage.name} ${found}`, () => go({ stage: m }), { class: "chip", "aria-pressed": m === n })),
+    button("clear", () => go({ [name]: null }), { class: "chip idle" }));
+  const bars = [s.value && bar("Value ", s.value.replace(/^.*:/, "%"), "value", (stage) => occurrences(stage, s.value)),
+    s.place && bar("Of ", s.place, "place", (stage) => stage.text.split("\n").filter((_, m) => isOf(placeOf(stage, m), s.place)).length)];
+  const hint = "A click on a value marks its definition and its uses, in all stages that have its name" +
+    (stages.some((stage) => stage.places.length) ? "; a click on the number of a line marks all that comes from the same line of your source." : ".");
   const sides = columns(before, after, s.value, narrow);
   const titles = sides.length > 1 ? [before.name, after.name] : [before && after.changed.length ? `${before.name}, then ${after.name}` : after.name];
   const equal = before && !after.changed.length ? h("p", { class: "note" }, `${after.name} changes no line.`) : "";
-  return [h("div", { class: "chips" }, chips), bar || h("p", { class: "note" }, "A click on a value marks its definition and its uses, in all stages that have its name."), equal,
+  return [h("div", { class: "chips" }, chips), ...bars, s.value || s.place ? "" : h("p", { class: "note" }, hint), equal,
     h("div", { class: `sides n${sides.length}`, onclick: (event) => {
-      const key = event.target.dataset && event.target.dataset.key;
+      const { key, place } = event.target.dataset || {};
       if (key) go({ value: key === s.value ? null : key });
+      if (place) go({ place: place === s.place ? null : place });
     } }, sides.map((side, m) => h("section", {}, h("h3", {}, titles[m]), side)))];
 }
 
@@ -189,7 +204,8 @@ function passesTab(part, s) {
 function boxes(nodes, options) {
   return nodes.map((node) => {
     if (node.alloc) return h("div", { class: "leaf alloc" }, `alloc ${node.alloc}`);
-    if (!node.body) return h("div", { class: `leaf${options.marked(node) ? " marked" : ""}` }, node.text);
+    if (!node.body) return h("div", { class: `leaf${options.marked(node) ? " marked" : ""}` }, node.text,
+      node.origin && options.right ? h("small", {}, ` ${node.origin}`) : "");
     const marks = `loop ${node.kind.split(".")[0].replace(/Idx$/, "")}${options.marked(node) ? " marked" : ""}${options.chosen === node.loop ? " chosen" : ""}`;
     const head = [h("b", {}, node.name), ` = ${node.extent === null ? "?" : node.extent}`, node.kind === "serial" ? "" : h("em", {}, node.kind),
       h("small", {}, options.right ? options.right(node) : "")];
@@ -317,7 +333,7 @@ function codeTab(part, s) {
     const most = Math.max(...Object.values(code.pressure), 0.1);
     const bars = Object.entries(code.pressure).sort((a, b) => b[1] - a[1]).map(([name, cycles]) => h("div", { class: "bar" }, h("span", {}, name),
       h("div", { class: name === code.limit ? "limit" : "" }, h("i", { style: `width:${(100 * cycles / most).toFixed(1)}%` })), h("small", {}, cycles.toFixed(1))));
-    const origins = code.origins && code.origins.length ? h("p", {}, `Of ${code.origins.join(", ")}`) : "";
+    const origins = code.origin ? h("p", {}, `Of ${code.origin}`) : "";
     return h("article", { class: "machine" }, h("h3", {}, `${code.number}${code.copies > 1 ? ` to ${code.number + code.copies - 1}` : ""}: ${code.label}`), origins,
       h("p", {}, h("b", {}, `${code.cycles.toFixed(1)} cycles`), ` an iteration, bound by ${code.limit}`, code.percent === null ? "" : `, ${code.percent.toFixed(0)}% of the FMA peak`),
       h("div", { class: "bars" }, bars), h("pre", {}, code.details.join("\n")),
@@ -344,7 +360,7 @@ async function render() {
   document.documentElement.dataset.theme = s.theme || "";
   const number = Math.min(INDEX.parts.length - 1, Math.max(0, Number(s.part) || 0)), row = INDEX.parts[number];
   const nav = h("nav", { class: "parts" }, INDEX.parts.map((part, n) => button([h("b", {}, part.name), h("small", {}, part.facts.join("; "))],
-    () => go({ part: n, stage: null, step: null, loop: null, value: null }), { class: part.refused ? "refused" : "", "aria-pressed": n === number })));
+    () => go({ part: n, stage: null, step: null, loop: null, value: null, place: null }), { class: part.refused ? "refused" : "", "aria-pressed": n === number })));
   const main = h("main", {}), scroll = scrollY, side = document.querySelector("nav.parts");
   const kept = side ? [side.scrollLeft, side.scrollTop] : [0, 0];
   if (!row.fits) main.append(h("p", { class: "note" }, "The data of this part are left out: the page would be too large. strata view --group NAME shows one group."));
@@ -360,7 +376,15 @@ async function render() {
   app.replaceChildren(...(INDEX.parts.length > 1 ? [nav] : []), main);
   app.className = INDEX.parts.length > 1 ? "several" : "";
   [nav.scrollLeft, nav.scrollTop] = kept;
+  for (const chosen of app.querySelectorAll(".tabs [aria-selected=true], .parts [aria-pressed=true]")) {
+    const { parentElement: box, offsetLeft: left, offsetWidth: width } = chosen;
+    if (left + width > box.offsetLeft + box.scrollLeft + box.clientWidth || left < box.offsetLeft + box.scrollLeft) box.scrollLeft = left - box.offsetLeft - 20;
+  }
   scrollTo(0, scroll);
+  const marks = [...app.querySelectorAll(".sides section:last-child :is(.v.defines, .v.uses, .line.here)"), ...app.querySelectorAll(".v.uses, .line.here")];
+  const mark = lastStage !== `${number}/${s.stage}` && marks[0];
+  if (mark) mark.scrollIntoView({ block: "center" });
+  lastStage = `${number}/${s.stage}`;
 }
 const dark = () => (state().theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 document.querySelector("header").append(button("light or dark", () => go({ theme: dark() ? "light" : "dark" }), { class: "chip theme" }));

@@ -301,11 +301,12 @@ class Kernel:
         text = self._texts[level]
         return text if isinstance(text, str) else text()
 
-    def view(self, path: str | os.PathLike[str] | None = None) -> Path:
+    def view(self, path: str | os.PathLike[str] | None = None, program: object = None) -> Path:
         """Write a page in HTML about the kernel to a file, by default NAME.html in the current folder; return its path.
 
         For the program and each of its groups it has the IR after each pass, the loops, the schedule script step by
-        step, the memory that a loop touches, machine loops with their bound, and the proof: see docs/view.md. Raises
+        step, the memory that a loop touches, machine loops with their bound, and the proof: see docs/view.md. program:
+        the te program or model that was built, for the modules, nodes and lines of source behind each loop. Raises
         InputError for a path that cannot be written, TargetError for a kernel without texts of levels, such as a
         pickled one.
 
@@ -314,7 +315,7 @@ class Kernel:
         >>> kernel.view("double.html").name
         'double.html'
         """
-        written: Path = import_module(VIEWER).write_view(self, path)
+        written: Path = import_module(VIEWER).write_view(self, path, program)
         return written
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:

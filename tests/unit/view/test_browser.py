@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import compiler
 from compiler.view.collect import page_of_kernel, page_of_schedule
 from compiler.view.page import page
 from tests.pages import BROWSER, Browser
+from tests.programs import matmul
 from tests.sample import all_asked
 from tests.unit.view.test_view import net, product_page, script, total
 
@@ -28,6 +30,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     refused = page_of_schedule(total().original, script(total(), "sched.parallel %k"))
+    function = matmul(64, 64, 64, name="mm", output="C")
+    placed = page_of_kernel(compiler.build(function, threads=1, schedule="auto"), program=function)
+    (folder / "placed.html").write_text("".join(page(placed)))
     for name, shown in {"mm": product_page(), "refused": refused, "net": page_of_kernel(net())}.items():
         (folder / f"{name}.html").write_text("".join(page(shown)))
     return folder
@@ -46,6 +51,13 @@ def test_a_click_on_a_value_marks_its_definition_and_uses(browser: Browser, fold
 def test_a_numbered_value_is_one_of_its_text_only(browser: Browser, folder: Path) -> None:
     document = browser.show(folder / "mm.html", "tab=passes&stage=4", ".sides section:last-child [data-key$=':0']")
     assert set(re.findall(r'class="v (?:defines|uses)" data-key="([^"]+)"', document)) == {"apply-schedule:0"}
+
+
+def test_a_click_on_the_number_of_a_line_marks_its_place(browser: Browser, folder: Path) -> None:
+    document = browser.show(folder / "placed.html", "tab=passes&stage=4", ".sides section:last-child i[data-place]")
+    assert 'class="line new here"' in document and re.search(
+        r"Of <code>\S+\.py:\d+</code>.*te \d+.*assembly \d+", document
+    )
 
 
 @pytest.mark.parametrize("width", [420, 1500])

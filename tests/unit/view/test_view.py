@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,8 @@ def test_long_texts_are_cut_with_a_note() -> None:
 
 
 def test_arguments_of_llvm_have_the_names_of_the_program() -> None:
-    assert llvm_stage("define void @f(ptr %a0, ptr %a1, ptr %workspace) {", ["A", "B", "C"]).aliases == {
-        "a0": "A",
-        "a1": "B",
-    }
+    text = "define void @f(ptr %a0, ptr %a1, ptr %workspace) {"
+    assert llvm_stage(text, ["A", "B", "C"], {}).aliases == {"a0": "A", "a1": "B"}
     last = product_page().parts[0].stages[-2]
     assert last.aliases == {"a0": "A", "a1": "B", "a2": "C"}
 
@@ -108,9 +107,48 @@ def test_debug_locations_of_assembly_become_loops() -> None:
         "f:\n\t.loc\t1 2 0\n\taddq %rax\n\t.loc\t1 2 3\n\tnop\n\t.loc\t1 0 0\n\tret\n\t.section\t.debug_line\n\t.long 1"
     )
     expected = ["f:", '    # loop "k.1"', "    addq %rax", "    nop", "    # outside of loops", "    ret"]
-    assert assembly_stage(text, {2: "k.1"}, 0.1).text.split("\n") == expected
+    made = assembly_stage(text, {2: ("k.1", "model.py:3")}, 0.1)
+    assert made.text.split("\n") == expected
+    assert made.places == ["model.py:3"] and made.runs == [(0, -1), (1, 0), (4, -1)]
     if host().architecture == "x86_64":
         assert '# loop "k.1"' in product_page().parts[0].stages[-1].text
+
+
+def test_debug_locations_of_llvm_become_loops() -> None:
+    lines = [
+        "define void @f() !dbg !9 {",
+        "  %x = add i64 1, 2, !dbg !7",
+        "  ret void, !dbg !8",
+        "}",
+        "!llvm.dbg.cu = !{}",
+    ]
+    text = "\n".join([*lines, "!7 = !DILocation(line: 4, scope: !9)", "!8 = !DILocation(line: 0, scope: !9)"])
+    made = llvm_stage(text, [], {4: ("k", "")})
+    expected = [
+        "define void @f() {",
+        '    ; loop "k"',
+        "  %x = add i64 1, 2",
+        "    ; outside of loops",
+        "  ret void",
+        "}",
+    ]
+    assert made.text.split("\n") == expected and made.places == []
+    assert "dbg" not in product_page().parts[0].stages[-2].text
+    assert '; loop "k.1"' in product_page().parts[0].stages[-2].text
+
+
+def test_lines_have_their_place_in_the_source() -> None:
+    A = te.placeholder((64, 48), name="A")
+    f = te.function("f", [A], te.nn.softmax(A, name="B"))  # this line
+    shown = page_of_kernel(compiler.build(f, threads=1, schedule="auto"), program=f)
+    (part,) = shown.parts
+    number = next(n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith("# this line"))
+    for each in part.stages:
+        assert any(place.endswith(f"test_view.py:{number}") for place in each.places), each.name
+        assert each.runs[0][0] == 0 and all(a[0] < b[0] for a, b in pairwise(each.runs))
+    assert part.stages[0].runs == [(0, -1), (1, 0)]  # the function itself is of that line
+    assert all(code["origin"].endswith(f"test_view.py:{number}") for code in part.code)
+    assert f"test_view.py:{number}" in part.facts[1]
 
 
 # --- steps and refusals ------------------------------------------------------------------------------------------
@@ -124,7 +162,7 @@ def test_steps_have_loops_and_queries() -> None:
     assert [step.nest for step in steps] == [0, 0, 1, 2] and len(nests) == 3
     assert [nests[2][0]["kind"], nests[2][0]["extent"], nests[2][0]["body"][0]["extent"]] == ["parallel", 4, 16]
     assert all(step.refusal is None and step.seconds > 0 for step in steps)
-    assert nests[0][0]["body"][0]["body"][0] == {"block": "C", "text": "C += f(A)"}
+    assert nests[0][0]["body"][0]["body"][0] | {"origin": ""} == {"block": "C", "text": "C += f(A)", "origin": ""}
 
 
 def test_a_race_has_two_iterations_as_its_witness() -> None:
@@ -272,7 +310,7 @@ def test_a_network_has_its_program_and_its_groups() -> None:
 
 
 def test_groups_have_the_names_of_the_user() -> None:
-    kernel = compiler.build(bert(1, tokens=16, width=32, heads=2, hidden=64), threads=1, schedule="auto")
+    kernel = compiler.build(bert(1, tokens=8, width=16, heads=2, hidden=32), threads=1, schedule="auto")
     assert len(kernel.groups) > 1
     subjects = list(subjects_of(certificate_of(kernel.text("certificate")), kernel.groups))
     named = " ".join(str(subject.te) for subject in subjects)
@@ -304,7 +342,7 @@ def test_an_error_of_the_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> str:
         raise TargetError("no code today")
 
-    monkeypatch.setattr("compiler.view.parts.emit", fail)
+    monkeypatch.setattr("compiler.view.parts.marked_builds", fail)
     part = page_part(PageSubject("total", module=total().module))
     assert part.notes["code"] == "There is no machine code: no code today" and part.nests
 
