@@ -106,7 +106,8 @@ class Statement:
 
 @lru_cache(maxsize=4096)
 def _uses(same: _Same, is_init: bool, spans: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
-    """The uses of a block, or of its init, in loops with the ranges `spans`; shared by programs with the block."""
+    """The uses of a block, or with `is_init` the writes of its init, in loops with the ranges `spans`; shared by
+    programs with the block."""
     block, ranges = same.node, dict(spans)
     assert isinstance(block, Block)
     if is_init:

@@ -239,7 +239,8 @@ class TaskProgram(Unpicklable):
 
     @cached_property
     def derived(self) -> Derived:
-        """The sketches of the program by the template or the rules, and the refused alternatives with reasons."""
+        """The sketches of the program by the template or the rules, and the refused alternatives with reasons. Raises
+        ScheduleError for a step of the template that is refused, InputError for a malformed result of a rule."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
         return derive(self.schedule, self.rules, self.machine, self.threads).with_user_names(self.provenance)
@@ -294,7 +295,8 @@ class TaskProgram(Unpicklable):
 
         sources: the schedules by group name, or by the program's own name; a missing part is built as written.
         constants: arrays of the constant inputs by name; the kernel does not take these. profiled: whether the kernel
-        counts the ticks of each call. Raises ScheduleError for a script that does not apply.
+        counts the ticks of each call. Raises the errors of `build_scheduled`, such as ScheduleError for a script that
+        does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
         return build_scheduled(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)

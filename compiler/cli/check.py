@@ -159,7 +159,8 @@ def _is_bound(loops: ModuleOp) -> bool:
 
 
 def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
-    """Yield a line for each barrier of a function: the loop or block after it, and its reason."""
+    """Yield a line for each barrier of the function `name` (None: the only public one): the loop or block after it, and
+    its reason."""
     from compiler.analysis.barriers import barriers
     from compiler.dialects.functions import find_function
     from compiler.program.read import read

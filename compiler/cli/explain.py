@@ -105,7 +105,8 @@ def _print_sources(selected: object, options: argparse.Namespace) -> None:
 
 
 def _explain(selected: object, workload: Workload | None, options: argparse.Namespace) -> None:
-    """Print the generated code of one program and its cost, as text or JSON; run it unless `--static` or `--loop`."""
+    """Print the generated code of one program and its cost, as text or JSON; run it unless `--static`, `--loop`, or if
+    this computer lacks features of the machine. Inputs are the workload's, random if it is None."""
     from compiler.explain.builds import builds
     from compiler.explain.data import as_data, loop_data
     from compiler.explain.explanation import explain, loop_numbered

@@ -61,7 +61,8 @@ def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
     """Partition a te program into groups, in the forms that `build` uses under a policy and a rounding error; None for
-    a single group, or below te. Raises VerifyException for invalid groups."""
+    a single group, or below te. Raises VerifyException for invalid groups, and the errors of `import_model` for a
+    model."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition

@@ -221,7 +221,8 @@ def _whole(
 
 
 def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
-    """Sentences with the times of groups inside the whole program, or with the reason why they were not measured."""
+    """Sentences with the times of groups inside the whole program, or, for None, with the reason why they were not
+    measured."""
     if in_place is not None:
         return in_place.sentences()
     if any(run.measured for run in view.runs.values()):

@@ -16,8 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a library: print the findings and what is not proved; return 1 if a hash differs or a proof fails, else 0.
-    Raises InputError for files that cannot be read, and for a certificate that is none."""
+    """Check a library: print the findings and what is not proved; return 1 if a hash differs, a proof fails, or with
+    `--emit-again` the code is another, else 0. Raises InputError for files that cannot be read, and for a certificate
+    that is none."""
     from compiler.certificate.text import NOT_PROVED
     from compiler.pipeline.certified import check_certificate
 

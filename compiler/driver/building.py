@@ -246,7 +246,8 @@ class Selection:
 
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
         """The schedules by the names of the parts. A team of several processes computes them in parallel. Without such
-        a team, or if a part is a SearchTask, which does not pickle, each is computed on its first look-up."""
+        a team, or if a part is a SearchTask, which does not pickle, each is computed on its first look-up. Raises
+        InputError for a database that cannot be opened."""
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.is_single or len(parts) < len(self.parts):
@@ -330,8 +331,9 @@ def build_scheduled(
 ) -> Kernel:
     """Compile the program `x`, which `program` partitions, under the schedules `sources` by the names of its parts;
     missing ones are as written. constants: the arrays of constant inputs by name, as in `build`. `profiled` counts the
-    ticks of each call. Raises ScheduleError for a script that does not apply, InputError for constants that do not fit,
-    LoweringError or TargetError for code that cannot be compiled or loaded."""
+    ticks of each call. Raises ScheduleError for a script that does not apply, InputError for constants that are no
+    inputs, TargetError for those that do not fit, LoweringError or TargetError for code that cannot be compiled or
+    loaded."""
     return _under(program, x, sources, threads, policy, constants, profiled).load()
 
 

@@ -61,7 +61,8 @@ def export_c(
 
 def _state(x: object, module: ModuleOp, function: FuncOp, constants: Mapping[str, object]) -> None:
     """State the elements of constant inputs in the program, and rename these and its own constants to names that are
-    unique in C. Raises InputError for a program below te, and for constants that are no inputs or do not fit."""
+    unique in C. Raises InputError for a program below te, and for constants that are no inputs, TargetError for those
+    that do not fit."""
     if level_of(module) != "te":
         raise InputError("the constants of a C file are those of te programs")
     values = dict[int, DenseAttr | None]()

@@ -91,8 +91,9 @@ class CompiledProgram:
 
 def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> CompiledProgram:
     """The program of a request, from the cache, or by its recipe and then cached. The texts of a cached one are made by
-    the recipe when first requested. Raises InputError for constants that do not fit, and the ScheduleError,
-    LoweringError or TargetError of a program that the recipe cannot compile."""
+    the recipe when first requested. Raises InputError for constants that are no inputs or that the program states,
+    TargetError for those of another shape or dtype, and the ScheduleError, LoweringError or TargetError of a program
+    that the recipe cannot compile."""
     start = request.settings.start
     with paused():
         words = request_words(request) if entries.is_enabled() else ()
@@ -134,7 +135,8 @@ def arrays_of(
     request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]
 ) -> dict[str, Array]:
     """The arrays of constants by name: the caller's and the program's for its arguments, checked, and those inside the
-    program; none without a signature. Raises InputError for constants that are no inputs, or do not fit."""
+    program; none without a signature. Raises InputError for constants that are no inputs or in both, TargetError for
+    those of another shape or dtype."""
     if signature is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in signature.arguments}

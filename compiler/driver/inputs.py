@@ -57,8 +57,9 @@ def stating_constants(
     x: object, module: ModuleOp, constants: Mapping[str, object], name: str | None = None
 ) -> ModuleOp:
     """A copy of a te or loop module that states the elements of constant inputs; `constants` are arrays by the names of
-    inputs in its source `x`, and `name` picks one of several functions. Raises InputError for a name that is no input,
-    for an array that does not fit, and for a program at the low level."""
+    inputs in its source `x`, and `name` picks one of several functions. Raises InputError for a name that is no input
+    or whose elements the program states, and for a program at the low level; TargetError for an array that does not
+    fit."""
     module = module.clone()
     function = find_function(module, name)
     if level_of(module) == "low":
@@ -111,6 +112,6 @@ def renamed_constants(x: object, program: Program | Signature, constants: Mappin
 
 def checked_arrays(program: Signature, constants: Mapping[str, object]) -> dict[str, Array]:
     """The constants among the arguments as contiguous, aligned arrays, copied if needed, by name; constants of other
-    names are dropped. Raises InputError for a wrong shape or dtype."""
+    names are dropped. Raises TargetError for a wrong shape or dtype, and for an object that is no array."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

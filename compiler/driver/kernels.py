@@ -99,8 +99,8 @@ def build_groups(
 
     sources: the schedules by the names of the groups; missing ones are as written. hashes: the known canonical hashes
     of the groups, by name. The other arguments are those of `build`. Raises InputError for an unknown name of a group
-    and for constants that do not fit, ScheduleError for a script that does not apply to its group, TargetError for
-    code that cannot be compiled.
+    and for constants that are no inputs, TargetError for those that do not fit, ScheduleError for a script that does
+    not apply to its group, LoweringError or TargetError for code that cannot be compiled.
     """
 
     def plan(grouped_module: ModuleOp) -> BuildPlan:

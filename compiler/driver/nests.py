@@ -69,8 +69,8 @@ def nest_recipe(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
     """The recipe of a plan's module, unless it is a te module of groups; nests that depend on constants alone run once.
-    Raises InputError for constants at the low level, and for constants that are no inputs, that are written, or that
-    the program states itself."""
+    `name` picks one of several functions. Raises InputError for constants at the low level, and for constants that are
+    no inputs, that are written, or that the program states itself."""
     module = plan.module
     states_elements = has_constants(find_function(module, name))
     has_none = constants is None and not states_elements
@@ -187,7 +187,8 @@ def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> U
 def _texts(
     level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings, evidence: Callable[[], str] | None = None
 ) -> dict[str, LevelText]:
-    """The texts of a module at `level` and at each lower level, by level, made on demand; `fresh` copies the module."""
+    """The texts of a module at `level` and at each lower level, by level, made on demand; `fresh` copies the module.
+    `evidence` makes the text `certificate`, which is missing if None."""
     passes = passes_from(level, settings.policy)
 
     def after(count: int) -> ModuleOp:

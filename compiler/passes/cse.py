@@ -57,7 +57,7 @@ def _merge_equal(function: FuncOp) -> None:
 
 
 def _key(op: Operation, is_te: bool) -> object:
-    """A key that is equal for equal ops; None for an op that stays."""
+    """A key that is equal for equal ops; None for an op that stays, which a call does unless `is_te`."""
     types = tuple(op.result_types)
     if isinstance(op, loop.ConstantOp | te.ConstantOp):
         return (type(op), op.value, types)

@@ -59,7 +59,7 @@ class TeAlternativesPass(ModulePass):
 
 
 def _remark(graph: Graph, conditions: Conditions, span: Span | None) -> None:
-    """Report for each law where it is applied, or why not."""
+    """Report for each law where it is applied, or why not; `span`, if known, is the place of the function."""
     applied = rewrite_graph(graph, conditions, PROGRAM_LAWS).applied
     for form in applied:
         remark("passed", TeAlternativesPass.name, f"{form.law}: {form.where}, for a gain of {form.gain:.3g}", span)

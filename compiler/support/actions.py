@@ -61,6 +61,7 @@ def perform(category: str, name: str, subject: object = "", optional: bool = Fal
 
 
 def remark(category: str, name: str, sentence: str, span: Span | None = None) -> None:
-    """Report a remark of the pass `name` to all watchers; `category` is one of REMARKS."""
+    """Report a remark of the pass `name` to all watchers; `category` is one of REMARKS, `span` its place in a text,
+    None if unknown."""
     for watcher in _watchers:
         watcher(Action(category, name, sentence, span=span))

@@ -316,7 +316,8 @@ class Extended(Sequence[Value], Generic[Value]):
 
 
 def parts(kind: str) -> Mapping[str, Part]:
-    """Return the parts of a kind of all plugins, by name. Installed plugins are loaded at first use.
+    """Return the parts of a kind of all plugins, by name. Installed plugins are loaded at first use. Raises the errors
+    of `registries`.
 
     >>> "noisy" in strata.plugins.parts("pass")
     False

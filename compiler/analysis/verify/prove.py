@@ -96,7 +96,8 @@ def _claim(check: Callable[[], None], sentence: str, key: Key = ("", False)) -> 
 
 
 def _check_race(race: Fault | None) -> None:
-    """Raise Refuted for iterations of a concurrent loop that depend on each other."""
+    """Raise Refuted for iterations of a concurrent loop that depend on each other, `race`; None means that there are
+    none."""
     if race is not None:
         raise Refuted(str(race))
 

@@ -131,7 +131,7 @@ class Screen(RunView):
         self._live = Live(get_renderable=self.table, console=console, refresh_per_second=PER_SECOND)
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Redraw the table."""
+        """Redraw the table, of the last progress; the arguments are not read."""
         self._at = time.perf_counter()
         self._live.refresh()
 

@@ -66,7 +66,8 @@ def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | 
 
 
 def _price(account: TaskState, timed: bool) -> float:
-    """The mean seconds of a trial of a task if seconds are limited; 1 if only trials are, or before the first trial."""
+    """The mean seconds of a trial of a task if seconds are limited (`timed`); 1 if only trials are, or before the first
+    trial."""
     return account.took / account.count if timed and account.count and account.took > 0 else 1.0
 
 

@@ -57,8 +57,9 @@ class _ProgramConstants:
 
 def build_joined(request: BuildRequest, program: GroupedProgram, target: Target, arch: str) -> AnyKernel:
     """Return the kernel of a grouped te program, from the cache if possible. Equal groups are compiled once;
-    computations on constants only run once, when the kernel is made. Raises InputError for constants that do not fit,
-    LoweringError and TargetError for a group that the target cannot run."""
+    computations on constants only run once, when the kernel is made. Raises InputError for constants that are no
+    inputs, TargetError for those that do not fit, LoweringError and TargetError for a group that the target cannot
+    run."""
     words = (*request_words(request), target.name, arch) if entries.is_enabled() else ()
     assert target.program_kind is not None
     cached, kernels = entries.get(_ProgramConstants, words), entries.get(target.program_kind, words)

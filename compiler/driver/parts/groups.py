@@ -177,7 +177,8 @@ def grouped_program(
     """Partition a te program into groups; None if it is a single group, unless `single`, or at another level.
 
     constants: the names of the constant inputs. conditions: if set, the program takes the form that `laws` prefer; a
-    program that laws change always has groups. rules: of grouping. Raises InputError for constants that are no inputs.
+    program that laws change always has groups. rules: of grouping. Raises InputError for constants that are no inputs,
+    and the errors of `te_module`.
     """
     module = te_module(x)
     if module is None:

@@ -81,7 +81,7 @@ class SingleGroup:
 
 def single_group(x: object, constants: Sequence[str] = ()) -> SingleGroup | None:
     """A te program as one group; `constants` are the names of its constant inputs. None for a program at another level,
-    and for one without computes. Raises InputError for constants that are no inputs."""
+    and for one without computes. Raises InputError for constants that are no inputs, and the errors of `te_module`."""
     module = te_module(x)
     if module is None:
         return None

@@ -233,8 +233,8 @@ def count_non_finite(arrays: Arrays) -> int:
 
 
 def compile_strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
-    """Compile a loop-level program under the policy `strict`, each sum in its order, tiled for the caches; `threads`
-    None is all cores."""
+    """Compile the function `name` (None: the only public one) of a loop-level program under the policy `strict`, each
+    sum in its order, tiled for the caches; `threads` None is all cores."""
     from compiler import universe  # not needed by a runner, which reads the reference from a file
     from compiler.driver.kernels import build_as_written
     from compiler.pipeline.parser import parse_passes

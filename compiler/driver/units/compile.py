@@ -198,9 +198,9 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 
 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> NativeCode:
-    """Compile a function of a low-level module with planned buffers, and check that callers with numpy arrays can pass
-    its arguments. Raises LoweringError for ops without a native form, TargetError for argument types that numpy lacks
-    and written inputs."""
+    """Compile the function `name` (None: the only public one) of a low-level module with planned buffers, and check
+    that callers with numpy arrays can pass its arguments. Raises LoweringError for ops without a native form,
+    TargetError for argument types that numpy lacks and written inputs."""
     code = _checked(module, name, policy, threads)
     return code.with_object(object_code(code.text, host()))
 

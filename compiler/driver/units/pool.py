@@ -40,7 +40,8 @@ def compiled(jobs: Iterable[CompileJob], team: Team) -> list[Unit]:
 
 
 def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Unit]:
-    """The units of jobs, each lowered as soon as it is generated; LLVM compiles it while the next one is generated."""
+    """The units of jobs, each lowered as soon as it is generated; LLVM compiles it in the process `llvm` while the next
+    one is generated, or if None here before that."""
     units: list[Future[Unit]] = []
     for job in jobs:
         unit = _kept(job)

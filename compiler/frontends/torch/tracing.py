@@ -119,7 +119,8 @@ def _multi_head_attention(
     mask_type: int | None = None,
 ) -> Any:
     """Decompose torch's fast path of multi-head attention to plain operators; return the output, and an empty tensor
-    instead of the weights. NotImplemented if the weights are needed."""
+    instead of the weights. NotImplemented if the weights are needed. `mask` and `mask_type` are those of `_mask_of`;
+    `embed_dim` and `average_attn_weights` are not read."""
     if need_weights:
         return NotImplemented
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
@@ -155,7 +156,7 @@ def _encoder_layer(
     mask_type: int | None = None,
 ) -> torch.Tensor:
     """Decompose torch's fast path of an encoder layer to plain operators; `use_gelu` is gelu, else relu; `norm_first`:
-    norms precede attention and feed-forward, else follow."""
+    norms precede attention and feed-forward, else follow. `mask` and `mask_type` are those of `_mask_of`."""
     functional = torch.nn.functional
 
     def attention(x: torch.Tensor) -> torch.Tensor:

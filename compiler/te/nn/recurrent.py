@@ -175,7 +175,7 @@ def rnn(
     x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (default 0), all of one float dtype; Y is
     [T, B, H], H [B, H]. The activation is tanh, relu or sigmoid; `reverse` runs from the last step to the first.
     `lengths`, B integers, are those of the sequences: after the end of a sequence Y is 0, and its final state is that
-    at its end, 0 for length 0. Raises TeError for other arguments.
+    at its end, 0 for length 0. Raises TeError for other arguments, and for more than 512 steps.
     """
     check_flag("rnn", "reverse", reverse)
     if not isinstance(activation, str) or activation not in ACTIVATIONS:

@@ -133,7 +133,7 @@ def window(
     operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1, ceil: bool = False
 ) -> Window:
     """Build a Window from options that are an integer or one for each dimension; padding also all before and then all
-    after. Raises TeError for other values."""
+    after. `ceil`: see Window. Raises TeError for other values."""
     rank = len(sizes)
     strides = per_dim(operator, "stride", stride, 1, rank)
     dilations = per_dim(operator, "dilation", dilation, 1, rank)
