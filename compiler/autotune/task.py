@@ -236,7 +236,8 @@ class SearchTask(TaskProgram):
 
         records: by the names of the groups, as from `tune` and `best`; a group without one is scheduled as by `build`,
         its time unknown. The whole program is built by the records and timed here. Both times are with `network`
-        timing, see `compiler.autotune.measure.network`. Raises InputError for a program without groups.
+        timing, see `compiler.autotune.measure.network`. Raises InputError for a program without groups, and the errors
+        of `build`, such as ScheduleError for a record that does not apply.
         """
         from compiler.autotune.display.breakdown import Breakdown, GroupTime
         from compiler.autotune.measure.network import seconds_of

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Repeat the search of a log and print its best script, if any; return 0. Raises InputError at the first
-    difference, and for a program of several groups."""
+    difference, for text that is no log, and for a program of several groups; TargetError for an unknown target."""
     from compiler.autotune.search import replay
     from compiler.graph.user_names import script_with_user_names
 

@@ -51,8 +51,8 @@ def selection(text: str) -> Selection:
 
 def run(options: argparse.Namespace) -> int:
     """Print the scripts, samples or refusals that the options select, by default the list of sketches; return 0. Raises
-    InputError for `--decide` without `--show`, for `--filter` with options of scripts, for an option of one group with
-    a whole program, and for a sketch or decision that the space lacks."""
+    TargetError for an unknown target, InputError for `--decide` without `--show`, for `--filter` with options of
+    scripts, for an option of one group with a whole program, and for a sketch or decision that the space lacks."""
     if options.decide is not None and options.show is None:
         raise InputError("--decide is for --show; --script N:P,P,P says both")
     if options.filter is not None and _is_about_scripts(options):

@@ -33,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page of a program and print its path. Return 0, or 1 if the script is refused: the page, which is
-    written too, has the step and its witness. Raises InputError for a program that does not verify."""
+    """Write the page of a program and print its path; return 0. Raises InputError for a program that does not verify,
+    for an unknown group, and for a refused script, after the page with the step and its witness is written; also the
+    errors of `build`."""
     from compiler.view.collect import default_path, page_of_kernel
     from compiler.view.page import page
 

@@ -105,10 +105,10 @@ def build(
     `schedule` selects the schedule of a te program. `auto`, the default: each group as the tuner's rules prefer,
     without a trial, if that is proved or, with an undecided proof, agrees with the written program in one run; else as
     written. The path of a database: each group in the form and under the record that were fastest inside this program;
-    as under `auto` without a record, or if that was faster. `written`: the loops as written. A script, as text, IR,
-    the path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its names are the program's,
-    as `print_best` prints them. None: the value of the environment variable STRATA_SCHEDULE, else `auto`. A Schedule
-    and programs at lower levels stay unchanged. `Kernel.groups` has the origins and the verdicts.
+    as under `auto` without a record, or if that was faster. `written`: the loops as written. A script, as text, IR, the
+    path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its names are the program's, as
+    `print_best` prints them. None: the value of the environment variable STRATA_SCHEDULE, else `auto`. A Schedule and
+    programs at lower levels stay unchanged. `Kernel.groups` has the origins and the verdicts.
 
     `policy` is the freedom of floating-point code: strict, contract or fast (docs/policies.md). `name` picks one of
     several functions. `threads` is the number of threads of parallel loops, unless a call states one: None is the value
@@ -124,8 +124,9 @@ def build(
     GPU; launches beyond its limits are refused. A database is for the CPU only, `constants` also for CUDA, `threads`
     also for C.
 
-    Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
-    xDSL's ParseError and VerifyException for text that is not a valid program.
+    Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit;
+    ScheduleError for a script that is malformed or does not apply, LoweringError for loops that the target cannot run;
+    and xDSL's ParseError and VerifyException for text that is not a valid program.
 
     >>> A = te.placeholder((2,), name="A")
     >>> build(te.function("f", [A], 2.0 * A), threads=1)(np.ones(2, np.float32))
@@ -157,8 +158,8 @@ def compile_program(
     schedule: object = None,
     error: float | None = None,
 ) -> CompiledProgram:
-    """Compile a program for the CPU to code that is not loaded; the arguments are those of `build`. Raises TargetError,
-    InputError, ParseError or VerifyException for a program or constants that `build` refuses."""
+    """Compile a program for the CPU to code that is not loaded; the arguments are those of `build`. Raises the errors
+    of `build`."""
     check_words("cpu", policy, name, "sm_80")
     error = checked_error(error)
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)

@@ -66,8 +66,8 @@ def build_as_written(
     arch: str = "sm_80",
 ) -> Any:
     """Compile a program at any level to a kernel, te programs with all loops as written. The arguments are those of
-    `compiler.build`, without a choice of schedules. Raises TargetError, InputError, ParseError or VerifyException for a
-    program or constants that `compiler.build` refuses."""
+    `compiler.build`, without a choice of schedules. Raises TargetError, InputError, LoweringError, ParseError or
+    VerifyException for a program or constants that `compiler.build` refuses."""
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
@@ -82,8 +82,8 @@ def compile_as_written(
     x: object, threads: int | None, policy: str, name: str | None, constants: Mapping[str, object] | None
 ) -> CompiledProgram:
     """Compile a program for the CPU, te programs with all loops as written, to code that is not loaded. The arguments
-    are those of `build`. Raises TargetError, InputError, ParseError or VerifyException for a program or constants that
-    `build` refuses."""
+    are those of `build`. Raises TargetError, InputError, LoweringError, ParseError or VerifyException for a program or
+    constants that `build` refuses."""
     return compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
 
 

@@ -54,7 +54,8 @@ def group_recipe(
 ) -> Recipe:
     """Return the recipe for a plan whose module is a te module of groups of the program `x`; `source` is the program's
     module, `name` the function that calls the groups, None for the only public one. Raises InputError for constants
-    that are no inputs or are stated by the program, and for regions that are no combiners."""
+    that are no inputs or are stated by the program, CombinerError for regions that are no combiners; the recipe raises
+    the errors of `assembled`."""
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)
