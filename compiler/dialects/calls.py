@@ -50,8 +50,8 @@ def recursive(module: ModuleOp) -> FuncOp | None:
 
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
-    """Copy a module with one function, found by `find_function`, and the functions that it calls; other ops stay.
-    Raises InputError if no function or several fit."""
+    """Copy a module with one function, by its name or, for None, its only one or only public one, and the functions
+    that it calls; other ops stay. Raises InputError if no function or several fit."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
     needed, open_names = set[str](), [find_function(copy, name).sym_name.data]

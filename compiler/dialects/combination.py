@@ -39,7 +39,8 @@ class Combination:
 
     @property
     def properties(self) -> dict[str, Attribute | None]:
-        """The properties of an op with this combination; its region is not among them."""
+        """The properties of an op with this combination; its region is not among them; `identities` is None without a
+        region."""
         identities = ArrayAttr(self.identities) if self.identities else None
         return {"combiners": ArrayAttr([StringAttr(name) for name in self.names]), "identities": identities}
 

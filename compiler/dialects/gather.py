@@ -49,7 +49,8 @@ Literal = FloatAttr | IntegerAttr
 
 @dataclass
 class Gathered:
-    """A table access: the table, its index map, the value outside its bounds, the index tensors and their reads.
+    """A table access: the table, its index map, the value `otherwise` outside its bounds, the index tensors `indices`
+    and their reads.
 
     The map's dimensions are the axes, its symbols the values of the index tensors, each once and in order.
     """

@@ -72,7 +72,7 @@ def group_program(
     the groups.
 
     With `single`, a function that fits one group becomes a call of that group. `rewrite` may replace canonical
-    functions before they are cut into groups; if it replaces any, `single` is implied.
+    functions before they are cut into groups, None none; if it replaces any, `single` is implied.
 
     >>> A = te.placeholder((4,), name="A")
     >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)

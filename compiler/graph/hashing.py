@@ -123,8 +123,8 @@ def swapped(node: Apply) -> Scalar | None:
 
 @dataclass
 class Digests:
-    """Digests of the forms, accesses and scalars of one compute, from the colours of its operands, `sources`, and of
-    its axes, the first `spatial` of which are spatial."""
+    """Digests of the forms, accesses and scalars of one compute, whose accesses are `reads`, from the colours of its
+    operands, `sources`, and of its axes, the first `spatial` of which are spatial."""
 
     reads: Sequence[Access]
     sources: Colours

@@ -116,7 +116,8 @@ class BufferView:
 
 @dataclass(frozen=True)
 class Main:
-    """A function that calls others. The last `outputs` of the arguments are results; steps run in order.
+    """A function that calls others. The last `outputs` of the arguments are results; steps run in order; `temporaries`
+    are the other buffers with memory of their own.
 
     Constants share one memory of `constant_bytes`, which is the argument before the results in the loop and low forms.
     elements: map the name of each constant whose value is in the program to the value. views: buffers within other

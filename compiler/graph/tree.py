@@ -78,7 +78,8 @@ Node: TypeAlias = Compute | Constant | Call
 
 @dataclass(frozen=True)
 class Graph:
-    """A te function. `attributes` are those of the function except its name, type and visibility.
+    """A te function: inputs, nodes in an order of execution, and the names of its results. `private`: only functions of
+    its module call it. `attributes` are those of the function except its name, type and visibility.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)

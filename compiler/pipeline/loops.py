@@ -72,6 +72,7 @@ def lower_to_kernels(
     module: ModuleOp, name: str | None = None, policy: str = "contract"
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
     """Lower a module at the te or loop level to kernels, in place; return it with its host function and arguments.
+    `name`: the function, None for the only one or the only public one; `policy`: of floating point.
 
     Raises InputError for the low level, LoweringError for loops that no kernel can run.
 
@@ -89,7 +90,7 @@ def lower_for(
     target: Target, module: ModuleOp, name: str | None, policy: str
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
     """Lower a module to the input of a target's emission, in place; return it with its function, `name` or if None the
-    only public one, and arguments.
+    only public one, and arguments. `policy`: of floating point.
 
     Raises InputError for an unsupported level, LoweringError for loops that the target cannot run.
     """

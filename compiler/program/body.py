@@ -19,7 +19,7 @@ from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """The value that read number `position` of a block loads.
+    """The value that read number `position` of a block loads. `type` is that of a scalar.
 
     >>> A = te.placeholder((4,), name="A")
     >>> (value,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"].body
@@ -44,7 +44,8 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply:
-    """Result number `result` of the scalar operation `kind` on operands; `types` are those of all its results.
+    """Result number `result` of the scalar operation `kind` on operands; `types` are those of all its results,
+    `properties` sorted by name.
 
     >>> A = te.placeholder((4,), name="A")
     >>> (value,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"].body

@@ -19,7 +19,8 @@ from compiler.program import body
 class Joint:
     """A joint combiner as the combiner of target number `part`, such as the position in an argmax.
 
-    `body` has the new value of each of the n targets. Its reads are the n accumulators, then the n values to add.
+    `identities` and `body` have the identity and the new value of each of the n targets. Its reads are the n
+    accumulators, then the n values to add.
     """
 
     identities: tuple[FloatAttr | IntegerAttr, ...]

@@ -43,7 +43,7 @@ MOST_INSTRUCTIONS = 1024
 @dataclass(frozen=True)
 class Touch:
     """An access of a block to a buffer: `index` is over the loops, `shape` the buffer's, `weight` the bytes of an
-    element."""
+    element; `is_write`: a write, else a read."""
 
     buffer: str
     index: tuple[Linear, ...]
@@ -84,7 +84,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class BlockView:
-    """A block, the loops around it outermost first, and its accesses."""
+    """A block, the loops around it outermost first, and its accesses, `touches`: reads, then writes."""
 
     block: Block
     loops: tuple[Loop, ...]

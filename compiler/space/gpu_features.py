@@ -312,7 +312,7 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 
 def _registers(s: BlockView, program: Program) -> Number:
     """Return the registers of a thread for a statement's tile: its results, and the operands that several results
-    share; of a fragment, the thread's share. Return 1 without a reduction."""
+    share; of a fragment, the thread's share. Return 1 without a reduction. `program` is not used."""
     loops, copies = _repeated(s), 1.0
     if _is_product(s):
         loops, copies = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD

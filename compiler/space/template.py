@@ -88,7 +88,7 @@ def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
 
 def _derived(branch: _Branch, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Branch]:
     """Schedule the block of a `sched.auto` by the rules; return a branch for each derivation. Refusals are added to
-    `dropped`."""
+    `dropped` as keys."""
     handles = dict(zip(branch.values, branch.draft.kept, strict=True))
     label = branch.draft.schedule.label(handles[op.operands[0]])
     ends = derivations(replace(branch.draft.fork(), left=(label,)), rules, dropped)

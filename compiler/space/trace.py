@@ -29,7 +29,8 @@ Array: TypeAlias = NDArray[Any]  # of int64 or float64
 
 @dataclass(frozen=True)
 class TraceNode:
-    """A node of the graph: an operation on earlier nodes `args`, a constant `value`, or the input of column `value`."""
+    """A node of the graph: an operation, by its name, on earlier nodes `args`, a constant `value`, or the input of
+    column `value`."""
 
     name: str
     args: tuple[int, ...] = ()

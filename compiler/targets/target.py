@@ -102,14 +102,16 @@ class Target(ABC):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> AnyKernel:
-        """Compile the host function of a module that `passes` have lowered, with a floating-point policy. Raises
-        LoweringError for an op that the target lacks, TargetError for a feature that the architecture lacks, and here
-        NotImplementedError, for targets whose programs are compiled in units."""
+        """Compile the host function of a module that `passes` have lowered, with a floating-point policy, for an
+        architecture. `arguments`: the kernel's, of the host function. Raises LoweringError for an op that the target
+        lacks, TargetError for a feature that the architecture lacks, and here NotImplementedError, for targets whose
+        programs are compiled in units."""
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> AnyProgram:
-        """Return the program that runs the kernels of functions in the order in which main calls them. Raises
-        NotImplementedError here, for targets whose `program_kind` is None."""
+        """Return the program that runs the kernels of functions in the order in which main calls them. parts: the
+        functions and their kernels. arch: as of `make_kernel`. Raises NotImplementedError here, for targets whose
+        `program_kind` is None."""
         raise NotImplementedError(f"programs for {self.name} are compiled as one function")
 
     def text(self, kernel: AnyKernel, name: str) -> str:

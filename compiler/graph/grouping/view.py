@@ -14,8 +14,8 @@ from compiler.program.tree import Block, Buffer
 
 @dataclass(frozen=True)
 class Anchors:
-    """The reductions of a group: the name of the deepest, "" without any, and the counts of contractions, row and
-    window reductions. The truth value is whether there is one."""
+    """The reductions of a group: the name `latest` of the deepest, "" without any, and the counts of contractions, row
+    and window reductions. The truth value is whether there is one."""
 
     latest: str = ""
     contractions: int = 0

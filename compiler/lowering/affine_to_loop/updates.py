@@ -28,7 +28,8 @@ _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 @dataclass(frozen=True)
 class Update:
-    """A contribution to an element: operand `position` of `op`, its negative for a difference, for fma the product."""
+    """A contribution to an element by a combiner: operand `position` of `op`, its negative for a difference, for fma
+    the product."""
 
     combiner: str
     op: Operation

@@ -46,8 +46,8 @@ def convert_function(function: FuncOp) -> None:
 
 
 def _argument_type(function: FuncOp, number: int) -> Attribute:
-    """Return the type of an argument in te: a tensor's own, rank 0 for a scalar. Raises LoweringError for a tensor of
-    dynamic shape, or a type that is no dtype."""
+    """Return the type of argument number `number` in te: a tensor's own, rank 0 for a scalar. Raises LoweringError for
+    a tensor of dynamic shape, or a type that is no dtype."""
     argument = function.body.block.args[number]
     if isinstance(argument.type, TensorType):
         static_shape(argument, function)

@@ -29,7 +29,7 @@ _NEGATED = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 
 @dataclass(frozen=True)
 class ArgExtremum:
-    """The comparison of an argmax or argmin in a reduction of two outputs.
+    """The comparison, `compare`, of an argmax or argmin in a reduction of two outputs.
 
     value, index: the positions of the outputs with the value and with the index. is_greatest: argmax. takes_last: of
     equal values the last index wins. takes_if_true: the new value is selected if the comparison is true.

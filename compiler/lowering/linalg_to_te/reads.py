@@ -28,8 +28,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ExtractedRead:
-    """A read of a tensor at an index over the axes. If any of the constraints fails, its value is `otherwise`; without
-    constraints that is None."""
+    """A read of a tensor, `source`, at an index over the axes. If any of the constraints fails, its value is
+    `otherwise`; without constraints that is None."""
 
     source: SSAValue
     index: tuple[AffineExpr, ...]
@@ -61,8 +61,8 @@ def reads_in(block: Block, dims: Sequence[AffineExpr]) -> dict[Operation, Extrac
 
 @dataclass(frozen=True)
 class ExtractedGather:
-    """A read of a tensor at data-dependent indices; `otherwise` is its value if one of them is out of bounds, None if
-    that is not stated."""
+    """A read of a tensor by `op` at the data-dependent indices `index`; `otherwise` is its value if one of them is out
+    of bounds, None if that is not stated."""
 
     op: ExtractOp
     index: tuple[SSAValue, ...]

@@ -40,9 +40,9 @@ from compiler.types.policies import Policy
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
-    """Replace the body of a loop function by low-level ops; its constants become globals of the module, and the
-    attribute `unsigned` lists the positions of its unsigned arguments. Raises LoweringError for a program that has no
-    low form."""
+    """Replace the body of a loop function by low-level ops, with the fast-math flags of `policy`; its constants become
+    globals of the module, and the attribute `unsigned` lists the positions of its unsigned arguments. Raises
+    LoweringError for a program that has no low form."""
     program = enlarge_temporaries(prepare_program(function))
     check_streamed(program)
     unsigned = [n for n, buffer in enumerate(program.arguments) if is_unsigned(buffer.element)]

@@ -65,8 +65,8 @@ def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tup
 
 @dataclass(frozen=True)
 class _Window:
-    """A box of a buffer to prefetch, for writes if `written`: the start and the extent of each dimension, in elements;
-    `locality` 3 is L1, 2 is L2."""
+    """A box of a buffer to prefetch, for writes if `written`: the start and the extent (`sizes`) of each dimension, in
+    elements; `locality` 3 is L1, 2 is L2."""
 
     buffer: SSAValue
     starts: tuple[Linear, ...]

@@ -55,7 +55,8 @@ class PartDimension:
 
 @dataclass(frozen=True)
 class PrivatePart:
-    """The part of a buffer that each thread, or each warp for a fragment, owns: one `PartDimension` a dimension."""
+    """The part of a buffer that each thread, or each warp for a fragment, owns: `sides` has one `PartDimension` a
+    dimension."""
 
     sides: tuple[PartDimension, ...]
 

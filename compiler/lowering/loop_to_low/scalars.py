@@ -76,7 +76,7 @@ def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
     """Emit scalar expressions, each common subexpression once; return their values in order. leaf: emits a read or an
-    axis."""
+    axis. policy: selects the fast-math flags of the ops."""
     emitter = Expressions(scopes, leaf, policy)
     return [emitter.value(root) for root in roots]
 
@@ -185,7 +185,8 @@ def is_identity(combiner: str, number: KnownNumber | None, policy: Policy) -> bo
 
 
 def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
-    """Emit a scalar op of a body; with a vector operand, a vector op."""
+    """Emit a scalar op of a body; with a vector operand, a vector op, to whose lanes scalar operands are broadcast.
+    `policy`: its flags for bodies are set on the ops of _FUSED_OPS."""
     properties = dict(node.properties)
     if node.kind is arith.ConstantOp:
         return scopes.constant(properties["value"])
@@ -211,7 +212,7 @@ def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
     """Emit the combination of lhs and rhs by a combiner, and return its value; the target's element type `element`
-    selects the float, signed or unsigned op."""
+    selects the float, signed or unsigned op, and of floats `policy` the fast-math flags."""
     op = _COMBINERS[combiner][_combiner_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = _combiner_flags(combiner, policy)
@@ -220,7 +221,7 @@ def combine(
 
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
     """Create, but do not insert, the reduction of a vector's lanes to a scalar by `combiner`; `element`, the target's
-    element type, selects the float, signed or unsigned kind."""
+    element type, selects the float, signed or unsigned kind, and of floats `policy` the fast-math flags."""
     assert isinstance(value.type, VectorType)
     kind = (
         combiner

@@ -44,7 +44,8 @@ def symbol(name: str) -> str:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The scratch memory of a function, in bytes: the shared part, then a part for each thread."""
+    """The scratch memory of a function, in bytes: the shared part, then a private part for each thread, all of one
+    size."""
 
     shared: int
     private: int

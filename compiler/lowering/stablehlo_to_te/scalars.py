@@ -241,8 +241,8 @@ def _compared(op: Operation, a: Expr, b: Expr) -> Expr:
 
 
 def _ordered(direction: str, a: Expr, b: Expr) -> Expr:
-    """Return a comparison (EQ, NE, LT, LE, GT or GE) in a total order of floats: NaN is above all numbers and equal to
-    itself; -0 equals +0."""
+    """Return the comparison of a with b by `direction` (EQ, NE, LT, LE, GT or GE) in a total order of floats: NaN is
+    above all numbers and equal to itself; -0 equals +0."""
     if direction in ("GT", "LE"):
         a, b = b, a
     if direction in ("LE", "GE"):

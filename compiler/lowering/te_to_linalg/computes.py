@@ -94,8 +94,8 @@ class GenericNest:
 
 def convert_compute(op: te.ComputeOp, values: dict[SSAValue, SSAValue], add: Add) -> GenericOp:
     """Append the slices, empty tensors and fills that are operands, and return the linalg.generic of a te.compute,
-    which is not appended. `values` maps each te tensor to its linalg tensor. Reads without a condition are inputs and
-    come first, since arguments come before the ops of the body."""
+    which is not appended. `values` maps each te tensor to its linalg tensor; `add` appends an op and returns its
+    result. Reads without a condition are inputs and come first, since arguments come before the ops of the body."""
     nest = GenericNest(op.axes.data, add)
     scalars: dict[SSAValue, SSAValue] = {}
     reads = list(zip(op.body.block.args, op.inputs, op.reads, strict=True))
@@ -116,7 +116,8 @@ def convert_compute(op: te.ComputeOp, values: dict[SSAValue, SSAValue], add: Add
 
 def convert_gather(op: te.GatherOp, values: dict[SSAValue, SSAValue], add: Add) -> GenericOp:
     """Append the slices and empty tensors that are operands, and return the linalg.generic of a te.gather, which is not
-    appended. `values` maps each te tensor to its linalg tensor. An index out of bounds reads the op's literal."""
+    appended. `values` maps each te tensor to its linalg tensor; `add` appends an op and returns its result. An index
+    out of bounds reads the op's literal."""
     nest = GenericNest(op.axes.data, add)
     reads = list(zip(op.indices, op.reads, strict=True))
     scalars = {n: nest.read(values[s], a.affine_map) for n, (s, a) in enumerate(reads) if a.condition is None}
@@ -130,7 +131,8 @@ def convert_gather(op: te.GatherOp, values: dict[SSAValue, SSAValue], add: Add) 
 
 
 def _output(op: te.ComputeOp, number: int, add: Add) -> SSAValue:
-    """Append the initial value of result number `number`: an empty tensor, filled with the identity for a reduction."""
+    """Append, by `add`, the initial value of result number `number`: an empty tensor, filled with the identity for a
+    reduction."""
     type = signless(op.outputs[number].type)
     empty = add(EmptyOp([], type))
     if not op.is_reduction:

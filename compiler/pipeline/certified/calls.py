@@ -64,8 +64,9 @@ class _Prepared:
 
 @dataclass
 class _Run:
-    """A symbolic run of a library's version on memory of values. units: by symbol. expected: the values of the te
-    program. deviation: a sentence about the first call that computes no value of the program."""
+    """A symbolic run of a library's version on memory of values, called as its interface states. units: by symbol.
+    expected: the values of the te program. deviation: a sentence about the first call that computes no value of the
+    program."""
 
     version: VersionCertificate
     interface: LibraryInterface

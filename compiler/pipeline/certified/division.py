@@ -38,7 +38,7 @@ class NotReplayed(Exception):
 
 @dataclass(frozen=True)
 class TeProgram:
-    """A te program: its public function, and the functions that it calls, by name."""
+    """A te program: its public function, `main`, and the functions that it calls, `callees`, by name."""
 
     main: Graph
     callees: Graphs
@@ -46,7 +46,8 @@ class TeProgram:
 
 def division_verdict(version: VersionCertificate, weights: Collection[str], error: float | None) -> Verdict:
     """Prove that a program of groups computes the source program of a certificate. weights: the names of its constant
-    inputs. error: the accepted rounding error of laws. Raises InputError for texts that are no programs."""
+    inputs. error: the accepted rounding error of laws, None for that of the form as written. Raises InputError for
+    texts that are no programs."""
     given, parts = program_of_text(version.source, "the program"), program_of_text(version.program, "the groups")
     conditions = Conditions(version.target, version.policy, error=error)
     constants = set(weights)

@@ -43,8 +43,9 @@ class InterfaceArray:
 
 @dataclass(frozen=True)
 class LibraryInterface:
-    """The arrays of a library, in order. results: whether the outputs are results, not arrays that the library changes
-    in place. arguments: by processor, the pointers of the native function of each run."""
+    """The arrays of a library, in order: inputs, outputs, and weights, which are the arrays of constants. results:
+    whether the outputs are results, not arrays that the library changes in place. arguments: by processor, the pointers
+    of the native function of each run."""
 
     inputs: tuple[InterfaceArray, ...]
     outputs: tuple[InterfaceArray, ...]

@@ -160,7 +160,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop; `number` is its variable in forms.
+    """A loop; `number` is its variable in forms, `kind` one of KINDS, `attributes` are sorted by name.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> (outer,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.body

@@ -84,8 +84,9 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 def _consumed_axes(
     program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Interval], outer: set[int]
 ) -> dict[int, Interval]:
-    """Map the axes of the consumer to their spans in one iteration: one value if outer loops bind an axis. Refuses a
-    dimension of the index that is not an axis plus a constant."""
+    """Map the axes of the consumer to their spans in one iteration: one value if outer loops bind an axis. `index`: of
+    its read of the producer's buffer, whose region in an iteration of the loops `outer` is `spans`. Refuses a dimension
+    of the index that is not an axis plus a constant."""
     by_axis: dict[int, Interval] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:

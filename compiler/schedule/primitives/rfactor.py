@@ -115,8 +115,8 @@ def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
 
 
 def _final(program: Program, block: Block, around: Sequence[Loop], node: Loop, partials: Sequence[Buffer]) -> Block:
-    """Return the block that combines the partial results, in `partials`, along the loop `node`; `around` are the loops
-    around it."""
+    """Return the block that combines the partial results, in `partials`, along the loop `node`; `program` and `around`
+    are not used."""
     spatial = block.spatial
     reduce_loops = block.loops_of(True) - block.loops_of(False) - {node.number}
     guard = tuple(c for c in block.guard if not c.form.variables() & reduce_loops)  # where partial results have an init

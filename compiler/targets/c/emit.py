@@ -28,7 +28,8 @@ _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
 
 @dataclass(frozen=True)
 class CSource:
-    """A C file: its text, the function's name in it, and whether compilers may contract products and sums to fma."""
+    """A C file: its text, the function's name in it, `symbol`, and whether compilers may contract products and sums to
+    fma."""
 
     text: str
     symbol: str

@@ -34,7 +34,7 @@ STREAM_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ProbeReading:
-    """The result of a probe: floating-point operations or bytes per second, and its disturbance."""
+    """The result of a probe: the rate in floating-point operations or bytes per second, and its disturbance."""
 
     rate: float
     disturbance: Disturbance

@@ -138,9 +138,9 @@ def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
 
 
 def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> ObjectCode:
-    """Compile LLVM IR to object code without loading it. The functions `elsewhere` may be declared in the text: other
-    object code that is loaded with this one defines them. Raises TargetError for text that LLVM refuses, and for any
-    other external function that no library defines."""
+    """Compile LLVM IR to object code without loading it, by LLVM's optimisations of the level `opt_level`, 0 to 3. The
+    functions `elsewhere` may be declared in the text: other object code that is loaded with this one defines them.
+    Raises TargetError for text that LLVM refuses, and for any other external function that no library defines."""
     return _object_of(_compile_module(text, machine, opt_level, elsewhere))
 
 

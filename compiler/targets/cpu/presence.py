@@ -71,7 +71,7 @@ class Sample:
 @dataclass(frozen=True)
 class Disturbance:
     """The disturbance of samples, rejected ones included: their seconds, the seconds off the processor, the number of
-    repeats, and the number of disturbed samples in use because no repeat was clean.
+    repeats, and the number of disturbed samples in use because no repeat was clean. `used` is the last of these.
 
     >>> disturbance = strata.targets.Disturbance(seconds=2.0, away=0.5, repeated=3)
     >>> disturbance.share

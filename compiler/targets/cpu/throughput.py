@@ -36,7 +36,7 @@ _STEPS = 8
 @dataclass(frozen=True)
 class Estimate:
     """The cycles of an iteration, their limit (a resource or "latency"), and the cycles that each limit requires,
-    without those that require none."""
+    `pressure`, without those that require none."""
 
     cycles: float
     limit: str

@@ -41,7 +41,7 @@ class BlockOrder:
 
     def ordered(self, former: Array, then: Array, me: Array, now: Array, per_block: int) -> Array:
         """Return the mask of accesses by threads `former` at epochs `then` that come before accesses by the threads
-        `me` of other blocks at the epochs `now`; all are of one shape."""
+        `me` of other blocks at the epochs `now`; all are of one shape. per_block: the threads of a block."""
         result = np.zeros(former.shape, np.bool_)
         if not self._seen:
             return result

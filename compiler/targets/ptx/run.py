@@ -42,8 +42,8 @@ class PtxBuffer:
 
 @dataclass(frozen=True)
 class PtxLaunch:
-    """A launch: the kernel's name, the extents (x, y, z) of its grid and its blocks, the position of the buffer of each
-    parameter among the run's buffers, and the bytes of dynamic shared memory."""
+    """A launch: the kernel's name, the extents (x, y, z) of its grid and its blocks, for each parameter the position of
+    its buffer among the run's buffers (`arguments`), and the bytes of dynamic shared memory."""
 
     name: str
     grid: Extents
@@ -54,8 +54,9 @@ class PtxLaunch:
 
 @dataclass
 class PtxResult:
-    """The result of a run: the array of each buffer after all launches, the faults, and for each buffer a boolean array
-    of the elements that are set. A buffer that shares memory has its input array, and all elements count as set."""
+    """The result of a run: the array of each buffer after all launches, the faults, and for each buffer a boolean
+    array, in `written`, of the elements that are set. A buffer that shares memory has its input array, and all elements
+    count as set."""
 
     arrays: list[Array]
     faults: list[PtxFault] = field(default_factory=list)

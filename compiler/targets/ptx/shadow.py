@@ -52,8 +52,8 @@ class Shadow:
         self._reads = []
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Record reads. Report, by `report`, granules that are unset or pending, and races with writes of other
-        threads."""
+        """Record reads of granules (threads, n) by threads, each at its moment. Report, by `report`, granules that are
+        unset or pending, and races with writes of other threads."""
         state, writer = self.state[granules], self._writer[granules]
         me, now = threads[:, None], moments[:, None]
         if (state != SET).any():
@@ -68,8 +68,8 @@ class Shadow:
             self._note_reads()
 
     def write(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter, state: int = SET) -> None:
-        """Record writes, after which the granules have `state`. Report, by `report`, races with reads and writes of
-        other threads, those of the same instruction included."""
+        """Record writes of granules (threads, n) by threads, each at its moment, after which the granules have `state`.
+        Report, by `report`, races with reads and writes of other threads, those of the same instruction included."""
         self._note_reads()
         me, now = threads[:, None], moments[:, None]
         writer, reader = self._writer[granules], self._reader[granules]

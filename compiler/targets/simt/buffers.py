@@ -151,7 +151,8 @@ class CheckedBuffer:
     def _check_dimension(
         self, part: Ints, size: int, index: Sequence[Ints], active: Bools, access: LaneAccess, access_kind: str
     ) -> Bools:
-        """Return `active` without the threads whose index `part` is outside a dimension of `size`; report the first."""
+        """Return `active` without the threads whose index `part` is outside a dimension of `size`; report the first,
+        whose whole index is in `index`, as an access of the kind `access_kind` (read or write)."""
         out_of_bounds = active & ((part < 0) | (part >= size))
         if out_of_bounds.any():
             position = tuple(np.argwhere(out_of_bounds)[0])
@@ -163,9 +164,9 @@ class CheckedBuffer:
         return active & ~out_of_bounds
 
     def _count(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Add the memory transactions of an access to `counts`: sectors of global memory, rounds of shared memory's
-        banks; none for local memory, or unless the access is counted. A warp's op is one access; in shared memory each
-        part of the warp that moves up to 128 bytes is one."""
+        """Add the memory transactions of the active threads' access to the elements `flat` to `counts`: sectors of
+        global memory, rounds of shared memory's banks; none for local memory, or unless the access is counted. A warp's
+        op is one access; in shared memory each part of the warp that moves up to 128 bytes is one."""
         if not access.is_counted or self.space == "local":
             return
         lanes = flat.shape[1] if flat.ndim == 2 else 1
@@ -197,7 +198,8 @@ class CheckedBuffer:
         former: Ints | None = None,
         blocks: Ints | None = None,
     ) -> None:
-        """Report the first wrong element; `former` are the threads, and `blocks` the blocks, of the earlier access."""
+        """Report the first element of `flat` that is `wrong`, if there is one, as a fault of a `kind`; `former` are the
+        threads, and `blocks` the blocks, of the earlier access, None without one."""
         if not wrong.any():
             return
         position = tuple(np.argwhere(wrong)[0])

@@ -113,7 +113,7 @@ class ThreadLanes(Threads):
     # --- values ---------------------------------------------------------------------------------------------------
 
     def constant(self, op: arith.ConstantOp, active: Bools) -> None:
-        """Evaluate a scalar or vector constant."""
+        """Evaluate a scalar or vector constant, whichever threads are `active`."""
         value = op.value
         if isinstance(value, DenseIntOrFPElementsAttr):
             type_ = op.result.type
@@ -124,7 +124,8 @@ class ThreadLanes(Threads):
             self.values[op.result] = np.asarray(constant(value))
 
     def position(self, op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp, active: Bools) -> None:
-        """Evaluate the index of threads or blocks, or their number, along a dimension."""
+        """Evaluate the index of threads or blocks, or their number, along a dimension, whichever threads are
+        `active`."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
             indices = sides_of(np.arange(self.count), self.call.block)[side]
@@ -136,14 +137,15 @@ class ThreadLanes(Threads):
         self.values[op.results[0]] = indices
 
     def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
-        """Evaluate a broadcast of a scalar to all lanes of a vector of rank 1."""
+        """Evaluate a broadcast of a scalar to all lanes of a vector of rank 1, whichever threads are `active`."""
         type_ = op.results[0].type
         assert isinstance(type_, VectorType)
         source = self.values[op.source]
         self.values[op.results[0]] = np.repeat(source[..., None], type_.get_shape()[0], axis=-1)
 
     def extract(self, op: vector.ExtractOp, active: Bools) -> None:
-        """Extract the lane of a vector, or the register of a fragment, at the op's constant position."""
+        """Extract the lane of a vector, or the register of a fragment, at the op's constant position, whichever threads
+        are `active`."""
         (lane,) = op.static_position.get_values()
         lanes, type_ = self.values[op.vector], op.result.type
         if isinstance(type_, VectorType):
@@ -153,7 +155,7 @@ class ThreadLanes(Threads):
             self.values[op.result] = lanes[..., lane]
 
     def select_registers(self, op: vector.ShuffleOp, active: Bools) -> None:
-        """Select registers of a fragment, whose registers are the leading dimension."""
+        """Select registers of a fragment, whose registers are the leading dimension, whichever threads are `active`."""
         type_ = op.result.type
         assert isinstance(type_, VectorType)
         size = prod(type_.get_shape()[1:])
@@ -161,7 +163,8 @@ class ThreadLanes(Threads):
         self.values[op.result] = registers[:, list(op.mask.get_values())].reshape(self.count, -1)
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
-        """Evaluate the copy of a vector with one lane, at the op's constant position, replaced by a scalar."""
+        """Evaluate the copy of a vector with one lane, at the op's constant position, replaced by a scalar, whichever
+        threads are `active`."""
         (lane,) = op.static_position.get_values()
         source, dest = self.values[op.source], self.values[op.dest]
         inserted = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
@@ -169,7 +172,7 @@ class ThreadLanes(Threads):
         self.values[op.result] = inserted
 
     def fma(self, op: vector.FMAOp, active: Bools) -> None:
-        """Evaluate a * b + c in f64, rounded to the type of a."""
+        """Evaluate a * b + c in f64, rounded to the type of a, whichever threads are `active`."""
         a, b, c = (self.values[value] for value in (op.lhs, op.rhs, op.acc))
         self.values[op.res] = (a.astype(np.float64) * b + c).astype(a.dtype)
 
@@ -184,7 +187,7 @@ class ThreadLanes(Threads):
 
     def alloca(self, op: memref.AllocaOp, active: Bools) -> None:
         """Allocate a shared or local buffer; allocated again, in a loop or in the next block, it is uninitialised and
-        its counts of accesses go on."""
+        its counts of accesses go on. It does not matter which threads are `active`."""
         memory = self.on_chip.get(op.memref)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
@@ -202,7 +205,8 @@ class ThreadLanes(Threads):
         self.memories[op.memref] = memory
 
     def get_global(self, op: memref.GetGlobalOp, active: Bools) -> None:
-        """Set the buffer of a constant of the module, which is filled at the first use."""
+        """Set the buffer of a constant of the module, which is filled at the first use, whichever threads are
+        `active`."""
         if op.memref not in self.constants:
             elements = array_of(constant_elements(op).data)
             name = op.memref.name_hint or "constant"

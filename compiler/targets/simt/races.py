@@ -36,7 +36,8 @@ class Races:
             self._other_reading_block = _nobody(self._size)
 
     def read(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Record the reads of an access, and report races with earlier writes of other threads."""
+        """Record the reads of the elements `flat` by the active threads in an access, and report races with earlier
+        writes of other threads."""
         kind = "race of a read with a write"
         if self._last_write == access.moment:
             raced = active & (self._write_moment[flat] == access.moment) & (self._writer[flat] != _threads(flat.shape))
@@ -56,8 +57,8 @@ class Races:
         self._pending_reads.append((flat, active))
 
     def write(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Record the writes of an access, and report races with earlier reads and writes of other threads, those of the
-        same op included."""
+        """Record the writes of the elements `flat` by the active threads in an access, and report races with earlier
+        reads and writes of other threads, those of the same op included."""
         if self._pending_moment == access.moment:
             for read_offsets, read_active in self._pending_reads:
                 self._note_read(read_offsets, read_active, access.moment)

@@ -63,7 +63,7 @@ class Threads:
         self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
         """Return the indices of `lanes` consecutive elements from `indices` on, an array (n, lanes) for each dimension;
-        report offsets not divisible by `lanes`."""
+        report the first active thread with an offset not divisible by `lanes`."""
         indices_ = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(indices_, memory.shape, strict=True):

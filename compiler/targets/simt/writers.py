@@ -67,8 +67,8 @@ class BlockWriters:
                 self._block(self._call.kernel.body.block, np.ones((1, 1, 1), np.bool_))
 
     def _block(self, body: Block, active: Values) -> None:
-        """Run the stores of a body, and the index arithmetic that they need, under a mask; values are (blocks, threads,
-        lanes of a vector), or broadcast to that."""
+        """Run the stores of a body, and the index arithmetic that they need, under the mask `active`; values are
+        (blocks, threads, lanes of a vector), or broadcast to that."""
         for op in body.ops:
             if isinstance(op, Store) and op in self._ancestors:
                 self._store(op, active)

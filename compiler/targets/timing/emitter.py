@@ -67,8 +67,8 @@ class CodeEmitter:
         return known[1]
 
     def emit(self, kind: str, active: Any, target: Hashable | None, sources: Sequence[Hashable], **facts: Any) -> None:
-        """Append an instruction of the warps with an `active` thread to the innermost open loop. target, sources: the
-        values that it sets, if any, and reads; `facts` are its other fields."""
+        """Append an instruction of a `kind` of the warps with an `active` thread to the innermost open loop. target,
+        sources: the values that it sets, if any, and reads; `facts` are its other fields."""
         self.code[-1].append(WarpInstruction(kind, target, tuple(sources), self.warps(active), **facts))
 
     def pure(self, key: Hashable, kinds: Sequence[str], sources: Sequence[Hashable]) -> Hashable:

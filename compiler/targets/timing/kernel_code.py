@@ -70,12 +70,13 @@ class KernelReader(MemoryReader):
         return []
 
     def constant(self, op: arith.ConstantOp, active: Any) -> None:
-        """Evaluate a constant, which costs no instruction."""
+        """Evaluate a constant, which costs no instruction, whichever threads are `active`."""
         value = op.value
         self.values[op.result] = number(value.value.data) if isinstance(value, IntegerAttr) else LinearValue(())
 
     def position(self, op: Any, active: Any) -> None:
-        """Evaluate the index of threads or blocks, or their number, along a dimension."""
+        """Evaluate the index of threads or blocks, or their number, along a dimension, whichever threads are
+        `active`."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.BlockDimOp | gpu.GridDimOp):
             extents = self.launch.block if isinstance(op, gpu.BlockDimOp) else self.launch.grid
@@ -308,7 +309,7 @@ class KernelReader(MemoryReader):
     ) -> None:
         """End the body of a loop with copies of the registers that it carries, the counter's update and the jump back.
         start: the registers of local elements before the body. first, entries: the loop-carried values before and after
-        it. key: the counter's register."""
+        it. key: the counter's register. active: the threads that run the loop."""
         for place, register_ in list(self.local.items()):
             before = start.get(place, ("local", *place))
             if register_ != before:

@@ -35,11 +35,11 @@ class MemoryReader(CodeEmitter):
     """The emitter of loads, stores and other instructions of the load/store unit."""
 
     def alloca(self, op: memref.AllocaOp, active: Any) -> None:
-        """Record a shared or local buffer."""
+        """Record a shared or local buffer, whichever threads are `active`."""
         self.buffers[op.memref] = (SHARED if is_shared(op) else SPILL, op)
 
     def get_global(self, op: memref.GetGlobalOp, active: Any) -> None:
-        """Record a constant of the module, a buffer in global memory."""
+        """Record a constant of the module, a buffer in global memory, whichever threads are `active`."""
         self.buffers[op.memref] = ("constant", op.name_.string_value())
 
     def load(self, op: Any, active: Any) -> None:
@@ -122,9 +122,9 @@ class MemoryReader(CodeEmitter):
     def _access(
         self, op: Operation, buffer: SSAValue, index: LinearValue, width: int, active: Any, target: Any, sources: Any
     ) -> None:
-        """Emit an access of `width` elements to memory, from the flat index `index` on, after the instructions of its
-        address. target: the register that a load writes, None for a store. sources: the registers that a store writes
-        to memory."""
+        """Emit an access of the `active` threads to `width` elements of memory each, from the flat index `index` on,
+        after the instructions of its address. target: the register that a load writes, None for a store. sources: the
+        registers that a store writes to memory."""
         type_, name = buffer.type, self.buffers[buffer]
         assert isinstance(type_, MemRefType)
         itemsize = element_bytes(element_of(type_.element_type))
@@ -150,7 +150,8 @@ class MemoryReader(CodeEmitter):
     ) -> tuple[float, float]:
         """Return two averages over the sampled warps that execute an access: the rounds, and the bytes that L1 lacks. A
         spill takes one round and no bytes. lanes: the element of each thread; None, for unknown addresses, counts as
-        scattered ones. bytes: of a thread's access. item: bytes of an element."""
+        scattered ones. active: the threads that make it. kind: of memory. name: of the buffer. bytes: of a thread's
+        access. item: bytes of an element."""
         executing = self.warps(active)
         count = max(1, int(executing.sum()))
         if kind == SPILL:
@@ -204,7 +205,7 @@ class MemoryReader(CodeEmitter):
         self.values[op.token] = number(0)
 
     def group(self, op: nvgpu.GroupOp, active: Any) -> None:
-        """Set the token of a group of copies; it costs no instruction."""
+        """Set the token of a group of copies; it costs no instruction, whichever threads are `active`."""
         self.values[op.token] = number(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Any) -> None:

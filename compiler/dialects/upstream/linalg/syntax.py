@@ -15,8 +15,9 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 @dataclass
 class ParsedParts:
-    """The parsed parts of an op. `short` is the op in braces of `linalg.map { arith.addf } ...`, empty without one, and
-    `short_properties` are its properties."""
+    """The parsed parts of an op: inputs, outputs, attributes by name, and the types of results. `region` is not set.
+    `short` is the op in braces of `linalg.map { arith.addf } ...`, empty without one, and `short_properties` are its
+    properties."""
 
     ins: list[SSAValue] = field(default_factory=list)
     outs: list[SSAValue] = field(default_factory=list)

@@ -112,8 +112,8 @@ def load(path: object, weights: Mapping[str, object] | None = None, name: str | 
 
 def _constants(library: SharedLibrary, expected: list[Any], weights: Mapping[str, object] | None) -> Array:
     """Return the constants of a library as read-only bytes, behind the library's header of HEADER_BYTES, filled from
-    `weights` by name, or for None from the file beside the library or from the library itself. Raises TargetError for
-    an unknown, missing or wrong weight, and if the library reports an error."""
+    the weights `expected`, in `weights` by name, or for None from the file beside the library or from the library
+    itself. Raises TargetError for an unknown, missing or wrong weight, and if the library reports an error."""
     size = library.function("constants_bytes", ctypes.c_size_t)()
     block = arena(size)[:size]
     if weights is None:
