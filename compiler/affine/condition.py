@@ -33,7 +33,8 @@ class Condition:
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
     def tightened(self, ranges: lin.Ranges) -> Condition:
-        """Drop terms that cannot decide an inequality: `4*i + j <= 287`, j in [0, 4), is `i <= 71`. Equalities stay."""
+        """Drop terms that cannot decide an inequality over `ranges`: `4*i + j <= 287`, j in [0, 4), is `i <= 71`.
+        Equalities stay."""
         if self.equal:
             return self
         parts = lin.low_part(self.form, None, ranges)

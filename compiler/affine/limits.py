@@ -36,7 +36,8 @@ def bad_extent(what: str, extent: int) -> str:
 
 
 def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
-    """A sentence about `what` if an array of positive extents (not checked) has 2^63 bytes or more, else empty."""
+    """A sentence about `what` if an array of positive extents (not checked), of elements of `element_bytes` bytes, has
+    2^63 bytes or more, else empty."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
 
@@ -64,7 +65,8 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """A sentence about `what` if a value or intermediate value of a form may reach 2^63, else empty."""
+    """A sentence about `what` if a value or intermediate value of a form may reach 2^63 over the inclusive `ranges` of
+    its variables, else empty."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""

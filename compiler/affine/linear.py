@@ -260,7 +260,8 @@ def bounds(form: Linear, ranges: Ranges) -> Range:
 
 
 def largest(form: Linear, ranges: Ranges) -> int:
-    """Bound the magnitude of every intermediate value of a form, for any order in which its terms are added."""
+    """Bound the magnitude of every intermediate value of a form, for any order in which its terms are added, over the
+    inclusive ranges of its variables."""
     total, inside = abs(form.constant), 0
     for atom, factor in form.terms:
         low, high = ranges[atom] if isinstance(atom, int) else _atom_bounds(atom, ranges)
@@ -306,7 +307,7 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
     """Split a form into `step * high + low`, low in [0, step) with a term or more, as (step, high, low); None if no
-    step serves.
+    step serves. `ranges`: of the variables, inclusive.
 
     The step is the magnitude of a factor, not 1, that divides `divisor` unless that is None. `4*i + lane + 2`, lane in
     [0, 2), is split into (4, i, lane + 2).

@@ -31,7 +31,8 @@ def node_digest(node: Compute, sources: Colours) -> bytes:
 
 
 def axis_order(node: Compute, sources: Colours) -> list[int]:
-    """The positions of a compute's axes in canonical order: spatial ones in place, then reduce axes, longer ones first.
+    """The positions of a compute's axes in canonical order: from the colours of its operands, `sources`: spatial ones
+    in place, then reduce axes, longer ones first.
 
     Axes of windows come last, in the order of the spatial axes that they slide along: channels, rows, columns, as the
     tuner's rules expect of convolutions. Of tied axes, the one with the least digest of the compute is next. Each

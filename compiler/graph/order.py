@@ -56,7 +56,8 @@ def position_colours(graph: Graph) -> Colours:
 
 
 def value_colours(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
-    """Map each value to a colour that depends on its computation, from the colours of the inputs.
+    """Map each value to a colour that depends on its computation, from the colours of the inputs and the hashes of
+    called functions, `callees`.
 
     The colour of a constant depends on samples of its bytes if they distinguish all constants of the graph; else, and
     with `is_exact`, on all bytes.
@@ -86,7 +87,7 @@ def _node_digest(node: Compute | Call, colours: Colours, callees: Callees) -> by
 
 def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
     """Return a colour for each value that depends on its colour in `colours`, which identifies its computation, and on
-    its uses by readers and results."""
+    its uses by readers and results. `callees`: the hashes of called functions."""
     uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
     for name, count in Counter(graph.results).items():
         uses[name].append(digest("result", count))
@@ -105,9 +106,9 @@ def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
 
 
 def input_order(graph: Graph, callees: Callees) -> list[str]:
-    """Return the names of the inputs in an order that depends on their types and uses, not on their names or order. Of
-    inputs that these do not tell apart MOST_TRIALS are tried; with more in a tie the order may depend on the order of
-    `graph.inputs`."""
+    """Return the names of the inputs of a graph, whose called functions have the hashes `callees`, in an order that
+    depends on their types and uses, not on their names or order. Of inputs that these do not tell apart MOST_TRIALS are
+    tried; with more in a tie the order may depend on the order of `graph.inputs`."""
     inputs = {value.name: input_colour(value, "") for value in graph.inputs}
     inputs = _refined(graph, inputs, callees)
     while tied := _first_tie(inputs):
@@ -117,7 +118,8 @@ def input_order(graph: Graph, callees: Callees) -> list[str]:
 
 
 def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
-    """The colours of the inputs, refined by their uses until no class splits or all differ, at most ROUNDS times."""
+    """The colours of the inputs, refined by their uses, of functions with the hashes `callees`, until no class splits
+    or all differ, at most ROUNDS times."""
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break
@@ -140,7 +142,8 @@ def _marked(inputs: Colours, name: str) -> Colours:
 
 
 def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
-    """The digest of a graph for colours of its inputs, independent of the order of inputs and results."""
+    """The digest of a graph for colours of its inputs, independent of the order of inputs and results; `callees`: the
+    hashes of called functions."""
     colours = value_colours(graph, inputs, callees)
     return digest(sorted(inputs.values()), sorted(colours[name] for name in graph.results))
 

@@ -150,9 +150,9 @@ def by_phases(
         n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
 
     A phase is the outputs with equal remainders along each dimension: they have the same taps. `strides` are those
-    along the image; sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An image without
-    a border is copied row by row, since the lines of its channels may share a cache set. Returns the outer loops.
-    Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    along the image; epilogue, sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An
+    image without a border is copied row by row, since the lines of its channels may share a cache set. Returns the
+    outer loops. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
     image = _pad_image(s, block, lanes)
@@ -186,7 +186,8 @@ def pointwise_by_filters(
           D in the last chunk, transposed in registers } } } }
 
     The pixels p of an image are h and w fused, so that only the last tile of an image is partial, and tiles are
-    contiguous. Returns the outer loops. Requirements and source as in `pointwise`.
+    contiguous. Returns the outer loops. `epilogue`, `lanes` and `beforehand` are as in `implicit_gemm`, requirements
+    and source as in `pointwise`.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)

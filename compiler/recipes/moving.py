@@ -101,7 +101,8 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
 
     Blocks of two by two vectors cover whole cache lines of both sides; remainders are separate nests. Requires a block
     without a reduction whose loops bind an axis each: one has stride 1 in the target, another in every operand indexed
-    by it, both at least a vector long. Source: transposes of 8 x 8 in registers in oneDNN's reorders.
+    by it, both at least a vector of `lanes` elements long; raises ScheduleError for another block. Source: transposes
+    of 8 x 8 in registers in oneDNN's reorders.
     """
     axes = turned_axes(node_of(s, block), lanes)
     if axes is None:
@@ -165,8 +166,8 @@ def windows(s: Schedule, block: Handle) -> None:
         i = 1 { r unrolled { ... } }   i = 55 { r unrolled { T[i + 1] max= A[2i + r + 1] } }
 
     Each loop over results is partitioned at the bounds of the conditions of reads, so that most windows are read
-    without them; their elements are unrolled, and LLVM vectorizes across windows. Requires a reduction whose loops bind
-    an axis each. Source: Halide's loop partitioning.
+    without them; their elements are unrolled, and LLVM vectorizes across windows. Raises ScheduleError for a block that
+    is no reduction. Requires that its loops bind an axis each. Source: Halide's loop partitioning.
     """
     node = node_of(s, block)
     if not node.combiners:

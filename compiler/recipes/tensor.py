@@ -116,10 +116,11 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
                       k { i unrolled { j unrolled { C.fragment += A.pack * B.pack, tensorized } } }
                       C.local = C.fragment, tensorized; C = C.local } } } }
 
-    Remainders of m, n and k are padded with zeros; C.local is stored without padding. Requires loops m, n, k around the
-    block in that order, m and n of at least 16, A its first operand and B its second, and at most 8 tiles: rows *
-    columns + rows + columns. Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX;
-    oneDNN's brgemm.
+    Remainders of m, n and k are padded with zeros; C.local is stored without padding. `mc` and `nc`: the most rows of A
+    and columns of B that are packed at a time, at least those of a register tile. Requires loops m, n, k around the
+    block in that order, and A as its first operand, B as its second; raises ScheduleError for m or n below 16 and for
+    more than 8 tiles: rows * columns + rows + columns. Source: Intel 64 and IA-32 Architectures Optimization Reference
+    Manual, chapter on AMX; oneDNN's brgemm.
     """
     m, n, k = matmul_nest(s, block, "tile_gebp")
     if min(s.extent(m), s.extent(n)) < 16:

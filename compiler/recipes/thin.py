@@ -157,7 +157,7 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
         n.0 { k.0 { n.1 = 4 unrolled { k.1 = 8 vectorized { C.rf[n, k.1] += W * x } } }
               n.1 = 4 unrolled { k.1 = 8 unrolled { C[n] += C.rf[n, k.1] } } }
 
-    `long` is the loop over rows of the matrix, `short` that over vectors, if there are several. LLVM makes shuffles of
+    `long` is the loop over rows of the matrix, `short` that over vectors, None for a single one. LLVM makes shuffles of
     the last sums. Returns the outermost loop. Requires one loop over the reduction, the innermost one. Source: the
     kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
     """
@@ -186,8 +186,9 @@ def streams(
         C = 0;  k.0 { n.0 { k.1 = 8 unrolled { n.1 = 2 unrolled { n.2 = 8 vectorized { C += x * W } } } } }
 
     With `resident`, for a matrix that fits a cache, the reduction is inside a tile whose results stay in registers.
-    `long` is the loop along which the matrix is contiguous, `short` that over vectors, if there are several. Returns
-    the outermost loop. Requires one loop over the reduction, the innermost one. Source: the kernels of BLIS for axpyf.
+    `long` is the loop along which the matrix is contiguous, `short` that over vectors, None for a single one; `lanes`:
+    the elements of a vector register. Returns the outermost loop. Requires one loop over the reduction, the innermost
+    one. Source: the kernels of BLIS for axpyf.
     """
     k, before = _around(s, block, long, short, tile)
     rows = [] if short is None else [short]

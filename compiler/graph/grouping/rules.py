@@ -104,7 +104,7 @@ def rows(view: View) -> Iterator[Choice]:
 
 
 def consumers(view: View) -> Iterator[Choice]:
-    """Add an elementwise compute outside groups of reductions to the group of its producer with the latest reduction,
+    """Add an elementwise compute outside groups of reductions to the group of its producer with the deepest reduction,
     and to groups alike; if these make a cycle, to the group of another producer: biases, activations."""
     for name in view.names:
         if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
@@ -258,7 +258,7 @@ def _works_by_rows(view: View, name: str) -> bool:
 
 
 def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
-    """A sort key: the depth of the latest reduction in a producer's group, then the producer's depth, then that
+    """A sort key: the depth of the deepest reduction in a producer's group, then the producer's depth, then that
     reduction's extents. The order in the program comes last, so that equal parts of a program are grouped alike."""
     latest = view.anchors(producer).latest
     extents = [axis.size for axis in view.block(latest).axes]
@@ -277,7 +277,8 @@ def _between(view: View, producer: str, name: str) -> list[str]:
 
 
 def _alike(view: View, first: str, second: str) -> bool:
-    """Whether the groups of two computes have no contractions and their latest reductions have equal row extents."""
+    """Whether the groups of two computes have no contractions and their deepest reductions have equal row extents.
+    Requires a reduction in each."""
     ends = view.anchors(first), view.anchors(second)
     if any(anchors.contractions for anchors in ends):
         return False
@@ -292,8 +293,8 @@ def _same_rows(view: View, first: str, second: str) -> bool:
 
 
 def _takes(view: View, producer: str, name: str) -> bool:
-    """Whether an elementwise reader can join the group of a producer: any reader if the latest reduction is by rows and
-    there are no contractions, else a pointwise one. Nothing joins a group without reduction, nor attention: its
+    """Whether an elementwise reader can join the group of a producer: any reader if the deepest reduction is by rows
+    and there are no contractions, else a pointwise one. Nothing joins a group without reduction, nor attention: its
     schedule ends with the product."""
     anchors = view.anchors(producer)
     if not anchors or (anchors.rows and anchors.contractions > 1):

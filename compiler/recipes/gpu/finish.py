@@ -49,7 +49,7 @@ def finish_on_threads(
 ) -> None:
     """Bind the loops of a tiled reduction and of its reader `out` to blocks and threads, and unroll the loops over
     elements. levels: the reduction's loops over blocks, virtual threads, threads and elements. sums: of parts, which
-    are its last spatial axis, if the block that arrives last adds them up."""
+    are its last spatial axis, if the block that arrives last adds them up; else None."""
     blocks, virtual, threads, elements = levels
     finished = _finished(s, block, out, tiles, len(blocks))
     thread = fused(s, threads)

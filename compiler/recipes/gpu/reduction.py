@@ -240,7 +240,8 @@ def reduce_columns(
                       j.1 thread_x { D } }
 
     `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
-    results. Returns the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
+    results. Returns the loop over blocks. Without an epilogue a copy stores the results. Requires what `reduce_rows`
+    does; raises ScheduleError also without a loop over results.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_columns")
     if not result_loops:
