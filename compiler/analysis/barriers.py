@@ -221,7 +221,8 @@ class _Walker:
         return {kind: self.extents[kind] for kind in self.alike.get(statement.block.label, ())} | lanes
 
     def _idle(self, name: str, statement: Statement, kind: str) -> str:
-        """The coordinate in a thread dimension to which no loop of a statement is bound: 0, or any thread's."""
+        """The coordinate of a statement in the thread dimension `kind`, such as thread_x, to which none of its loops is
+        bound: a variable, `name` and the last letter of `kind`, if all threads along it run the statement, else 0."""
         return f"{name}{kind[-1]}" if kind in self._free(statement) else "0"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:

@@ -154,7 +154,8 @@ def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
 
 
 def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
-    """Count the points of loops at which conditions hold: i in [0, 8), j in [0, 4), i <= 5 and j = 0: 6."""
+    """Count the points of the loops `numbers` at which all conditions hold: i in [0, 8), j in [0, 4), i <= 5 and j = 0:
+    6."""
     axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
     values: Points = dict(zip(numbers, axes, strict=True))
     holds = np.ones([program.loops[n].extent for n in numbers], bool)

@@ -17,8 +17,8 @@ from compiler.targets.registry import target_named
 
 def record_default(task: TuningProblem, original: Schedule, seed: int, database: Database) -> Record | None:
     """Add the default schedule of a program with its estimate to the records of a task, and return the best of these;
-    None if no schedule is proved. original: the unscheduled program. Raises LoweringError or TargetError for a program
-    that the target cannot run."""
+    None if no schedule is proved. original: the unscheduled program. seed: that of the record. Raises LoweringError or
+    TargetError for a program that the target cannot run."""
     subject = task.subject
 
     def make(schedule: Schedule) -> GpuKernel:

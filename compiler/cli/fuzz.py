@@ -64,7 +64,8 @@ def _parts(names: list[str]) -> list[plugins.Part]:
 
 
 def _show(failure: Failure, folder: Path, files: list[str]) -> None:
-    """Write the program of a failure, and print the fault and the commands that repeat and shrink it."""
+    """Write the program of a failure to a file in `folder`, and print the fault and the commands that repeat and shrink
+    it. `files` are the plugins that these load."""
     case, part = failure.case, failure.case.part
     path = folder / f"{part.name.replace(' ', '-')}-{case.seed}.mlir"
     write(path, [case.text])

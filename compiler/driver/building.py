@@ -306,8 +306,9 @@ def _planned(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> CompiledProgram:
-    """Compile a program under selected schedules; if that fails to compile, as written, with the reason as verdict.
-    `selection` is called only if the cache lacks the program, and again after a failure."""
+    """Compile a program under selected schedules; if that fails with a LoweringError or ScheduleError, as written, with
+    the reason as verdict. `selection` is called only if the cache lacks the program, and again after a failure. words:
+    the part of the cache's key that tells selections apart. The other arguments are those of `build`."""
 
     def plan(module: ModuleOp, team: Team) -> BuildPlan:
         selected = selection()
@@ -411,7 +412,7 @@ def _changes(schedule: Schedule) -> str:
 
 def _in_groups(module: ModuleOp, target: Target, policy: str, single: bool) -> GroupedProgram | None:
     """A program in groups for a target that joins kernels; None for one group, unless `single` or if the group has
-    another form."""
+    another form under the policy."""
     rules = with_casts()
     grouped = grouped_program(module, (), single=single, rules=rules)
     alone = grouped_program(module, (), single=True, rules=rules) if grouped is None else None
@@ -431,8 +432,9 @@ def _by_rules(
     arch: str,
 ) -> AnyKernel:
     """Compile the verified module of `x` under the schedules that a target's rules prefer, a program of groups group by
-    group; see `usable_kernel`. Raises InputError for loops that the target cannot have, TargetError for threads or
-    constants that it does not take, LoweringError and TargetError for a program that it cannot run."""
+    group; see `usable_kernel`. `arch` is replaced by that of a device in this machine. Raises InputError for loops that
+    the target cannot have, TargetError for threads or constants that it does not take, LoweringError and TargetError
+    for a program that it cannot run."""
     target.check(threads, None if target.program_kind else constants)
     here = target.local_device()
     arch = here.arch if here else arch

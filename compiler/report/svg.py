@@ -35,9 +35,9 @@ class PlotAxis:
     def over(
         cls, numbers: Iterable[float], is_log: bool = False, formatted: Callable[[float], str] = "{:g}".format
     ) -> PlotAxis:
-        """Create an axis that covers some numbers, or 1 if there are none; infinite ones are dropped, on a logarithmic
-        axis also those that are 0 or less. A logarithmic axis has a margin of 10%, and its low end is at least the high
-        one divided by MAX_LOG_RATIO."""
+        """Create an axis that covers some numbers, or 1 if there are none; infinite ones and NaN are dropped, on a
+        logarithmic axis also those that are 0 or less. A logarithmic axis has a margin of 10%; if its ends would differ
+        by more than the factor MAX_LOG_RATIO, it ends at the largest number and has that ratio."""
         finite = [n for n in numbers if isfinite(n) and (n > 0 or not is_log)] or [1.0]
         low, high = min(finite), max(finite)
         if is_log:

@@ -28,7 +28,8 @@ from compiler.types.machines import host
 
 def forms_of(x: object) -> Iterator[Group]:
     """Yield the groups of a te program after each law of groups, applied wherever it can be, as if all inputs were
-    constant; the groups that a law leaves unchanged are among them. Nothing for a program at another level."""
+    constant; the groups that a law leaves unchanged are among them. Nothing for a program at another level. `x` is a
+    program as for `te_module`, with its errors."""
     program = grouped_program(x, (), single=True)
     if program is not None:
         constant = replace(program, constants=tuple(range(len(program.names))))

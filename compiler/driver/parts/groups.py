@@ -195,8 +195,9 @@ def grouped_program(
 
 
 def input_positions(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
-    """The positions, ascending, of those inputs of a te program whose names are in `constants`. Raises InputError for
-    the name of an output and for an unknown one."""
+    """The positions, ascending, of those inputs of a te program whose names are in `constants`: the names of tensors if
+    `x` is a te function, else those in its IR, `function`. Raises InputError for the name of an output and for an
+    unknown one."""
     names = _input_names(x, function)
     for name in constants:
         if name not in names:

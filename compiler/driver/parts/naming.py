@@ -23,7 +23,8 @@ from compiler.types.machines import host
 
 def names_of(x: object, record: Record) -> Provenance:
     """The mapping from the canonical names of a record to those of a te program, which is the record's or contains it
-    as a group. The comparison ignores constant inputs. Raises InputError for a record of another program."""
+    as a group. `x` is a program as for `alternatives`. The comparison ignores constant inputs. Raises InputError for a
+    record of another program."""
     record_text = _text(read(find_function(parse(record.program, "the program"))))
     for program, names in _parts(x, record.key.policy):
         if _text(program) == record_text:

@@ -219,7 +219,8 @@ class Alternatives:
         return {PROGRAM: FormChoice(self.programs, text, key)}
 
     def choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
-        """The choices between the forms of groups, by the names of the groups that have other forms."""
+        """The choices between the forms of groups, by the names of the groups that have other forms; their records are
+        for `threads` threads and the policy."""
         forms = self.offered
 
         def choice(group: GroupForms) -> FormChoice:
@@ -229,11 +230,13 @@ class Alternatives:
         return {group.group.name: choice(group) for group in (forms.groups if forms else ())}
 
     def chosen(self, database: Database, threads: int, policy: str) -> dict[str, str]:
-        """Map each group with other forms to the form that a database has chosen by times inside the program."""
+        """Map each group with other forms to the form that a database has chosen by times inside the program; the
+        preferred form if the database lacks its time."""
         return {name: choice.chosen(database) for name, choice in self.choices(threads, policy).items()}
 
     def chosen_program(self, database: Database, threads: int, policy: str) -> Alternatives:
-        """The partitions of the program in the form that a database has chosen by times of the whole."""
+        """The partitions of the program in the form that a database has chosen by times of the whole; this object if
+        the whole has no other form."""
         choices = self.program_choices(threads, policy).values()
         return next((self.of_program(choice.chosen(database)) for choice in choices), self)
 
@@ -362,7 +365,8 @@ def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: 
 
 
 def _digest(x: object, constants: Sequence[str]) -> str:
-    """The identity of a te program before laws change it: canonical hashes, and the positions of constant inputs."""
+    """The identity of a te program before laws change it: canonical hashes, and the positions of its inputs
+    `constants`. `x` is a te program as for `te_module`."""
     module = te_module(x)
     assert module is not None
     hashes = " ".join(canonical_form(read_graph(function)).hash for function in functions(module))

@@ -148,7 +148,7 @@ class Oracle:
         return [self._stated[n] if n in self._stated else draw(a, random) for n, a in enumerate(self.inputs)]
 
     def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
-        """Multiply the float inputs by a power of two, constants excepted."""
+        """Multiply the inputs of float dtypes by `scale`, a power of two; constants are unchanged."""
         return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
     def strict_results(self, inputs: Sequence[Array]) -> Arrays:
@@ -196,7 +196,7 @@ def draw(argument: Argument, random: np.random.Generator) -> Array:
 
 
 def scaled(inputs: Sequence[Array], scale: float) -> list[Array]:
-    """Multiply the float inputs by a power of two."""
+    """Multiply the inputs of float dtypes by `scale`, a power of two; the others are unchanged."""
     return [np.asarray(a * a.dtype.type(scale)) if is_float(a.dtype) else a for a in inputs]
 
 

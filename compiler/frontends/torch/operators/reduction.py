@@ -124,8 +124,8 @@ def _moments(call: Call, x: Tensor, dims: Sequence[int], correction: float | Non
 
 @operator("var.correction")
 def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
-    """The variance over dimensions, by default all, with divisor count - correction (default 1). Raises Unsupported for
-    a divisor that is not positive."""
+    """The variance over dimensions, by default all, with divisor count - correction (default 1), in the call's shape;
+    `keepdim` is not read. Raises Unsupported for a divisor that is not positive."""
     return result(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
 
 
@@ -133,8 +133,8 @@ def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None
 def var_mean(
     call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The variance, with divisor count - correction (default 1), and the mean over dimensions, by default all. Raises
-    Unsupported for a divisor that is not positive."""
+    """The variance, with divisor count - correction (default 1), and the mean over dimensions, by default all, in the
+    call's shapes; `keepdim` is not read. Raises Unsupported for a divisor that is not positive."""
     variance, mean_value = _moments(call, x, dimensions(dim, x.rank), correction)
     return result(call, variance), result(call, mean_value, 1)
 

@@ -292,7 +292,8 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    """The gradient of max_pool2d for x: sum the gradients of the windows whose index in `indices` is the element's."""
+    """The gradient of max_pool2d for x: sum the gradients of the windows whose index in `indices` is the element's.
+    `ceil_mode` is not read: `gradient` has an element for each window."""
     window, steps, pads, dilations = (per_dim(v or kernel, 2) for v in (kernel, stride, padding, dilation))
     taps = [reduce_axis(size, f"k{d}") for d, size in enumerate(window)]
     width, windows = x.shape[-1], gradient.shape[-2:]
