@@ -123,7 +123,9 @@ def main(arguments: list[str]) -> int:
         except Exception:
             failures += 1
             traceback.print_exc(limit=-4)
-            with tempfile.NamedTemporaryFile("w", suffix=".mlir", prefix=f"case{case}_", delete=False) as file:
+            with tempfile.NamedTemporaryFile(
+                "w", suffix=".mlir", errors="surrogatepass", prefix=f"case{case}_", delete=False
+            ) as file:
                 file.write(text)
             print(f"{path}: written to {file.name}")
         seconds.append(perf_counter() - start)

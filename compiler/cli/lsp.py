@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from compiler.cli.values import positive
 from compiler.support.errors import InputError
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve a client until it ends the connection; return 0. Raises InputError if pygls is not installed, for a port
-    above 65535, and for --tcp with --stdio."""
+    above 65535 or in use, and for --tcp with --stdio."""
     if options.tcp is not None and (options.stdio or options.tcp > 65535):
         raise InputError(
             "--tcp and --stdio exclude each other" if options.stdio else f"there is no port {options.tcp}: 1 to 65535"
@@ -35,5 +36,10 @@ def run(options: argparse.Namespace) -> int:
         if error.name is None or error.name.split(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise InputError("the language server needs pygls: pip install 'strata-compiler[lsp]'") from None
-    serve(options.tcp, options.limit)
+    try:
+        serve(options.tcp, options.limit)
+    except OSError as error:
+        if options.tcp is None:
+            raise
+        raise InputError(f"the port {options.tcp} cannot be used: {os.strerror(error.errno or 0)}") from error
     return 0

@@ -71,6 +71,12 @@ class Analysis:
             scope = scope.parent_op()
         return self.first_line if scope is None else self.index.by_op[scope].name_range
 
+    def is_sound(self, entry: OpEntry) -> bool:
+        """Whether no finding is in the outermost op around an op, modules left out, such as its function."""
+        scopes = [around for around in entry.ancestors if around.kind is not ModuleOp]
+        part = scopes[-1].range if scopes else TextRange(0, len(self.text))
+        return not any(part.start <= finding.range.start < part.end for finding in self.findings)
+
     @property
     def first_line(self) -> TextRange:
         """The first token that is no comment; the first character if there is none."""
@@ -113,7 +119,11 @@ def _parsed(text: str, unregistered: bool) -> tuple[ModuleOp | None, Index, list
     ctx.allow_unregistered = unregistered
     index = Index()
     try:
-        return IndexingParser(ctx, text, index).parse_module(), index, []
+        parser = IndexingParser(ctx, text, index)
+        try:
+            return parser.parse_module(), index, []
+        finally:
+            parser.define_missing()
     except ParseError as error:
         return None, index, _undefined(index) or [_syntax_fault(error, text, index)]
     except StrataError as error:  # of a plugin, at the op that was begun last

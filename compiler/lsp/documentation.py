@@ -100,7 +100,7 @@ def option_documentation(word: str) -> str:
 
 def type_documentation(name: str) -> str:
     """The documentation of a type `!sched.loop`; empty for an unknown type and one without a docstring."""
-    kind = universe.context().get_optional_type(name.removeprefix("!"))
+    kind = universe.context().get_optional_type(name.removeprefix("!")) if "." in name else None
     text = "" if kind is None else kind.__dict__.get("__doc__") or ""
     return f"**{name}**\n\n{_markdown(inspect.cleandoc(text))}" if text else ""
 

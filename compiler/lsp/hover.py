@@ -50,9 +50,9 @@ def _text(analysis: Analysis, offset: int, token: Token) -> str:
     entry = analysis.index.op_at(offset)
     if named is not None:
         name, use = named
-        return _block_text(name) if name.block is not None else _value_text(name, use)
+        return _block_text(name) if name.block is not None else _value_text(analysis, name, use)
     if entry is not None and entry.name_range.touches(offset) and entry.kind is not None:
-        return "\n\n".join([*_op_facts(entry.op), docs.op_documentation(entry.kind)])
+        return "\n\n".join([*_op_facts(analysis, entry.op), docs.op_documentation(entry.kind)])
     match token.kind:
         case "symbol":
             return _symbol_text(analysis, token.text)
@@ -65,11 +65,11 @@ def _text(analysis: Analysis, offset: int, token: Token) -> str:
     return ""
 
 
-def _value_text(name: DefinedName, use: NameUse) -> str:
+def _value_text(analysis: Analysis, name: DefinedName, use: NameUse) -> str:
     value = name.values[min(use.number, len(name.values) - 1)]
     suffix = f"#{use.number}" if len(name.values) > 1 else ""
     lines = [f"```mlir\n{name.text}{suffix} : {value.type}\n```", _defined(value)]
-    lines += _facts(value)
+    lines += _facts(analysis, value)
     count = counted(len(name.uses), "use")
     return "\n\n".join(filter(None, [*lines, count if name.uses else "no uses"]))
 
@@ -90,7 +90,7 @@ def _labelled(op: Operation) -> str:
     return "" if label is None else f' "{label.data}"'  # type: ignore[attr-defined]
 
 
-def _facts(value: SSAValue) -> Iterator[str]:
+def _facts(analysis: Analysis, value: SSAValue) -> Iterator[str]:
     shown, form, memory = values.value_range(value), values.value_form(value), values.storage(value.type)
     if shown:
         yield f"values: {shown}"
@@ -100,18 +100,19 @@ def _facts(value: SSAValue) -> Iterator[str]:
         yield memory
     parent = value.block.parent_op() if isinstance(value, BlockArgument) else None
     if isinstance(parent, loop.ForOp):
-        yield from _op_facts(parent)
+        yield from _op_facts(analysis, parent)
     for use in value.uses:
         if isinstance(use.operation, SchedOp) and value in use.operation.consumed():
             yield f"consumed by `{use.operation.name}`"
 
 
-def _op_facts(op: Operation | None) -> Iterator[str]:
-    """Yield what is known of an op besides its documentation: of a loop its iterations and the memory that it touches,
-    of a compute or a block its axes."""
+def _op_facts(analysis: Analysis, op: Operation | None) -> Iterator[str]:
+    """Yield what is known of an op besides its documentation: of a loop its iterations and, in a function without
+    errors, the memory that it touches, of a compute or a block its axes."""
     if isinstance(op, loop.ForOp):
         yield values.loop_text(op)
-        touched = values.footprint(op)
+        entry = analysis.index.by_op.get(op)
+        touched = values.footprint(op) if entry is not None and analysis.is_sound(entry) else []
         if touched:
             yield "touches in one run\n" + "\n".join(f"- {line}" for line in touched)
     elif op is not None:
@@ -163,7 +164,7 @@ def _label_text(analysis: Analysis, label: str) -> str:
     for entry in analysis.index.ops:
         op = entry.op
         if op is not None and op.name in LABELLED and _labelled(op) == f' "{label}"':
-            return "\n\n".join([f'`{op.name}` "{label}"', *_op_facts(op)])
+            return "\n\n".join([f'`{op.name}` "{label}"', *_op_facts(analysis, op)])
     return ""
 
 

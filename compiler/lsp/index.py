@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.parser import UnresolvedOperand
 from xdsl.utils.lexer import Span
@@ -134,6 +135,15 @@ class IndexingParser(Parser):
         self.index.by_op[entry.op] = entry
         self._open.pop()
         return entry.op
+
+    def define_missing(self) -> None:
+        """Replace the values that are used and not defined, which have no op, by results of casts without operands, so
+        that ops which use them can be read."""
+        for name, missing in self.forward_ssa_references.items():
+            for value in missing.values():
+                (stand_in,) = UnrealizedConversionCastOp.get([], [value.type]).results
+                stand_in.name_hint = name if SSAValue.is_valid_name(name) else None
+                value.replace_all_uses_with(stand_in)
 
     def _end_of_text(self) -> int:
         """The end of the text before the current token, blanks and comments left out."""

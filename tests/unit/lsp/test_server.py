@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -88,8 +91,6 @@ def test_quick_fix(client: Client) -> None:
 
 
 def test_without_pygls_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import sys
-
     for name in [name for name in sys.modules if name.split(".")[0] in ("pygls", "lsprotocol")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "compiler.lsp.server", raising=False)
@@ -99,3 +100,19 @@ def test_without_pygls_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys:
         capsys.readouterr().err
         == "strata: error: the language server needs pygls: pip install 'strata-compiler[lsp]'\n"
     )
+
+
+def test_a_port_in_use_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pygls")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["lsp", "--tcp", str(port)]) == 1
+    assert f"the port {port} cannot be used: Address already in use" in capsys.readouterr().err
+
+
+def test_a_client_that_leaves_or_sends_no_json_ends_nothing_else() -> None:
+    pytest.importorskip("pygls")
+    for sent in (b"", b"nonsense\n", b"Content-Length: 4\r\n\r\n{{{{"):
+        command = [sys.executable, "-m", "compiler", "lsp"]
+        done = subprocess.run(command, cwd=ROOT, input=sent, capture_output=True, timeout=60)
+        assert done.returncode == 0 and b"compiler/lsp" not in done.stderr, done.stderr
