@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -44,6 +45,7 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         self.background = Background(seconds)
         self.snapshots: dict[str, Snapshot] = {}
         self._deep: dict[str, tuple[str, list[Finding]]] = {}
+        self._seconds: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def snapshot(self, uri: str) -> Snapshot:
@@ -52,8 +54,10 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         former = self.snapshots.get(uri)
         if former is None or former.text != text:
             encoding = str(self.workspace.position_encoding.value)
+            start = perf_counter()
             with paused():
                 self.snapshots[uri] = Snapshot.of(_path(uri), text, encoding, former)
+            self._seconds[uri] = perf_counter() - start
         return self.snapshots[uri]
 
     def offset(self, params: Any) -> tuple[Snapshot, int]:
@@ -61,9 +65,11 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         snapshot = self.snapshot(params.text_document.uri)
         return snapshot, snapshot.lines.offset(params.position.line, params.position.character)
 
-    def schedule(self, uri: str, delay: float = DEBOUNCE_SECONDS) -> None:
-        """Publish the diagnostics of a document after a delay in seconds, unless it changes before."""
+    def schedule(self, uri: str) -> None:
+        """Publish the diagnostics of a document, of one that is open after DEBOUNCE_SECONDS, or as long as its last
+        analysis took if that is more, unless it changes before."""
         self.cancel(uri)
+        delay = max(DEBOUNCE_SECONDS, self._seconds[uri]) if uri in self._seconds else 0.0
         self._timers[uri] = asyncio.get_running_loop().call_later(delay, self._publish, uri)
 
     def cancel(self, uri: str) -> None:
@@ -78,6 +84,7 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         self.cancel(uri)
         self.snapshots.pop(uri, None)
         self._deep.pop(uri, None)
+        self._seconds.pop(uri, None)
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def findings(self, uri: str) -> list[Finding]:
@@ -187,7 +194,7 @@ def serve(port: int | None = None, seconds: float = SECONDS) -> None:
 def _documents(server: StrataServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)  # type: ignore[untyped-decorator]
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        server.schedule(params.text_document.uri, 0.0)
+        server.schedule(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)  # type: ignore[untyped-decorator]
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:

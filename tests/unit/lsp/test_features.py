@@ -240,6 +240,44 @@ def test_blocks_are_names_too() -> None:
     assert "predecessors: `^bb0`, `^a`" in explained(text, "^b:")
 
 
+def test_uses_before_the_definition_are_uses() -> None:
+    text = """func.func @h() {
+  cf.br ^b
+^a:
+  %u = arith.addi %v, %v : i32
+  func.return
+^b:
+  %v = arith.constant 1 : i32
+  cf.br ^a
+}
+"""
+    assert of(text).findings == [] and len(navigation.references(of(text), at(text, "%v = "))) == 3
+
+
+def test_a_value_of_an_undefined_one_is_explained() -> None:
+    text = LOW.replace("arith.addi %p, %c1", "arith.addi %p, %zz")
+    assert said(text, of(text).findings) == [("%zz", "%zz is used but not defined")]
+    assert "form: `4*%i + %zz`" in explained(text, "%q =")
+
+
+def test_a_loop_touches_what_is_in_it() -> None:
+    second = (
+        LOOP.partition("{\n")[2]
+        .replace('"i"', '"o"')
+        .replace('"D"', '"E"')
+        .replace("%A[", "%D[")
+        .replace("(%D[", "(%E[")
+    )
+    text = LOOP.replace("%D: memref<8x4xf32>)", "%D: memref<8x4xf32>, %E: memref<8x4xf32>)").replace(
+        "  func.return\n}\n", second
+    )
+    assert of(text).findings == []
+    assert "`%A`" in explained(text, 'loop.for "i"') and "`%E`" not in explained(text, 'loop.for "i"')
+    assert "`%E`" in explained(text, 'loop.for "o"') and "`%A`" not in explained(text, 'loop.for "o"')
+    broken = text.replace("math.exp", "math.exq", 1)
+    assert "touches" not in explained(broken, 'loop.for "i"')
+
+
 def test_rename() -> None:
     edits = navigation.renamed(of(TE), at(TE, "%a ="), "b")
     assert [(TE[r.start : r.end], new) for r, new in edits] == [("%a", "%b"), ("%a", "%b")]
@@ -268,6 +306,7 @@ def labels(text: str) -> list[str]:
     [
         (TE.replace("te.yield %x", "te.yield %|x"), ["%x", "%a"], ["%E", "%A"]),
         (TE.replace("%A[i]", "%|A[i]"), ["%A"], ["%E"]),
+        ("%g = arith.constant 1 : i32\n" + TE.replace("%A[i]", "%|A[i]"), ["%A"], ["%g"]),
         (TE.replace("  func.return", "  func.ret|"), ["func.return", "func.call"], ["te.compute"]),
         (TE.replace("  func.return", "  te|\n  func.return"), ["te.compute", "te", "loop.for"], []),
         (TE.replace('"E" [i = 8]', '"E" [i = 8] combine [|]'), ["add", "max"], ["te.compute"]),
