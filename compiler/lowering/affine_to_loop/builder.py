@@ -84,8 +84,9 @@ class Builder:
         combiner: str = "",
     ) -> Block:
         """Return a block, at the location of `op`, that writes a value to `target`, an element at forms over loops, or
-        combines the value into it by `combiner` unless that is "". All loops around are axes; with a combiner those of
-        `reduced` are reduce axes."""
+        combines the value into it by `combiner` unless that is "". Its label is the buffer's name, with `_init` for a
+        value without reads, and a number if it is taken. All loops around are axes; with a combiner those of `reduced`
+        are reduce axes."""
         reduced = self.reduced(target, around) if combiner else ()
         loops = [loop for loop in around.loops if loop not in reduced] + list(reduced)
         values = BlockBody(op, self.forms, loops, self.named, self.stored)

@@ -180,7 +180,8 @@ class ValueForms:
         raise AssertionError(f"no affine expression: {expr}")
 
     def binary(self, kind: AffineBinaryOpKind, left: Linear, right: Linear) -> Linear | None:
-        """Combine two forms; None for a product of two variables, and for a divisor that is no positive constant."""
+        """Combine two forms; None for a product of two forms that are not constant, and for a divisor that is no
+        positive constant."""
         match kind:
             case AffineBinaryOpKind.Add:
                 return left + right

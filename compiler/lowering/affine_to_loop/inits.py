@@ -65,7 +65,8 @@ def _next_user(nodes: Sequence[Node], position: int) -> int | None:
 
 
 def _is_init(store: Node, user: Node, elements: Mapping[str, Attribute], ranges: lin.Ranges) -> bool:
-    """Whether a node stores the identity to the elements that a reduction accumulates, once for each of them."""
+    """Whether a node stores the identity to the elements that a reduction accumulates, once for each of them, under the
+    same guard. Both must be a block in perfectly nested loops, of floats or integers."""
     first, second = _perfect(store), _perfect(user)
     if first is None or second is None or not second.block.accumulate:
         return False

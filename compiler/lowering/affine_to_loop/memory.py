@@ -57,8 +57,8 @@ def ops_from(first: Operation, last: Operation) -> list[Operation]:
 
 
 def loads_in(values: Iterable[SSAValue]) -> list[LoadLike]:
-    """The loads from which values are computed by scalar operations and conditionals, each once. Loads on which a
-    load's index depends are not among them; the results of loops have none."""
+    """The loads from which values are computed by scalar operations and conditionals, each once, in no particular
+    order. Loads on which a load's index depends are not among them; the results of loops have none."""
     loads: list[LoadLike] = []
     stack, seen = list(values), set[SSAValue]()
     while stack:

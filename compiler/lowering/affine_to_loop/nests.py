@@ -160,8 +160,8 @@ class Nests(Builder):
         return Access(self.buffers[op.memref], index_of(op, self.forms)) == element
 
     def _only_store(self, op: ForLike, init: SSAValue, result: SSAValue) -> StoreLike | None:
-        """Return the store, beside a loop, that is the only use of its result, if no other op from the loop to the
-        store accesses the buffer; else None."""
+        """Return the store, beside a loop, that is the only use of its result, if its buffer exists before the loop,
+        and no other op from the loop to the store accesses it, the value `init` apart; else None."""
         uses = list(result.uses)
         store = uses[0].operation if len(uses) == 1 else None
         if not isinstance(store, affine.StoreOp | memref.StoreOp) or store.parent is not op.parent:
@@ -191,7 +191,8 @@ class Nests(Builder):
         return [self.block(update.op, target, update.contribution, around, update.combiner) for update in chain.updates]
 
     def _store(self, op: StoreLike, around: Surroundings) -> list[Node]:
-        """The blocks of a store: one, or updates of a reduction if loops that do not index the element update it."""
+        """The blocks of a store: one; or the updates of a reduction, if loops around do not index the element, and the
+        value is a chain of updates from its own load and from no other of its buffer."""
         target = Access(self.named(op.memref, op), index_of(op, self.forms))
         chain = chain_of(op.value, lambda value: self._updated(value, op, target))
         if chain is not None and chain.updates and self.reduced(target, around):

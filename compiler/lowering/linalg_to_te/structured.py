@@ -89,7 +89,7 @@ def _space(
 
 def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap], values: TeValues) -> list[int]:
     """Return the extent of each iterator: the size of an operand's dimension that it indexes alone. Raises
-    LoweringError for sizes that differ."""
+    LoweringError for sizes that differ, KeyError for an iterator without such a dimension."""
     extents: dict[int, int] = {}
     for operand, map in zip(op.operands, maps, strict=True):
         for expr, size in zip(map.results, values.shape(operand, op), strict=True):

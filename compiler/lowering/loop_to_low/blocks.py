@@ -59,7 +59,8 @@ def _is_separate_reduction(block: Block) -> bool:
 
 
 def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
-    """Return whether a buffer is a temporary that only the thread which runs the block accesses."""
+    """Return whether a buffer is a temporary that only the thread which runs the block accesses: it is allocated inside
+    all parallel loops around the block. Loops of other kinds do not count; a kernel has no masked end."""
     if buffer not in program.allocs:
         return False
     enclosing_loops = program.enclosing((buffer,))
@@ -104,7 +105,8 @@ def _conditions_of_loop(context: Context, block: Block, inner: int) -> list[Cond
 
 
 def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
-    """Return whether an index has stride one over lanes and does not depend on the innermost loop."""
+    """Return whether an index has stride one over lanes, in the last dimension only, and does not depend on the
+    innermost loop; False for an index without dimensions."""
     if not forms or forms[-1].coefficient(lane) != 1:
         return False
     outer_variables = set().union(*(form.variables() for form in forms[:-1]))

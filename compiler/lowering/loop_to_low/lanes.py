@@ -56,8 +56,8 @@ class Element:
         return lin.joined(lin.offset(self.index, self.shape))
 
     def stride(self, lane: int) -> int | None:
-        """Return the distance of neighbouring lanes in elements; None if it differs between lanes. Example: [i, 2*l]
-        and [l, j] of a buffer [8, 16] have the strides 2 and 16 over l."""
+        """Return the distance of neighbouring lanes in elements, 0 if no index has the lane; None if it differs between
+        lanes. Example: [i, 2*l] and [l, j] of a buffer [8, 16] have the strides 2 and 16 over l."""
         factors = [form.coefficient(lane) for form in self.index]
         if None in factors:
             return self.offset.coefficient(lane)
@@ -75,7 +75,9 @@ class Strided:
 
 
 class BlockLanes:
-    """The accesses of one block: its axes as forms over loops, its elements, its masks by `guard` and `deferred`."""
+    """The accesses of one block: its axes as forms over loops, its elements, and its masks. `mask` is of the conditions
+    `guard`, `accumulator_mask` of these and `deferred`, or if `blended` of `deferred` alone; each is None without
+    conditions."""
 
     def __init__(
         self,
@@ -164,7 +166,8 @@ class BlockLanes:
         return Element(element.buffer, [self.context.at_lane(form, lane) for form in element.index])
 
     def _index(self, form: Linear) -> SSAValue:
-        """Return the value of an index form: a scalar, or a vector if it differs between lanes."""
+        """Return the value of an index form: a scalar, or a vector if it differs between lanes, put together lane by
+        lane if the form is not linear in the lane. Raises LoweringError if these lanes exceed MAX_STATEMENTS."""
         if not self.context.has_lanes(form):
             return self.scopes.index(form)
         lane, count = self.context.lane, self.context.lanes

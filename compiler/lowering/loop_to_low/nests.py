@@ -64,7 +64,8 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
 
 
 def emit(context: Context, node: Node) -> None:
-    """Emit a node of a program; its ops have the locations of its blocks, or that of the node around it."""
+    """Emit a node of a program; its ops have the locations of its blocks, or that of the node around it. Raises
+    LoweringError for a node that has no low form."""
     with context.scopes.at(context.location(node)):
         if isinstance(node, Alloc):
             _alloc(context, node.buffer)
@@ -162,7 +163,8 @@ def _emit_unrolled(context: Context, loop: Loop) -> None:
 
 
 def _statement_count(node: Node) -> int:
-    """Return the number of statements of a node after its loops of kind unrolled are unrolled."""
+    """Return the number of statements of a node after its loops of kind unrolled are unrolled: a block or gather in a
+    loop of any other kind counts once, an allocation not at all."""
     if not isinstance(node, Loop):
         return int(isinstance(node, Computed))
     inner = sum(map(_statement_count, node.body))
@@ -266,6 +268,8 @@ def _emit_cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
       for v = 7 { 16 lanes: D if 16*v + lane < 100 }
     ->
       for v = 6 { 16 lanes: D };  16 lanes: D at v = 6 if lane < 4
+
+    A part whose count is known to be zero is not emitted.
     """
     scopes = context.scopes
     full_bounds, end_bounds = bounds.with_highs(cut.full), bounds.with_highs(cut.ends)
@@ -289,7 +293,8 @@ def _emit_cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
 
 def _emit_parallel(context: Context, loop: Loop) -> None:
     """Emit a parallel loop, with the parallel loops perfectly nested in it, as scf.parallel. Guards narrow the bounds
-    of a single loop only: the bounds of several must not depend on each other."""
+    of a single loop only: the bounds of several must not depend on each other. Raises LoweringError as
+    `_parallel_nest`."""
     nest, scopes = _parallel_nest(loop), context.scopes
     bounds = [Bounds(member.extent) for member in nest]
     narrowing = {

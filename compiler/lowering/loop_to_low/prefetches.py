@@ -38,7 +38,9 @@ MAX_UNROLLED_SHARE = 8
 
 def emit_prefetches(context: Context, loop: Loop) -> None:
     """Emit the prefetches of a loop's attribute `prefetch`, at the start of its body; nothing without the attribute.
-    Raises LoweringError for a malformed distance, and for a named loop that is vectorized or not around `loop`."""
+    Raises LoweringError for a malformed distance, and for a named loop that is vectorized or not around `loop`. A
+    buffer that the loop does not access is skipped. The last iterations prefetch beyond the loop's end, which has no
+    effect but its cost."""
     prefetch_attribute = dict(loop.attributes).get("prefetch")
     if not isinstance(prefetch_attribute, DictionaryAttr):
         return

@@ -211,8 +211,9 @@ def _flags(names: tuple[str, ...]) -> FastMathFlagsAttr:
 def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
-    """Emit the combination of lhs and rhs by a combiner, and return its value; the target's element type `element`
-    selects the float, signed or unsigned op, and of floats `policy` the fast-math flags."""
+    """Emit the combination of lhs and rhs, of one type, by a combiner (add, mul, max or min), and return its value; the
+    target's element type `element` selects the float, signed or unsigned op, and of floats `policy` the fast-math
+    flags."""
     op = _COMBINERS[combiner][_combiner_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = _combiner_flags(combiner, policy)

@@ -232,7 +232,8 @@ def emit_sum(nest: Operands) -> None:
 
 def sum_axes(intrinsic: Intrinsic, lane: Linear, ranges: lin.Ranges) -> dict[str, Linear]:
     """Return the values of the axes of a sum at the elements that the thread `lane` along x has: t for the summand, j
-    for its copy of the sum, if it has one, and i for the row, if the sum is of several rows."""
+    for its copy of the sum, if it has one, and i for the row, if the sum is of several rows. The extent of the last
+    axis is the number of threads of a row. ranges: those of the variables in `lane`."""
     (*_, each), labels = intrinsic.axes, {axis.label for axis in intrinsic.axes}
     place = lin.mod(lane, each.extent, ranges)
     values = {"i": lin.floordiv(lane, each.extent, ranges), "j": place, "t": place}
