@@ -92,8 +92,8 @@ class Leaders:
             self.compare(pair, rounds)
 
     def contenders(self) -> list[Candidate]:
-        """The candidates of the next turns: leaders that need more measurements, the best, and the program as written
-        if its cost is below NEAR times the best; empty if no leader needs more."""
+        """The candidates of the next turns: leaders that need more measurements and cost at most NEAR times the best,
+        the best, and the program as written if it costs as little; empty without such a leader."""
         best, outcome = self.run.search.best, self.run.search.best_outcome
         if best is None or outcome is None or len(self.run.search) < 2:
             return []

@@ -45,8 +45,7 @@ def export_c(
     """Write a program as one C file, and its headers; return the paths.
 
     The file has the functions of a library under `prefix`; its loops are those of the target c, for one thread, and the
-    constants are arrays of the text. Raises InputError for constants of a program below te, and TargetError,
-    InputError, ParseError or VerifyException for a program that `build` refuses.
+    constants are arrays of the text. Raises InputError for constants of a program below te, and the errors of `build`.
     """
     x, constants = program_and_constants(x, constants)
     module = verified_module(x, policy, name).clone()

@@ -52,9 +52,9 @@ def export(
     `features` adds and removes features of each. With a database as `schedule` each version takes records of its own
     (docs/export.md); `CPU=NAME` states the machine of these. library: the prefix of the functions, by default the
     file's name. The other arguments are those of `build`. Nothing is run here, so that programs for other processors
-    can be exported. Returns the paths of the files. Raises InputError for a wrong path or word, TargetError for an
-    unknown processor and without a C compiler, and the errors of `build` for a program, constants or a schedule that it
-    refuses.
+    can be exported. Returns the paths of the files. Raises InputError for a wrong path or word and for options that a
+    `.c` file does not take, TargetError for an unknown processor and without a C compiler, and the errors of `build`
+    for a program, constants or a schedule that it refuses.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("double", [A], te.nn.add(A, A, name="B"))

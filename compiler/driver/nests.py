@@ -45,7 +45,7 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
     """Compile a program, te programs with all loops as written, to a Unit, which pickles and can be loaded by another
     process. Nests that depend on constant inputs alone are its preparation. The arguments are those of `build`. Raises
-    TargetError, InputError, ParseError or VerifyException for a program that `build` refuses.
+    TargetError, InputError, LoweringError, ParseError or VerifyException for a program that `build` refuses.
 
     >>> A = te.placeholder((4,), name="A")
     >>> unit = strata.driver.build_unit(te.function("f", [A], te.nn.relu(A, name="B")), threads=1)

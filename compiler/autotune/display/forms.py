@@ -33,8 +33,8 @@ class ProgramForm(GroupForm):
 
 def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
     """Return the GroupForm of the group `name` with the chosen form `form`, from the last comparison that timed this
-    form; None if it was never timed, or failed. `timed`: the records of all forms of the group, the oldest first;
-    `kind`: the class of the result."""
+    form; None if it was never timed, or if its cost is 0. `timed`: the records of all forms of the group, the oldest
+    first; `kind`: the class of the result."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:

@@ -98,10 +98,10 @@ class CostModel:
     """Predicts log cost, flattened above SLOW, from features. It learns online, and from earlier tasks while their
     ranking helps.
 
-    Each earlier task of two or more costs, MEMBERS at most, has a forest on its log costs minus their median, so that
-    tasks of different size are comparable. The prior is the mean of these forests; from JUDGED trials on, of those only
-    that rank this task's trials better than chance, and scaled by its least-squares slope. The forest of this task
-    learns the difference of its log costs from the prior. Without trials the prior is the prediction.
+    Each earlier task of two or more costs, of these the last MEMBERS, has a forest on its log costs minus their median,
+    so that tasks of different size are comparable. The prior is the mean of these forests; from JUDGED trials on, of
+    those only that rank this task's trials better than chance, and scaled by its least-squares slope. The forest of
+    this task learns the difference of its log costs from the prior. Without trials the prior is the prediction.
     """
 
     def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:

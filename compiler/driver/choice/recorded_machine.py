@@ -18,7 +18,8 @@ def recorded_machine(machine: Machine, cpu: str, database: Path, name: str = "")
     - this computer's name, if this is a haswell;
     `machine` unchanged if none has records.
 
-    cpu: the processor by its name in MACHINES. Raises InputError for a stated name without records.
+    cpu: the processor by its name in MACHINES. Raises InputError for a stated name without records, and for a database
+    that cannot be opened.
     """
     with Database(database, create=False) as opened:
         counts = Counter(record.key.machine for record in opened.records())

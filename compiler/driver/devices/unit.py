@@ -26,7 +26,8 @@ STREAMED = "attention by blocks of keys"
 @dataclass(frozen=True)
 class DeviceJob:
     """A group to compile: its name, its loops as written, the positions of its constant arguments, and the user's names
-    of values; and the names of the target, architecture and policy."""
+    of values; and the names of the target, architecture and policy. form: other loops of the same results, which are
+    tried first; None without."""
 
     name: str
     loops: Program

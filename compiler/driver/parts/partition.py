@@ -334,10 +334,11 @@ def alternatives(
 ) -> Alternatives:
     """The partitions of a program.
 
-    constants: the names of the constant inputs. in_groups: whether to cut it into groups. canonical: whether to use its
-    canonical form; if not, it is not cut either. conditions: if set, and the program is cut, it takes the form of the
-    whole that laws prefer, and its groups the forms that laws offer; None offers no forms. If `x` is a Group, it is the
-    only part, and the other arguments are ignored. Raises InputError for constants that are no inputs.
+    x: a program at the te or loop level, as for `lower`. constants: the names of the constant inputs. in_groups:
+    whether to cut it into groups. canonical: whether to use its canonical form; if not, it is not cut either.
+    conditions: if set, and the program is cut, it takes the form of the whole that laws prefer, and its groups the
+    forms that laws offer; None offers no forms. If `x` is a Group, it is the only part, and the other arguments are
+    ignored. Raises InputError for constants that are no inputs.
     """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(ungrouped=x))

@@ -45,7 +45,8 @@ def sin(x: Real, library: Library) -> Real:
 
 
 def cos(x: Real, library: Library) -> Real:
-    """The cosine: the sine of the next quadrant; `library` builds a call of the C library's cosine."""
+    """The cosine: the sine of the next quadrant; `library` builds a call of the C library's cosine, for large f64
+    angles."""
     return _sine_of_quadrant(x, 1, library)
 
 
