@@ -8,7 +8,7 @@ they may also serve the stages before the loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -17,7 +17,7 @@ from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM, arrival_in, is_stage, replicated, stages_in
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.intrinsics.warp import LANES
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, loops_in, walk
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, key_of, loops_in, walk
 
 ASYNC = "async"
 """The attribute of a loop with asynchronous copies to shared memory, which are complete after the next barrier."""
@@ -82,6 +82,24 @@ def unordered(program: Program, kernel: Loop) -> Barrier | None:
     None."""
     walker = _Walker(program, kernel)
     return next((barrier for stage in stages_in([kernel]) for barrier in walker.inside(stage)), None)
+
+
+def orders_first(program: Program, kernel: Loop, loop: Loop, count: int, keys: Collection[object]) -> bool:
+    """Return whether a barrier of a kernel inside a loop, of those before the nodes with `keys`, orders accesses in the
+    first `count` iterations of the loop. It does not where these only fetch, into a buffer each: then the barrier of
+    the next iteration is the first that is needed.
+
+    Only a barrier before the first node of the loop's body is looked at; for others the answer is True.
+    """
+    inside = {key_of(node) for node in walk(loop.body)} & set(keys)
+    first = next((key_of(node) for node in loop.body if not isinstance(node, Alloc)), None)
+    if inside != {first}:
+        return True
+    begun = program.replaced(loop.number, lambda _: [replace(loop, extent=count)])
+    (begun_kernel,) = (node for node in begun.body if key_of(node) == key_of(kernel))
+    assert isinstance(begun_kernel, Loop)
+    needed = barriers(begun, begun_kernel).keys()
+    return bool(needed - (set(keys) - inside))
 
 
 class _Walker:

@@ -40,6 +40,8 @@ class BlockThreads:
     which all threads run it. in_stage: true while a stage is emitted. copies_wait: whether each barrier waits for all
     asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight. arrival: behind
     which the last block goes on, or None. counters: its counters, one for each iteration of the loops around it.
+    unordered: the keys of barriers that order nothing in the iterations that are being emitted: only groups of copies
+    end there.
     """
 
     ids: dict[str, SSAValue]
@@ -54,6 +56,7 @@ class BlockThreads:
     groups: CopyGroups | None = None
     arrival: Arrival | None = None
     counters: SSAValue | None = None
+    unordered: Collection[object] = ()
 
     def numbers_of(self, program: Program, buffer: str) -> Collection[int]:
         """Return the numbers of the thread loops that divide a private buffer among its owners; for a fragment without

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.barriers import AHEAD
+from compiler.analysis.barriers import AHEAD, orders_first
 from compiler.analysis.stages import THREADS
 from compiler.dialects.low_loops import number_loops
 from compiler.lowering.loop_to_low.blocks import deferred_conditions, emit_block
@@ -206,10 +206,15 @@ def _emit_serial(context: Context, loop: Loop) -> None:
 def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:
     """Emit a loop that fetches operands ahead, into one of `buffers` buffers an iteration, as two loops: the first
     iterations, `buffers` - 1 at most, which only fetch, then the remaining ones, at least one, unrolled by `buffers`,
-    so that the buffer of an iteration is a constant."""
+    so that the buffer of an iteration is a constant. The first iterations have no barrier where it orders nothing
+    there."""
     scopes, (first, last) = context.scopes, context.scopes.ranges[loop.number]
     start = min(buffers - 1, loop.extent - 1)
+    threads, kernel = context.threads, [*context.program.enclosing(loop.number), loop][0]
+    assert threads is not None
+    needed = orders_first(context.program, kernel, loop, start, threads.barriers)
     for lower, upper in ((0, start), (start, loop.extent)):
+        threads.unordered = () if needed or lower else frozenset({key_of(node) for node in loop.body})
         scopes.ranges[loop.number] = (lower, upper - 1)
         by = IntegerAttr(buffers, i64) if lower else None
         _emit_for(context, loop, scopes.index_constant(lower), scopes.index_constant(upper), by)

@@ -48,9 +48,12 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
 def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
     """Emit a node of a kernel after its barrier, if it has one; of the threads along a dimension that a stage does not
     use, only index 0 runs the stage, unless it is replicated along it. A barrier is after a wait for asynchronous
-    copies, if there are any: the copies since the last one are a group."""
+    copies, if there are any: the copies since the last one are a group, also where a barrier is left out."""
     key, groups = key_of(node), threads.groups
-    if key in threads.barriers:
+    if key in threads.barriers and key in threads.unordered:
+        if groups is not None and key == groups.barrier:
+            context.scopes.run(GroupOp())
+    elif key in threads.barriers:
         if threads.copies_wait:
             in_flight = groups.in_flight if groups is not None and key == groups.barrier else None
             context.scopes.run(WaitOp(context.scopes.add(GroupOp()), in_flight))

@@ -12,7 +12,9 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 
 import compiler
 from compiler import recipes, te
+from compiler.analysis.barriers import AHEAD, barriers, orders_first
 from compiler.dialects.upstream import nvgpu
+from compiler.program.tree import Loop, loops_in
 from compiler.recipes import ThreadTiles, WarpTiles
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
@@ -96,10 +98,20 @@ def test_a_wait_that_leaves_one_group_more_is_named(stages: int, rounds: int) ->
 def test_a_missing_barrier_is_a_race() -> None:
     function, s = pipelined(4)
     module = kernels(s)
-    barriers = [op for op in module.walk() if isinstance(op, gpu.BarrierOp)]
-    assert len(barriers) == 2, "of the rounds that only fetch, and of the others"
-    barriers[1].detach()
+    waits = [op for op in module.walk() if isinstance(op, gpu.BarrierOp)]
+    assert len(waits) == 1, "the rounds that only fetch have none"
+    waits[0].detach()
     assert any("race" in fault.kind for fault in simt.run(module, inputs(function)).faults)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_a_barrier_orders_nothing_in_the_rounds_that_only_fetch(stages: int) -> None:
+    _, s = pipelined(stages)
+    (kernel,) = (node for node in s.program.body if isinstance(node, Loop))
+    (rounds,) = (loop for loop in loops_in(kernel) if AHEAD in dict(loop.attributes))
+    keys = barriers(s.program, kernel)
+    assert not orders_first(s.program, kernel, rounds, stages - 1, keys)
+    assert orders_first(s.program, kernel, rounds, stages, keys), "the next round reads what others fetched"
 
 
 def test_a_stage_too_few_is_refused_and_named() -> None:

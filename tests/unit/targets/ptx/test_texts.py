@@ -98,7 +98,7 @@ def outcome(name: str, text: KeptText, changed: str) -> str:
     return ran.faults[0].kind if ran.faults else "right" if is_right(name, ran, inputs) else "wrong"
 
 
-REDUNDANT = {"product_f16": 1, "product_stages": 3, "attention": 1}
+REDUNDANT = {"attention": 1}
 """Barriers without which no accesses race: before the first panel is fetched, and where other barriers order them."""
 
 
