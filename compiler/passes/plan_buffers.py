@@ -118,7 +118,8 @@ def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
 
 
 def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _PlannedBuffer | None:
-    """Return the buffer of an alloc with its lifetime, to the end of `top` if it escapes; None if it is unused."""
+    """Return the buffer of an alloc with its lifetime, to the end of `top` if it escapes; None if it is unused. order:
+    the position of each op of `top`."""
     size = _bytes(alloc)
     users = list(_users(alloc.memref))
     user_positions = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]

@@ -49,9 +49,9 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     by ONNX's reference evaluator. shapes: extents of symbolic dimensions by name, such as {"N": 1}; or full shapes by
     the names of inputs.
 
-    Raises InputError for a file that cannot be read, an invalid model, an unbound dimension, or a wrong name or extent
-    in `shapes`; UnsupportedError, an InputError, that lists all nodes without a te form; TeError for more than
-    MAX_NODES nodes.
+    Raises InputError for a file that cannot be read, an invalid model, an input that is no tensor of a dtype of te, an
+    unbound dimension, or a wrong name or extent in `shapes`; UnsupportedError, an InputError, that lists all nodes
+    without a te form; TeError for more than MAX_NODES nodes.
     """
     if shapes is not None and not isinstance(shapes, Mapping):
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")

@@ -92,8 +92,9 @@ def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
 def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Return the static shape of each input of a model by name, with symbolic dimensions replaced by extents.
 
-    shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or full shapes by the names of inputs.
-    Raises InputError for an unbound dimension, an unknown name, or an invalid extent.
+    shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or full shapes by the names of inputs. Raises
+    InputError for an unbound dimension, an unknown name, an invalid extent or rank, and an input that is no tensor of
+    static rank and a dtype of te.
     """
     inputs = inputs_of(model)
     _check_names(inputs, shapes)

@@ -221,7 +221,7 @@ def placeholder_of(node: fx.Node, name: str | None = None, order: Sequence[int] 
 
 def refusal_of(node: fx.Node) -> str | None:
     """Return the reason for which torch runs a node; None for a node with a te form. The node is converted alone, with
-    placeholders as inputs."""
+    placeholders as inputs. Raises PluginError for a failure in a plugin's conversion."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             source = node.args[0]

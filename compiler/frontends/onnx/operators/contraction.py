@@ -23,7 +23,8 @@ def matmul(node: Node) -> Tensor:
 
 @handles("Gemm")
 def gemm(node: Node) -> Tensor:
-    """alpha A B + beta C, with A and B transposed if `transA` and `transB` are set, and C broadcast."""
+    """alpha A B + beta C, with A and B transposed if `transA` and `transB` are set, and C broadcast. Raises Refused for
+    an `alpha` or `beta` that is no integer if the matrices are of integers."""
     a, b = node.tensor(0), node.tensor(1)
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))

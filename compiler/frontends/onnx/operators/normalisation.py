@@ -73,7 +73,8 @@ def group_norm(node: Node) -> Tensor:
 @handles("LayerNormalization")
 def layer_norm(node: Node) -> list[Tensor]:
     """Layer normalisation over the dimensions from an axis on; also mean and 1 / sqrt(variance + eps), in f32 or with
-    `stash_type` 0 in x's dtype, if one of them is used."""
+    `stash_type` 0 in x's dtype, if one of them is used. Raises Refused for a scale or bias that varies along a
+    dimension that is not normalised."""
     x = node.tensor(0)
     axis, eps = node.attribute("axis", -1) % x.rank, node.attribute("epsilon", 1e-5)
     axes = tuple(range(axis, x.rank))
@@ -89,7 +90,8 @@ def layer_norm(node: Node) -> list[Tensor]:
 
 @handles("RMSNormalization")
 def rms_norm(node: Node) -> Tensor:
-    """RMS normalisation over the dimensions from an axis on."""
+    """RMS normalisation over the dimensions from an axis on. Raises Refused for a scale that varies along another
+    one."""
     x = node.tensor(0)
     axes = tuple(range(node.attribute("axis", -1) % x.rank, x.rank))
     return nn.rms_norm(x, _shaped(node, 1, x, axes), node.attribute("epsilon", 1e-5), axes, name=node.name)

@@ -83,7 +83,8 @@ register_each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _arg_reduction)
 
 @handles("CumSum", "CumProd")
 def scan(node: Node) -> Tensor:
-    """Prefix sums or products along an axis; with `reverse` those of suffixes, with `exclusive` without the element."""
+    """Prefix sums or products along an axis; with `reverse` those of suffixes, with `exclusive` without the element.
+    Raises Refused for an axis that the model computes, unless x is a vector."""
     axis = 0 if node.tensor(0).rank == 1 else node.integers(1, "the axis")[0]
     operator = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     exclusive, reverse = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))

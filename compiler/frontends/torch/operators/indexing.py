@@ -75,8 +75,9 @@ def embedding_bag(
 ) -> tuple[Tensor | None, ...]:
     """The sum, mean or maximum (mode 0, 1, 2) of the weight's rows in each bag, times per_sample_weights, 0 for an
     empty bag; and None for three results that gradients need. Bag b is indices[offsets[b] : offsets[b + 1]] without
-    `padding_idx`; without include_last_offset the last bag has the remaining indices. scale_grad_by_freq and sparse,
-    settings of gradients, have no effect. Raises Unsupported for more than MAX_BAG_ROWS indices."""
+    `padding_idx`, or all of these if that is negative; without include_last_offset the last bag has the remaining
+    indices. scale_grad_by_freq and sparse, settings of gradients, have no effect. Raises Unsupported for more than
+    MAX_BAG_ROWS indices."""
     count, bags = indices.shape[0], call.shape[0]
     if count > MAX_BAG_ROWS:
         raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")
@@ -120,7 +121,7 @@ def wrap_indices(indices: Tensor, size: int, name: str) -> Tensor:
 @operator("index.Tensor")
 def index(call: Call, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Elements at index tensors, which broadcast and whose dimensions replace the indexed ones, or come first if these
-    are not adjacent; None keeps a dimension. Raises Unsupported for masks."""
+    are not adjacent; negative ones count from the end, None keeps a dimension. Raises Unsupported for masks."""
     padded_indices = [*indices, *[None] * (x.rank - len(indices))]
     by_dimension = {d: t for d, t in enumerate(padded_indices) if t is not None}
     if any(t.dtype not in INDICES for t in by_dimension.values()):
