@@ -12,8 +12,8 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 
 from compiler import universe
 from compiler.dialects.dominance import Refusal, last_sentence, refusals
-from compiler.lsp.index import Index, IndexingParser, OpEntry
-from compiler.lsp.text import TextRange, token_at, tokens
+from compiler.lsp.index import DefinedName, Index, IndexingParser, NameUse, OpEntry
+from compiler.lsp.text import TextRange, Token, token_at, tokens
 from compiler.support.errors import StrataError
 
 MOST_UNITS = 8
@@ -76,6 +76,20 @@ class Analysis:
         scopes = [around for around in entry.ancestors if around.kind is not ModuleOp]
         part = scopes[-1].range if scopes else TextRange(0, len(self.text))
         return not any(part.start <= finding.range.start < part.end for finding in self.findings)
+
+    def name_at(self, offset: int, token: Token) -> tuple[DefinedName, NameUse] | None:
+        """The name of a value or block at an offset, where `token` is, and its use; None if there is none. Behind a
+        syntax error, where nothing is parsed, a value is the last one of its name that the function has before."""
+        named = self.index.name_at(offset)
+        if named is not None or self.is_whole or token.kind != "value":
+            return named
+        unit = next((entry for entry in self.index.ops if entry.op is None and entry.range.touches(offset)), None)
+        earlier = [
+            name
+            for name in self.index.names
+            if unit is not None and name.text == token.text and unit.range.start <= name.range.start < offset
+        ]
+        return (earlier[-1], NameUse(token.range)) if earlier else None
 
     @property
     def first_line(self) -> TextRange:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from compiler import universe
 from compiler.dialects import loop
 from compiler.dialects.sched import SchedOp
 from compiler.lsp import documentation as docs
@@ -46,7 +47,7 @@ def hover(snapshot: Snapshot, offset: int) -> Explanation | None:
 
 
 def _text(analysis: Analysis, offset: int, token: Token) -> str:
-    named = analysis.index.name_at(offset) if token.kind in ("value", "block") else None
+    named = analysis.name_at(offset, token) if token.kind in ("value", "block") else None
     entry = analysis.index.op_at(offset)
     if named is not None:
         name, use = named
@@ -59,7 +60,7 @@ def _text(analysis: Analysis, offset: int, token: Token) -> str:
         case "type":
             return docs.type_documentation(token.text)
         case "word":
-            return _axis_text(entry, token.text)
+            return _axis_text(entry, token.text) or _op_text(token.text)
         case "string":
             return _label_text(analysis, token.text.strip('"'))
     return ""
@@ -157,6 +158,12 @@ def _axis_text(entry: OpEntry | None, word: str) -> str:
         if axis is not None and around.op is not None:
             return f"{values.axis_text(around.op, axis)}, of `{around.name}`{_labelled(around.op)}"
     return ""
+
+
+def _op_text(word: str) -> str:
+    """The documentation of an op by its name, for text that is not parsed; empty for other words."""
+    kind = universe.context().get_optional_op(word) if "." in word.strip(".") else None
+    return "" if kind is None else docs.op_documentation(kind)
 
 
 def _label_text(analysis: Analysis, label: str) -> str:

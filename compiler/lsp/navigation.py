@@ -32,9 +32,10 @@ def occurrences(analysis: Analysis, offset: int, token: Token) -> Occurrences | 
     """The occurrences of the value, block, symbol or label at an offset of a piece's text; None if there is none."""
     match token.kind:
         case "value" | "block":
-            named = analysis.index.name_at(offset)
+            named = analysis.name_at(offset, token)
             if named is not None:
-                return Occurrences((named[0].range,), tuple(use.range for use in named[0].uses))
+                uses = {named[1].range, *(use.range for use in named[0].uses)} - {named[0].range}
+                return Occurrences((named[0].range,), tuple(sorted(uses)))
         case "symbol":
             return _symbol(analysis, token.text)
         case "string":

@@ -55,9 +55,9 @@ def folds(snapshot: Snapshot) -> list[tuple[TextRange, str]]:
 def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol]:
     analysis = section.analysis
     for entry in analysis.index.ops:
-        if entry.parent is not parent or entry.op is None:
+        if entry.parent is not parent:
             continue
-        inner = list(_symbols(section, entry)) if entry.op.regions else []
+        inner = list(_symbols(section, entry)) if entry.op is None or entry.op.regions else []
         described = _described(analysis, entry) if section.is_written(entry.range) else None
         if described is None:
             yield from inner
@@ -73,7 +73,10 @@ def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol
 def _described(analysis: Analysis, entry: OpEntry) -> tuple[str, str, int, TextRange] | None:
     """The name of an op in the outline, its detail, its kind and the range of its name; None for an op without one."""
     op = entry.op
-    assert op is not None
+    if op is None:  # it has a syntax error
+        at = symbol_range(analysis, entry)
+        is_function = entry.parent is None and at != entry.name_range and at.end <= entry.range.end
+        return (analysis.text[at.start : at.end], entry.name, FUNCTION, at) if is_function else None
     symbol, label = op.properties.get("sym_name"), op.properties.get("label")
     if isinstance(symbol, StringAttr):
         kind = NAMESPACE if op.name == "builtin.module" else FUNCTION

@@ -224,6 +224,17 @@ def test_names_in_a_function_with_a_syntax_error_are_known_up_to_it() -> None:
     assert definition.start == text.index("%a")
 
 
+def test_text_behind_a_syntax_error_is_explained_by_what_is_before_it() -> None:
+    text = TE.replace("te.yield %x :", "te.yield %x ;")
+    (definition,) = navigation.definitions(of(text), at(text, "return %E", 8)) or [None]
+    assert definition is None  # te.compute, which defines it, has the error
+    text = TE.replace("  func.return", "  nothing\n  func.return")
+    (definition,) = navigation.definitions(of(text), at(text, "return %E", 8))
+    assert definition.start == text.index("%E =") and "%E : tensor<8xf32>" in explained(text, "return %E", 8)
+    assert "**func.return**" in explained(text, "func.return")
+    assert [(s.name, [c.name for c in s.children]) for s in symbols.outline(of(text))] == [("@f", ["E"])]
+
+
 def test_blocks_are_names_too() -> None:
     text = """func.func @h(%c: i1) {
   cf.cond_br %c, ^a, ^b

@@ -88,8 +88,51 @@ def test_the_package_names_files_that_are_there_and_the_commands_of_lenses() -> 
     assert {f"strata.{name}" for name in settings} == set(package["contributes"]["configuration"]["properties"])
 
 
-def test_the_extension_is_javascript() -> None:
+STUB = """
+const Module = require("module"), load = Module._load, commands = {}, calls = [];
+const settings = { command: ["py", "-m", "compiler"], limit: 7, plugins: ["a.py"] };
+const vscode = {
+  EventEmitter: class { fire() {} },
+  Uri: { parse: (text) => ({ path: new URL(text).pathname }), from: (parts) => parts },
+  ViewColumn: { Beside: -2 },
+  commands: { registerCommand: (name, run) => { commands[name] = run; } },
+  window: { showErrorMessage: (text) => calls.push(text), showTextDocument: (shown) => calls.push(shown) },
+  workspace: {
+    getConfiguration: () => ({ get: (name) => settings[name] }),
+    registerTextDocumentContentProvider: (scheme, provider) => { vscode.provider = provider; },
+    openTextDocument: async (uri) => `${uri.path}: ${await vscode.provider.provideTextDocumentContent(uri)}`,
+  },
+};
+class LanguageClient {
+  constructor(id, name, server, options) { calls.push([server.command, ...server.args]); }
+  async start() {}
+  async stop() { calls.push("stopped"); }
+  async sendRequest(method, params) { return params.count < 9 ? { text: method } : { error: "too many" }; }
+}
+Module._load = (name, ...more) => name === "vscode" ? vscode
+  : name === "vscode-languageclient/node" ? { LanguageClient, TransportKind: { stdio: 0 } } : load(name, ...more);
+const extension = require(process.argv[1]);
+(async () => {
+  await extension.activate({ subscriptions: [] });
+  await commands["strata.irAfter"]("file:///a/mm.mlir", 0, 2, "after te-to-loop");
+  await commands["strata.irAfter"]("file:///a/mm.mlir", 0, 9, "after x");
+  await extension.deactivate();
+  console.log(JSON.stringify(calls));
+})();
+"""
+"""A stand-in for VS Code, which prints what the extension does."""
+
+
+def test_the_extension_starts_the_server_and_shows_the_ir() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node")
-    subprocess.run([node, "--check", str(FOLDER / "extension.js")], check=True)
+    command = [node, "-e", STUB, str(FOLDER / "extension.js")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        ["py", "-m", "compiler", "lsp", "--limit", "7", "--load", "a.py"],
+        "/mm after te-to-loop.mlir: strata/irAfter",
+        "/mm after x.mlir: // too many\n",
+        "stopped",
+    ]
