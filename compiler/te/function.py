@@ -51,9 +51,9 @@ class Function:
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
     """Build the function that computes outputs from inputs.
 
-    Computes and constants are in topological order; equal names get distinct suffixes. Raises TeError for an output
-    that depends on a placeholder outside `inputs`, for an input that is no placeholder, for two inputs of one name, for
-    an input or output that is no tensor, and without outputs.
+    Computes and constants are in topological order; of equal names the second gets the suffix _1, and so on. Raises
+    TeError for an output that depends on a placeholder outside `inputs`, for an input that is no placeholder, for two
+    inputs of one name, for an input or output that is no tensor, and without outputs.
 
     >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
     >>> te.function("f", [A, B], te.nn.add(A, B, name="C"))

@@ -152,9 +152,10 @@ def cross_entropy(
 
     logits is [N, C, d...], or [C], of a float dtype; target is [N, d...] of integer classes, or a probability for each
     logit. `reduction` is mean, sum or none. Targets equal to `ignore_index`, or out of range (torch refuses these),
-    have loss 0 and are excluded from the mean. weight [C] multiplies the losses of a class; the mean over classes is
-    then divided by the sum of the targets' weights, that over probabilities by their number. As torch's cross_entropy
-    without smoothing. Raises TeError for other arguments.
+    have loss 0 and are excluded from the mean, which is NaN without others; `ignore_index` has no effect on
+    probabilities. weight [C] multiplies the losses of a class; the mean over classes is then divided by the sum of the
+    targets' weights, that over probabilities by their number. As torch's cross_entropy without smoothing. Raises
+    TeError for other arguments.
     """
     _check("cross_entropy", logits, reduction)
     if logits.rank < 1:

@@ -80,8 +80,9 @@ def _max_pool(
     """Y[n, c, i] = max over the window of X[n, c, i*stride + tap*dilation - before]; padding never wins.
 
     x is [N, C, {HW}] of any dtype of numbers; kernel, stride (the kernel by default), dilation and padding are integers
-    or one for each dimension, padding also all before and then all after. With ceil_mode a last window may exceed the
-    padding, unless it begins beyond X and its padding before. Raises TeError for other arguments.
+    or one for each dimension, padding also all before and then all after. A window of padding alone is -infinity, or an
+    integer dtype's least value. With ceil_mode a last window may exceed the padding, unless it begins beyond X and its
+    padding before. Raises TeError for other arguments.
     """
     operator = f"max_pool{rank}d"
     check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
@@ -104,7 +105,8 @@ def _avg_pool(
     """Y[n, c, i] = mean over the window of X[n, c, i*stride + tap*dilation - before]; padding is 0, or not counted.
 
     x is [N, C, {HW}] of a float dtype; the rest as max_pool{rank}d. Elements of a last window beyond the padding are
-    not counted; `divisor` replaces the count. Sums are in f32 for narrower floats. Raises TeError for other arguments.
+    not counted; `divisor` replaces the count; a window without counted elements is NaN. Sums are in f32 for narrower
+    floats. Raises TeError for other arguments.
     """
     operator = f"avg_pool{rank}d"
     check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
@@ -189,7 +191,8 @@ def lp_pool(
 
 
 def global_avg_pool(x: Tensor, name: str = "global_avg_pool") -> Tensor:
-    """Y[n, c, 0...] = mean of X[n, c, ...] over the image, kept with extent 1. Raises TeError for a rank below 3."""
+    """Y[n, c, 0...] = mean of X[n, c, ...] over the image, kept with extent 1. Raises TeError for a rank below 3, and
+    for a dtype that is no float."""
     if check_tensor("global_avg_pool", x).rank < 3:
         raise TeError(f"global_avg_pool: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
     return mean(x, tuple(range(2, x.rank)), keepdims=True, name=name)

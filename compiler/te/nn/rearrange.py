@@ -153,7 +153,8 @@ def reverse_sequence(
 ) -> Tensor:
     """Y = X with the first lengths[b] elements along the time axis reversed, for each b along the batch axis.
 
-    lengths are integers, one for each b. Raises TeError for other arguments. Elsewhere: ONNX ReverseSequence.
+    lengths are integers, one for each b, at most the extent of the time axis; reads beyond it yield 0. Raises TeError
+    for other arguments. Elsewhere: ONNX ReverseSequence.
     """
     operator = "reverse_sequence"
     time, batch = (check_axis(operator, check_tensor(operator, x), a) for a in (time_axis, batch_axis))

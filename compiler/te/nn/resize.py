@@ -30,9 +30,9 @@ def resize_nearest(x: Tensor, size: int | Pair, name: str = "resize_nearest") ->
 def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, name: str = "resize_bilinear") -> Tensor:
     """Y[.., h, w] = X at row (h + 1/2) * H / OH - 1/2, and the column likewise, by bilinear interpolation.
 
-    Coordinates are clamped to the image. With align_corners the row is h * (H - 1) / (OH - 1). x is [N, C, H, W] of a
-    float dtype, the result [N, C, OH, OW] for a size of (OH, OW); rows are interpolated first, in f32 for narrower
-    floats. Raises TeError for other arguments. Elsewhere: torch interpolate, bilinear.
+    Coordinates are clamped to the image. With align_corners the row is h * (H - 1) / (OH - 1), 0 for OH = 1. x is [N,
+    C, H, W] of a float dtype, the result [N, C, OH, OW] for a size of (OH, OW); rows are interpolated first, in f32 for
+    narrower floats. Raises TeError for other arguments. Elsewhere: torch interpolate, bilinear.
     """
     check_float("resize_bilinear", check_rank("resize_bilinear", x, 4, "N, C, H, W"))
     oh, ow = per_dim("resize_bilinear", "size", size, 1, 2)
