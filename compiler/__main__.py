@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from compiler.support import command, plugins
+from compiler.support.spans import without_caller
 
 COMMANDS = {
     "run": "build an MLIR file or an ONNX model, run it on random inputs, compare and time it",
@@ -52,7 +53,7 @@ def _run(argv: Sequence[str]) -> int:
     from compiler.support.errors import InputError
 
     try:
-        with plugins.loaded([*options.load, *getattr(options, "load_behind", ())]):
+        with plugins.loaded([*options.load, *getattr(options, "load_behind", ())]), without_caller():
             status: int = options.run(options)
         if options.native:
             _say_machine()

@@ -1,5 +1,6 @@
 """The driver: from a program at any level to a callable kernel, or to machine code as data.
 
+build_origin.py  the program of a kernel and the arguments of its build
 building.py  `build`: the public entry point; te programs under good schedules
 parts/       a program divided into parts that are scheduled separately
 choice/      the schedule of each part, by the rules or by its records, and its verdict

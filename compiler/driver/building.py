@@ -23,6 +23,7 @@ from compiler.database.store import Database
 from compiler.dialects.calls import callees, is_main
 from compiler.dialects.functions import find_function
 from compiler.driver import kernels
+from compiler.driver.build_origin import BuildOrigin, held
 from compiler.driver.caching import BuildRequest, CompiledProgram
 from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
@@ -38,6 +39,7 @@ from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import BuildSettings, Scheduled
+from compiler.frontends.model import Imported
 from compiler.graph.grouping import with_casts
 from compiler.pipeline.loops import lower
 from compiler.pipeline.models import program_and_constants
@@ -135,7 +137,9 @@ def build(
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
-        return compile_program(x, threads, policy, name, constants, schedule, error).load()
+        kernel = compile_program(x, threads, policy, name, constants, schedule, error).load()
+        kernel.origin = _origin(x, threads, policy, name, constants, schedule, error)
+        return kernel
     checked_error(error)
     x, name, way, arrays = _stated(x, policy, name, constants, schedule)
     if way == WRITTEN or level_of(module := module_of(x)) != "te":
@@ -146,6 +150,22 @@ def build(
         sentence = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         raise TargetError(sentence)
     return _by_rules(x, verified_module(module, policy, name), chosen, threads, policy, arrays, arch)
+
+
+def _origin(
+    x: object,
+    threads: int | None,
+    policy: str,
+    name: str | None,
+    constants: Mapping[str, object] | None,
+    schedule: object,
+    error: float | None,
+) -> BuildOrigin:
+    """The arguments of a build, without the arrays of constants."""
+    names = tuple(constants or ())
+    if isinstance(x, Imported):
+        return BuildOrigin(held(x.function), (*x.constants, *names), threads, policy, name, schedule, error)
+    return BuildOrigin(held(x), names, threads, policy, name, schedule, error)
 
 
 @paused()

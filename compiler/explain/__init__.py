@@ -8,6 +8,7 @@ temporaries.py the arena and its buffers
 sources.py     the time of a whole program by modules, nodes and lines of the model
 advice.py      which primitive would change the time of a group, from its busiest machine loop and its bound
 trial.py       another schedule of a group, found by a few trials and timed inside the program
+source_report.py `SourceReport`: what `Kernel.explain` returns
 source_text.py the time by source as text and as JSON
 explanation.py `Explanation`: the results of all of these
 text.py        as tables; data.py as JSON

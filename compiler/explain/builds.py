@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
@@ -21,6 +21,7 @@ from compiler.pipeline.to_llvm import passes_from
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError, TargetError
+from compiler.support.origins import origins
 from compiler.targets.cpu import Kernel, Library
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
@@ -31,13 +32,15 @@ class Builds:
     """A program and its builds: `kernel` without marks (names of loops in the code), `module` at the low level.
 
     program: the loops, with the inits of reductions as nests of their own; None for a file at the low level. is_marked:
-    whether `kernel` has marks, which spares a second build for a caller that times nothing.
+    whether `kernel` has marks, which spares a second build for a caller that times nothing. places: the locations of
+    the program's computes in the user's model, by label.
     """
 
     kernel: Kernel
     module: ModuleOp
     program: Program | None
     is_marked: bool = False
+    places: Mapping[str, LocationAttr] = field(default_factory=dict)
 
     @property
     def function(self) -> FuncOp:
@@ -75,7 +78,16 @@ def builds(
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")
     module = parse(kernel.text("low"), "low")
     run(universe.context(), module, passes_from("low", policy))
-    return Builds(kernel, module, _program(kernel))
+    return Builds(kernel, module, _program(kernel), places=places_of(program))
+
+
+def places_of(program: object) -> dict[str, LocationAttr]:
+    """Map the labels of a program's computes or blocks to their locations, without unknown ones; empty for a program
+    that is no module and has none."""
+    module = program if isinstance(program, ModuleOp) else getattr(program, "module", None)
+    ops = module.walk() if isinstance(module, ModuleOp) else ()
+    labelled = ((getattr(op, "label", None), op.location) for op in ops)
+    return {label.data: at for label, at in labelled if isinstance(label, StringAttr) and origins(at)}
 
 
 def marked_builds(module: ModuleOp, name: str, loops: ModuleOp | None, threads: int = 1) -> Builds:

@@ -36,7 +36,7 @@ def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: P
     """Analyse the code of a program. With `draw`, which creates inputs, also time `calls` calls, at least one, unless
     there are no loops; `probe`, if any, measures the machine's peak beside each call. Raises TargetError for an
     architecture whose assembly has no parser."""
-    loop_nests = nests(b.module, b.function, b.program)
+    loop_nests = nests(b.module, b.function, b.program, b.places)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)
     return Explanation(b.kernel, loop_nests, code.loops, code.outside, measured, temporaries(b))

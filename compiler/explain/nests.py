@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, LocationAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -18,6 +19,7 @@ from compiler.analysis.cost import footprint, total_flops
 from compiler.dialects.low_loops import loop_numbers
 from compiler.lowering.low_to_llvm.marks import LoopOp, loops_of
 from compiler.program.tree import Program, blocks_in
+from compiler.support.origins import fused, origins
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class LoopNest:
     number: from 1, in the order of `loops_of`. name: that of its variable. blocks: the labels of its blocks or, without
     a loop program, the buffers that it writes. trips: the largest trip count. exact: whether the trip count is
     constant. flops: those of all its runs in one call. bytes: the footprint of one run, over all buffers. trips, flops
-    and bytes are None if unknown.
+    and bytes are None if unknown. sources: the parts of the user's model that its blocks compute, as text; empty if
+    unknown.
     """
 
     number: int
@@ -38,11 +41,17 @@ class LoopNest:
     flops: int | None
     bytes: int | None
     inner: tuple[LoopNest, ...]
+    sources: tuple[str, ...] = ()
 
 
-def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[LoopNest, ...]:
+def nests(
+    module: ModuleOp,
+    function: FuncOp,
+    program: Program | None,
+    places: Mapping[str, LocationAttr] = MappingProxyType({}),
+) -> tuple[LoopNest, ...]:
     """Return the outermost loops of a low-level function of `module`; `program` is the loop program that it was lowered
-    from, without which (None) flops and bytes are unknown."""
+    from, without which (None) flops and bytes are unknown. places: the locations of computes by label."""
     numbers = {op: place for place, op in enumerate(loops_of(module), start=1)}
     function_loops = [op for op in numbers if function.is_ancestor(op)]
     runs: Counter[tuple[int, ...]] = Counter()
@@ -57,16 +66,26 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
         if program is None or not loops:
             return loop_nest
         flops = total_flops(program, loops[:1]) * (trips or 1) // runs[loop_numbers(op)]
+        labels = tuple(block.label for block in blocks_in(loops[0]))
+        location = fused(_place(label, places) for label in labels)
         return replace(
             loop_nest,
             name=loops[0].label,
-            blocks=tuple(block.label for block in blocks_in(loops[0])),
+            blocks=labels,
+            sources=tuple(map(str, origins(location))),
             trips=prod(loop.extent for loop in loops) if trips is None else trips,
             flops=flops,
             bytes=sum(footprint(program, loops[:1]).values()),
         )
 
     return tuple(map(nest, _loops(function.body.block.ops)))
+
+
+def _place(label: str, places: Mapping[str, LocationAttr]) -> LocationAttr:
+    """The location of a block, `softmax.max.init`, by the longest prefix of its label: `softmax.max`, `softmax`."""
+    while label not in places and label:
+        label = label.rpartition(".")[0]
+    return places.get(label, UNKNOWN_LOC)
 
 
 def preorder(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:

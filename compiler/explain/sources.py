@@ -27,6 +27,7 @@ from compiler.program.tree import Program
 from compiler.support.errors import InputError
 from compiler.support.origins import SourceOrigin, origins
 from compiler.support.text import unknown
+from compiler.support.validation import integer
 from compiler.targets.arguments import Argument
 from compiler.targets.cpu.ceilings import MAX_SECONDS, Arithmetic, Bandwidth
 from compiler.targets.cpu.openmp import thread_count, usable_threads
@@ -188,18 +189,24 @@ def source_table(
     schedule: object = None,
     error: float | None = None,
     runs: int = RUNS,
+    constants: Sequence[str] = (),
 ) -> SourceTable:
     """Build a te program or a model as `build` does with these arguments, run it `runs` times on random inputs, and
     return the time of its calls by the parts of the model. With `runs` 0 nothing is built or run, and times are
-    approximations. Raises InputError for a program below te and for a script, and the errors of `build`."""
-    function, constants = program_and_constants(x, None)
+    approximations. constants: the names of constant inputs, beside those of a model, whose elements are random. Raises
+    InputError for a program below te, for a script and for a wrong `runs`, and the errors of `build`."""
+    runs = integer("runs", runs, 0)
+    function, known = program_and_constants(x, None)
+    known = dict(known or {})
     if te_module(function) is None:
         raise InputError("a program below te has no parts of a model: explain its loops")
     way, count = schedule_mode(schedule), usable_threads(thread_count(threads))
     if not (way in ("auto", "written") or isinstance(way, Path)):
         raise InputError("the parts of a model are explained under schedules by group: auto, written or a database")
     offers = alternatives(
-        function, tuple(constants or ()), conditions=Conditions(host(), policy, error=checked_error(error))
+        function,
+        tuple({**known, **dict.fromkeys(constants)}),
+        conditions=Conditions(host(), policy, error=checked_error(error)),
     )
     database = way if isinstance(way, Path) else None
     chosen = offers.preferred if database is None else chosen_partition(offers, database, count, policy)
@@ -208,7 +215,7 @@ def source_table(
     with Team() as team:
         selection = Selection(Partition(program), parts, database)
         scheduled = selection.as_written("") if way == "written" else dict(selection.sources(team)) if runs else {}
-    arrays = {**random_weights(_unknown_constants(program, constants or {})), **(constants or {})}
+    arrays = {**random_weights(_unknown_constants(program, known)), **known}
 
     def build(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
         kernel = build_scheduled(Partition(program), function, sources, count, policy, arrays or None, profiled=True)

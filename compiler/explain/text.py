@@ -49,9 +49,12 @@ def outside(e: Explanation) -> str:
 
 def code_table(e: Explanation) -> Table:
     """Return the table of machine loops, with one row for adjacent copies."""
-    table = _table("#", "loop", "vector", *COUNTS, "limit; also", left=3)
+    has_sources = any(code.path and code.path[-1].sources for code in e.codes)
+    columns = ("limit; also", "source") if has_sources else ("limit; also",)
+    table = _table("#", "loop", "vector", *COUNTS, *columns, left=3)
     for group in group_copies(e.codes):
-        table.add_row(_numbers(group), loop_label(group[0]), group[0].census.width, *_figures(group[0]))
+        sources = [", ".join(group[0].path[-1].sources) if group[0].path else ""] if has_sources else []
+        table.add_row(_numbers(group), loop_label(group[0]), group[0].census.width, *_figures(group[0]), *sources)
     return table
 
 
@@ -100,6 +103,8 @@ def details(code: LoopCode) -> Iterator[str]:
     path = " / ".join(nest.name for nest in code.path) or "not known"
     yield f"loop {code.number}: {code.label} of {code.function}, in {counted(code.depth - 1, 'other')}"
     yield f"  repeats {path} ({loop_label(code)})"
+    if code.path and code.path[-1].sources:
+        yield f"  computes {', '.join(code.path[-1].sources)}"
     work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
     counts = (
         counted(c.loads, "load"),
@@ -171,7 +176,7 @@ def _table(*headings: str, left: int) -> Table:
     """Create a table without lines; the first `left` columns and the last one are text, aligned to the left."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
-        text = number < left or number == len(headings) - 1
+        text = number < left or number == len(headings) - 1 or heading == "limit; also"
         table.add_column(heading, justify="left" if text else "right", no_wrap=True)
     return table
 

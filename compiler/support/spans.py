@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from compiler.support.origins import components, location_of
 from compiler.support.text import printable
@@ -133,7 +133,9 @@ def of_parse_error(error: ParseError) -> Span:
     return inside(error.span.input.name, error.span.input.content, error.span.start, error.span.end)
 
 
-_caller: ContextVar[LocationAttr | None] = ContextVar("stated", default=None)
+NO_CALLER = object()
+"""The value of `_caller` in a command: no line of Python that called Strata is the user's."""
+_caller: ContextVar[LocationAttr | object | None] = ContextVar("stated", default=None)
 
 
 @contextmanager
@@ -160,6 +162,16 @@ def located(location: LocationAttr) -> Iterator[None]:
         _caller.reset(token)
 
 
+@contextmanager
+def without_caller() -> Iterator[None]:
+    """Let `of_caller` return an unknown location in the context unless one is set, as for commands of the shell."""
+    token = _caller.set(NO_CALLER)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
 def _position(span: Span) -> LocationAttr:
     from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
@@ -172,7 +184,7 @@ def of_caller() -> LocationAttr:
 
     stated = _caller.get()
     if stated is not None:
-        return stated
+        return UNKNOWN_LOC if stated is NO_CALLER else cast("LocationAttr", stated)
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         if frame.f_back is None:

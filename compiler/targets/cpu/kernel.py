@@ -32,8 +32,8 @@ from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_und
 from compiler.targets.foreign import ZERO_COPY
 from compiler.targets.groups import GroupFacts
 
-VIEWER = "compiler.view.collect"
-"""The module that writes pages about kernels, which imports this one."""
+VIEWER, EXPLAINER = "compiler.view.collect", "compiler.explain.source_report"
+"""The modules that write pages about kernels, and that explain them, which import this one."""
 LevelText = str | Callable[[], str]
 LevelTexts = Mapping[str, str | Callable[[], str]]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
@@ -125,6 +125,7 @@ NO_FIXED_ARGUMENTS = FixedArguments({})
 class Kernel:
     """A compiled function of numpy arrays. It releases the GIL, and concurrent calls are safe.
 
+    origin: the arguments of `build`, None for a kernel made otherwise.
     threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
     arrays that it passes itself; `arguments` are the others. policy: the numeric one of its build. program: what pickle
     and `export` write; None if it was not kept.
@@ -152,6 +153,7 @@ class Kernel:
     ) -> None:
         self.facts = facts
         self.program = program
+        self.origin: object | None = None
         self._callees = callees
         self.name = interface.name
         self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)
@@ -318,6 +320,24 @@ class Kernel:
         """
         written: Path = import_module(VIEWER).write_view(self, path, program)
         return written
+
+    def explain(self, runs: int = 15) -> Any:
+        """Return a report of the time of the kernel's program by the parts of its model: modules of torch, nodes of
+        ONNX, lines of source. `print` shows it, `rows` are the parts, those with most time to be won first: see
+        docs/explain.md.
+
+        The program is built again, with counters around its calls, and run `runs` times on random inputs and weights.
+        Raises TargetError for a kernel that `build` has not made here, such as a pickled one, and InputError for a
+        program below te, under a script, or with large constants that is no longer in memory.
+
+        >>> A = te.placeholder((64, 64), name="A")
+        >>> kernel = build(te.function("product", [A], te.nn.matmul(A, A, name="B")), threads=1, schedule="auto")
+        >>> [len(row.calls) for row in kernel.explain(runs=3).rows]
+        [1]
+        """
+        if self.origin is None:
+            raise TargetError(f"{self.name}: only a kernel that build has made in this process can be explained")
+        return import_module(EXPLAINER).explain_kernel(self.name, self.origin, runs)
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last

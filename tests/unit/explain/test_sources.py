@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import pickle
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
 
+import strata
 from compiler import te, universe
 from compiler.bench import workloads
 from compiler.driver.parts.groups import grouped_program
 from compiler.explain.advice import answer, prepared_blocks, scheduled_program
+from compiler.explain.builds import builds
+from compiler.explain.data import as_data
+from compiler.explain.explanation import explain
 from compiler.explain.source_text import answer_lines, source_data, source_heading, source_rows
 from compiler.explain.sources import Rates, SourceTable, WorkBound, bound_of, source_table
+from compiler.explain.text import code_table, details
 from compiler.explain.trial import tried
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouped_module import group_program
@@ -25,7 +33,7 @@ from compiler.pipeline.passes import run
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support import spans
-from compiler.support.errors import InputError
+from compiler.support.errors import InputError, TargetError
 from compiler.support.origins import SourceOrigin, fused, inherit_locations, location_of, origins
 from compiler.te.function import Function
 from tests.said import Strata
@@ -276,3 +284,38 @@ def test_the_command_says_what_would_change_the_slow_line(
     (tmp_path / "net.mlir").write_text(str(layers().module))
     out = strata("explain", "net.mlir", "--source", "--calls", "1")
     assert "net.mlir by source: a run takes " in out and "What would change it" in out
+
+
+def test_a_kernel_explains_itself() -> None:
+    f = layers()
+    kernel = strata.build(f, threads=1, constants={"W": np.ones((61, 96), np.float32)})
+    report = kernel.explain(runs=2)
+    lines = {o.line for row in report.rows for o in (row.origin, *row.also)}
+    assert lines == {1, 2, 3} and str(report).startswith("net by source: a run takes ")
+    with pytest.raises(InputError, match="runs is -1"):
+        kernel.explain(runs=-1)
+    with pytest.raises(TargetError, match="only a kernel that build has made in this process"):
+        pickle.loads(pickle.dumps(kernel)).explain()
+
+
+def test_a_program_with_large_constants_is_not_kept_in_memory() -> None:
+    x = te.placeholder((256, 256), name="X")
+    f = te.function("f", [x], te.nn.matmul(x, te.constant(np.random.rand(256, 256).astype("f4"), name="W")))
+    kernel = strata.build(f, threads=1)
+    assert kernel.explain(runs=1).rows
+    del f
+    gc.collect()
+    with pytest.raises(InputError, match="the program of f has large constants, and is no longer in memory"):
+        kernel.explain()
+
+
+def test_machine_loops_have_the_sources_of_their_blocks() -> None:
+    a = te.placeholder((64, 64), name="A")
+    first = placed(1, lambda: te.nn.exp(a, name="first"))
+    f = te.function("f", [a], placed(2, lambda: te.nn.sum(first, axis=1, name="second")))
+    built = builds(f)
+    shown = explain(built)
+    assert {nest.sources for nest in shown.nests} == {("m.py:1",), ("m.py:2",)}
+    assert "source" in [column.header for column in code_table(shown).columns]
+    assert any("computes m.py:1" in line for code in shown.codes for line in details(code))
+    assert {tuple(nest["sources"]) for nest in as_data(shown)["nests"]} == {("m.py:1",), ("m.py:2",)}
