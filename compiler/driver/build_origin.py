@@ -1,4 +1,5 @@
-"""`BuildOrigin`: the program of a kernel and the arguments of its build, by which it can be built again."""
+"""`BuildOrigin`: the program of a kernel and the arguments of its build, by which it can be built again; `labels_of`:
+the parts of the model that its groups compute, in short."""
 
 from __future__ import annotations
 
@@ -7,8 +8,12 @@ from dataclasses import dataclass
 from weakref import ref
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation
 
 from compiler.dialects.dense import constants_in
+from compiler.dialects.functions import find_function
+from compiler.support.origins import origins
 
 
 @dataclass(frozen=True)
@@ -32,3 +37,25 @@ def held(program: object) -> Callable[[], object]:
     if isinstance(module, ModuleOp) and not all(constant.is_inline for constant in constants_in(module)):
         return ref(program)
     return lambda: program
+
+
+def labels_of(module: ModuleOp, name: str | None = None) -> dict[str, str]:
+    """Map the names of groups that the function `name` of a module (None: its only public one) calls, or the name of
+    the function itself, to the part of the model that the first call computes: a module, node or line; `+2` after it
+    for two further calls. A program without origins has none."""
+    function = find_function(module, name)
+    calls: dict[str, list[str]] = {}
+    for op in function.walk():
+        if isinstance(op, CallOp):
+            calls.setdefault(op.callee.string_value(), []).append(_label(op))
+    calls = calls or {function.sym_name.data: [next(filter(None, map(_label, function.body.walk())), "")]}
+    return {
+        name: f"{labels[0]}+{len(labels) - 1}" if len(labels) > 1 else labels[0]
+        for name, labels in calls.items()
+        if labels[0]
+    }
+
+
+def _label(op: Operation) -> str:
+    """The name, or else the line, of the first origin of an op; "" without one."""
+    return next((origin.name or origin.place for origin in origins(op.location)), "")

@@ -23,7 +23,7 @@ from compiler.database.store import Database
 from compiler.dialects.calls import callees, is_main
 from compiler.dialects.functions import find_function
 from compiler.driver import kernels
-from compiler.driver.build_origin import BuildOrigin, held
+from compiler.driver.build_origin import BuildOrigin, held, labels_of
 from compiler.driver.caching import BuildRequest, CompiledProgram
 from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
@@ -335,7 +335,8 @@ def _planned(
         return selected.program.plan(selected.sources(team), module)
 
     try:
-        return kernels.compile_by_team(x, plan, words, threads, policy, constants=constants)
+        program = kernels.compile_by_team(x, plan, words, threads, policy, constants=constants)
+        return replace(program, labels=lambda: labels_of(selection().program.module))
     except (LoweringError, ScheduleError) as error:
         reason = f"not compiled: {error}"
     selected = selection()

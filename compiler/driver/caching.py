@@ -23,6 +23,7 @@ from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.linked import Linked
+from compiler.targets.cpu.perf import SymbolLabel, labelled
 from compiler.targets.cpu.programs import load_linked
 from compiler.types.machines import host
 
@@ -70,7 +71,8 @@ class CompiledProgram:
     """A compiled program that is not loaded.
 
     arrays: of its constants, by name. texts: by level. start: of the build, on perf_counter. cached: whether its code
-    is from the cache. allocate: allocates the memory of the constants, by bytes.
+    is from the cache. allocate: allocates the memory of the constants, by bytes. labels: the parts of the model by the
+    names of groups, for perf.
     """
 
     linked: Linked
@@ -79,14 +81,25 @@ class CompiledProgram:
     start: float
     cached: bool = False
     allocate: Allocate = arena
+    labels: Callable[[], Mapping[str, str]] = dict
 
     def load(self) -> Kernel:
         """Load the code and fill the constants. Raises TargetError if no library here has a function that the program
         calls, or if the system refuses tile registers."""
         texts = self.texts
-        return load_linked(
-            self.linked, self.arrays, texts.main, self.start, self.cached, self.allocate, texts.preparation
-        )
+        with labelled(self._symbol_labels):
+            return load_linked(
+                self.linked, self.arrays, texts.main, self.start, self.cached, self.allocate, texts.preparation
+            )
+
+    def _symbol_labels(self) -> dict[str, SymbolLabel]:
+        """The labels by symbol: of main and of the units, of which `group_3.1` is `group_3` with other constants."""
+        parts, main = self.labels(), self.linked.interface
+        units = {interface.symbol: name for name, interface in self.linked.callees.items()}
+        names = {main.symbol: main.name, **units}
+        return {
+            symbol: SymbolLabel(n, parts.get(n) or parts.get(n.partition(".")[0], "")) for symbol, n in names.items()
+        }
 
 
 def cached_program(request: BuildRequest, recipe: Callable[[], Recipe]) -> CompiledProgram:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.calls import callees, is_main
 from compiler.dialects.dense import constants_in
 from compiler.dialects.functions import find_function, functions
+from compiler.driver.build_origin import labels_of
 from compiler.driver.caching import BuildRequest, CompiledProgram, cached_program
 from compiler.driver.nests import nest_recipe
 from compiler.driver.plan import BuildPlan, group_recipe
@@ -84,7 +85,8 @@ def compile_as_written(
     """Compile a program for the CPU, te programs with all loops as written, to code that is not loaded. The arguments
     are those of `build`. Raises TargetError, InputError, LoweringError, ParseError or VerifyException for a program or
     constants that `build` refuses."""
-    return compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
+    program = compile_by_team(x, lambda module, team: plan_as_written(module), (), threads, policy, name, constants)
+    return replace(program, labels=lambda: labels_of(plan_as_written(module_of(x)).module, name))
 
 
 def build_groups(

@@ -186,14 +186,14 @@ def _figures(code: GroupCode) -> str:
 
 def _at_bound(table: SourceTable, row: SourceTime, resource: str, factor: float) -> Iterator[Advice]:
     """The advice for a group at its bound: with the neighbour that shares most bytes, if memory is the bound."""
-    at = "below its bound, since operands are in caches" if factor < 1 else f"{factor:.2f} times its bound"
+    at = "below its bound, since operands are in caches" if factor < 1 else f"at {factor:.2f} times its bound"
     neighbour = _neighbour(table, row) if resource == "memory" else None
     if neighbour is None:
-        yield Advice("nothing", f"it is at {at}")
+        yield Advice("nothing", f"it is {at}; up to {NEAR} times counts as at the bound")
         return
     yield Advice(
         "fuse",
-        f"it is at {at}, which is memory: no schedule of its own helps; in one group with {neighbour.name} "
+        f"it is {at}, which is memory: no schedule of its own helps; in one group with {neighbour.name} "
         f"{neighbour.bytes / 1e6:.3g} MB would not be written and read",
     )
 
@@ -318,7 +318,7 @@ def _elsewhere(code: GroupCode) -> Iterator[Advice]:
     if not shares or max(shares.values()) >= MOSTLY:
         return
     parts = [f"{100 * share:.0f}% in {blocks}" for blocks, share in shares.items() if share >= LEAST]
-    reason = f"its cycles, with all data in L1, are {', '.join(parts)}: less of the others"
+    reason = f"of its cycles, with all data in L1, {', '.join(parts)}: its busiest loop is not all"
     yield Advice("inline, compute_at, vectorize", reason)
 
 

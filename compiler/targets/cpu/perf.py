@@ -13,13 +13,16 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from compiler.support.errors import InputError
+from compiler.support.text import printable
 
 VARIABLE = "STRATA_PERF"
 """The environment variable that selects the forms."""
@@ -71,12 +74,49 @@ def record(objects: Sequence[bytes], address: Callable[[str], int | None]) -> No
     for code in objects:
         functions = list(function_symbols(code))
         bases = {f.section: a - f.offset for f in functions if (a := address(f.name)) is not None}
-        placed = [(bases[f.section] + f.offset, f) for f in functions if f.section in bases]
+        labels = _labels.get()()
+        named = [(bases[f.section] + f.offset, f.size, _named(f.name, labels)) for f in functions if f.section in bases]
         if "map" in forms:
-            _append(_map_file(), "".join(f"{start:x} {f.size:x} {f.name}\n" for start, f in placed).encode())
+            _append(_map_file(), "".join(f"{start:x} {size:x} {name}\n" for start, size, name in named).encode())
         if "jitdump" in forms:
-            for start, function in placed:
-                _dump().load(function.name, start, function.size)
+            for start, size, name in named:
+                _dump().load(name, start, size)
+
+
+@dataclass(frozen=True)
+class SymbolLabel:
+    """The name of a group, and what it computes of the user's model; "" if unknown."""
+
+    group: str
+    part: str
+
+
+Labels: TypeAlias = Callable[[], Mapping[str, SymbolLabel]]
+"""A function that returns labels by the symbols of functions."""
+_labels: ContextVar[Labels] = ContextVar("labels", default=dict)
+
+
+@contextmanager
+def labelled(labels: Labels) -> Iterator[None]:
+    """Name functions that are recorded in the context `GROUP:PART`; `labels` is called only if STRATA_PERF is set."""
+    token = _labels.set(labels)
+    try:
+        yield
+    finally:
+        _labels.reset(token)
+
+
+def _named(name: str, labels: Mapping[str, SymbolLabel]) -> str:
+    """The name of a function with the label of the longest prefix that has one: `group_3.body:encoder.0.ffn` for
+    `unit.0fd4.body`. In one word, since perf's tools split lines."""
+    prefix = name
+    while prefix and prefix not in labels:
+        prefix = prefix.rpartition(".")[0]
+    if not prefix:
+        return name
+    label = labels[prefix]
+    part = "_".join(printable(label.part).split())
+    return f"{label.group}{name.removeprefix(prefix)}{f':{part}' if part else ''}"
 
 
 def _forms() -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.support.errors import InputError
+from compiler.support.spans import Span, called_at
 from compiler.targets.cpu import perf
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +50,7 @@ def files(tmp_path: Path) -> tuple[list[tuple[int, int, str]], bytes]:
 
 def test_the_map_and_the_dump_name_the_same_functions(files: tuple[list[tuple[int, int, str]], bytes]) -> None:
     lines, dump = files
-    assert any("named" in name for _, _, name in lines)
+    assert {name for _, _, name in lines} >= {"named:<string>:8", "named.body:<string>:8"}
     ends = sorted((start, start + size) for start, size, _ in lines)
     assert all(first[1] <= second[0] for first, second in pairwise(ends))
     magic, version, size, machine, _, _, _, flags = struct.unpack_from("<IIIIIIQQ", dump)
@@ -76,6 +77,22 @@ def test_symbols_are_those_of_the_assembly() -> None:
     labels = set(re.findall(r"^([\w.]+):", kernel.text("asm"), re.MULTILINE))
     assert "f" in symbols and set(symbols) <= labels
     assert all(symbol.size > 0 for symbol in symbols.values())
+
+
+def test_functions_have_the_label_of_their_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRATA_PERF", "map")
+    monkeypatch.setattr(perf, "_map_file", lambda: tmp_path / "perf.map")
+    A, weights = te.placeholder((8, 16), name="A"), [te.placeholder((16, 16), name=f"W{n}") for n in range(2)]
+    outputs = []
+    for n, weight in enumerate(weights):
+        with called_at(Span("m.py", 3, 1), f"layers.{n}\n x"):
+            outputs.append(te.nn.matmul(A, weight))
+    function = te.function("net", [A, *weights], outputs)
+    for _ in range(2):  # compiled, then from the cache
+        compiler.build(function, threads=1, schedule="auto")
+        names = {line.split(" ", 2)[2] for line in (tmp_path / "perf.map").read_text().splitlines()}
+        assert {"net", "group_0:layers.0_x+1", "group_0.body:layers.0_x+1"} <= names
+        (tmp_path / "perf.map").unlink()
 
 
 def test_nothing_is_written_without_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
