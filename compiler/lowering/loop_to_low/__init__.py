@@ -49,7 +49,8 @@ from compiler.types.policies import policy_named
 class LoopToLowPass(ModulePass):
     """Lower loop nests to func, scf, memref, vector, arith and math. `policy` is strict, contract or fast: the fastmath
     flags of floating-point operations. Main functions are lowered too: their buffers become allocations around calls.
-    Raises LoweringError for an unknown policy, and for a function that has no low form."""
+    Raises LoweringError for an unknown policy, for a function that is not at the loop level, and for one that has no
+    low form."""
 
     name = "loop-to-low"
     anchor: ClassVar = "func.func"

@@ -38,10 +38,10 @@ class BlockThreads:
     parts: by local buffer, the part that a thread owns. numbers: the numbers of the thread loops. barriers: the keys of
     the nodes with a barrier before them. alike: by the label of a block in a replicated stage, the dimensions along
     which all threads run it. in_stage: true while a stage is emitted. copies_wait: whether each barrier waits for all
-    asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight. arrival: behind
-    which the last block goes on, or None. counters: its counters, one for each iteration of the loops around it.
-    unordered: the keys of barriers that order nothing in the iterations that are being emitted: only groups of copies
-    end there.
+    asynchronous copies; the barrier that `groups` names leaves the latest groups of copies in flight. arrival: the
+    point behind which only the last block to arrive goes on, None without one. counters: the memref of its counters,
+    one for each iteration of the loops around it; None without an arrival. unordered: the keys of barriers that order
+    nothing in the iterations that are being emitted: only groups of copies end there.
     """
 
     ids: dict[str, SSAValue]
@@ -143,7 +143,7 @@ class Context:
         return lin.substitute(form, values, self.scopes.ranges)
 
     def is_bound(self, form: Linear) -> bool:
-        """Return whether each variable of a form is bound in a scope or is the lane variable."""
+        """Return whether each variable of a form is bound in a scope or is the lane variable; True for a constant."""
         return all(v == self.lane or v in self.scopes.bound for v in form.variables())
 
     def has_lanes(self, form: Linear) -> bool:
@@ -151,8 +151,9 @@ class Context:
         return self.lane is not None and form.depends_on(self.lane)
 
     def conditions(self, conditions: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
-        """Return conditions with `values`, forms by number, in place of variables. On a GPU, which has no masks, terms
-        of lanes that cannot change a condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
+        """Return conditions with `values`, forms by number, in place of variables; those that `values` lacks stay. On a
+        GPU, which has no masks, terms of lanes that cannot change a condition's truth are dropped: 8*v + lane < 16 is
+        8*v < 16 over 8 lanes."""
         substituted = [c.substitute(values, self.scopes.ranges) for c in conditions]
         return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 

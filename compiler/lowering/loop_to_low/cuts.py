@@ -84,8 +84,8 @@ def _holds_vectors_only(loop: Loop) -> bool:
 
 def _variable_bound(context: Context, condition: Condition, variable: int) -> _VariableBound | None:
     """Return a condition as an upper bound of a variable, for all values of inner variables; None for an equality, a
-    condition that always holds or bounds the variable from below, and a term that mixes outer and inner variables.
-    Example: 100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100."""
+    condition that always holds, bounds the variable from below or is not linear in it, and a term that mixes outer and
+    inner variables. Example: 100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100."""
     factor, ranges = condition.form.coefficient(variable), context.scopes.ranges
     if condition.equal or factor is None or factor >= 0 or condition.always(ranges):
         return None

@@ -33,7 +33,8 @@ from compiler.types.elements import is_unsigned
 
 def emit_gather(context: Context, block: Block, guard: Sequence[Condition]) -> None:
     """Emit the gather `block`, which has a table. guard: the conditions over loops that no test around checks, since
-    they differ between lanes. Raises LoweringError for a table of which each lane has a copy."""
+    they differ between lanes. Raises LoweringError for a table of which each lane has a copy, for lanes that write
+    different elements to one place, and if lanes that load one by one exceed MAX_STATEMENTS."""
     table = block.table
     assert table is not None
     emit_under_guard(context, guard, lambda untested: _Gather(context, block, untested).gather(table))

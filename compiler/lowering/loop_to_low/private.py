@@ -33,7 +33,8 @@ class PartDimension:
     steps: tuple[tuple[int, int, int], ...] = ()
 
     def at(self, form: Linear) -> Linear:
-        """Return the index in the part, for an index in the buffer without its terms over threads."""
+        """Return the index in the part, for an index in the buffer without its terms over threads; 0 for an extent of
+        1. If the part drops gaps, the factor of each term must be one of `steps`."""
         if self.extent == 1:
             return lin.constant(0)
         part_steps = {step: part_step for step, part_step, _ in self.steps}
@@ -81,7 +82,8 @@ def private_parts(program: Program) -> dict[str, PrivatePart]:
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
-    """Return whether a buffer of scope local or fragment is allocated outside a thread loop whose blocks access it."""
+    """Return whether a buffer of scope local or fragment is allocated outside a thread loop whose blocks access it; for
+    a fragment a thread loop along y or z, or a loop of a warp's sum. False for other scopes."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
     if alloc.buffer.scope not in ("local", "fragment"):
         return False
@@ -115,7 +117,8 @@ def _part_of(program: Program, name: str) -> PrivatePart:
 
 def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> PartDimension:
     """Return the dimension of a part for indices without thread terms, of range `span`, one index for each access;
-    without gaps if all indices are sums of loops with positive steps, each beyond the reach of the smaller steps.
+    without gaps if all indices are sums of loops, without a constant, with different positive steps, each beyond the
+    reach of the smaller steps.
 
     16 v + e for v < 2, e < 2  ->  2 v + e
     """

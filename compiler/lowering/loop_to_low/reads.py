@@ -46,7 +46,7 @@ class Reader(BlockLanes):
 
     def _accumulator(self, access: Access) -> SSAValue:
         """Read a target before the block combines, in the lanes that the block will write, all if it is blended; other
-        lanes are 0. A target whose lanes are not contiguous is read as any access."""
+        lanes are 0. Without a mask, and if the lanes are not contiguous, it is read as any access."""
         element = self._element(access)
         if not self.contiguous(element) or (self.accumulator_mask is None and not self.blended):
             return self._read(access)
@@ -105,8 +105,8 @@ class Reader(BlockLanes):
         return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """Return the element of a constant that all lanes read unconditionally; None for other accesses, NaN, and
-        indices that are not constant."""
+        """Return the element of a constant that all lanes read unconditionally; None for other accesses, for NaN, and
+        for indices that are not constant unless all elements are equal."""
         constant = self.context.program.stated.get(access.buffer)
         if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None
@@ -116,8 +116,8 @@ class Reader(BlockLanes):
 
     def _literals(self, element_: Element) -> builders.Constant | None:
         """Return a constant's element as a number if it is a splat or all lanes read the same element, else its
-        elements as a vector. None if the buffer is no constant, an index is not constant in each lane, or an element is
-        NaN."""
+        elements as a vector. None if the buffer is no constant, an element is NaN, or an index into a constant that is
+        no splat is not constant in each lane."""
         constant = self.context.constants.get(element_.buffer)
         if constant is None:
             return None

@@ -106,7 +106,8 @@ class Scopes:
         return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
-        """Emit a form over bound variables, once, in the scope of its innermost variable; return its value."""
+        """Emit a form over bound variables, once, in the scope of its innermost variable; return its value. Forms that
+        it divides must not be negative, since the division is unsigned."""
         if form.is_constant:
             return self.index_constant(form.constant)
         level = self.level(form)
@@ -142,7 +143,8 @@ class Scopes:
         return value
 
     def level(self, form: Linear) -> int:
-        """Return the level of the innermost scope that binds a variable of a form; 0, the outermost, for a constant."""
+        """Return the level of the innermost scope that binds a variable of a form; 0, the outermost, for a constant.
+        All its variables must be bound."""
         return max((self.home[v] for v in form.variables()), default=0)
 
     def _compare(self, form: Linear, predicate: str) -> SSAValue:

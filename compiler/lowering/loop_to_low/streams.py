@@ -14,7 +14,8 @@ ATTRIBUTE = "nontemporal"
 
 
 def streamed_buffers(loop: Loop) -> set[str]:
-    """Return the buffer that a loop's attribute `nontemporal` names, as a set; empty without the attribute."""
+    """Return the buffer that a loop's attribute `nontemporal` names, as a set; empty without the attribute, and for one
+    that is not a string."""
     attribute = dict(loop.attributes).get(ATTRIBUTE)
     return {attribute.data} if isinstance(attribute, StringAttr) else set()
 

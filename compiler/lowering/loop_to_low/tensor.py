@@ -34,8 +34,8 @@ from compiler.support.errors import LoweringError
 
 def emit_tensorized(context: Context, loop: Loop) -> None:
     """Emit the nest from the outermost tensorized loop inward as its intrinsic. Raises LoweringError if it does not fit
-    the intrinsic, if the intrinsic's rounding needs a policy other than strict, or fast, and if the target does not run
-    it."""
+    the intrinsic, if the intrinsic's rounding needs a policy other than strict, or fast, and for a warp's intrinsic
+    outside of a kernel or any other one in a kernel."""
     intrinsic = find(loop.intrinsic)
     if not intrinsic.exact and not context.policy.sums:
         raise LoweringError(f"loop '{loop.label}': '{intrinsic.name}' rounds otherwise, and the policy is strict")

@@ -19,7 +19,8 @@ MAX_GROWTH = 1.5
 
 def enlarge_temporaries(program: Program) -> Program:
     """Return the program with each temporary enlarged to the elements that all lanes of guarded, vectorized reductions
-    read, unless it would grow by more than the factor MAX_GROWTH. Reads that vary with the lane are not counted."""
+    read, unless it would grow by more than the factor MAX_GROWTH. Reads that vary with the lane are not counted, and
+    reads below index 0 enlarge nothing."""
     needed_shapes: dict[str, list[int]] = {}
     for block in program.blocks.values():
         lanes = [loop.number for loop in program.enclosing(block.label) if loop.kind == "vectorized"]

@@ -123,7 +123,8 @@ def _division(instruction: str) -> Emit:
 
 def _rounded(instruction: str, up: bool) -> Emit:
     """Return a handler of a quotient by `instruction`, sdiv or udiv, rounded down (with `up`, up): one less (more) if
-    there is a remainder and, for sdiv, the signs differ (agree). A division by zero gives 0."""
+    there is a remainder and, for sdiv, the signs differ (agree). A division by zero gives 0, and the least integer
+    divided by -1 by sdiv gives itself."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands

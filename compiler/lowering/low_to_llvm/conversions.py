@@ -64,7 +64,8 @@ def _splat(op: casts.CastOp, value: int) -> str:
 
 def _to_odd(f: FunctionEmitter, op: casts.CastOp, value: str) -> str:
     """Round the double `value` to a float, to odd: an inexact result has the last bit 1, so that a second rounding, to
-    f16 or bf16, is correct. `op` gives the number of lanes; return the register."""
+    f16 or bf16, is correct. A finite value beyond the floats becomes the largest float of its sign; NaN and infinities
+    stay. `op` gives the number of lanes; return the register."""
     double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
     nearest = f.temporary(f"fptrunc {double} {value} to {real}")
     back = f.temporary(f"fpext {real} {nearest} to {double}")

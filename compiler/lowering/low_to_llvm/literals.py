@@ -39,7 +39,8 @@ def literal(attribute: Attribute) -> str:
 
 def number(value: float, type: Attribute) -> str:
     """Return a number as an operand of a scalar type, or as a splat of a vector type, without the type. Integers wrap
-    to the type's bits, floats are rounded to nearest, but to bf16 towards zero; for i1 any number but 0 is true."""
+    to the type's bits, floats are rounded to nearest, but to bf16 towards zero; for i1 any number but 0 is true. Raises
+    OverflowError for a finite number beyond the range of a float type."""
     inner = element_of(type)
     text = _literal(value, inner)
     if isinstance(type, VectorType):

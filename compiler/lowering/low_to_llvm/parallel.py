@@ -266,7 +266,7 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
     """Emit a loop over [first, end); the `with` body emits its body, from the register of the index. No iteration runs
-    if end <= first. `metadata` is appended to the branch back."""
+    if end <= first; `first` must not be negative. `metadata` is appended to the branch back."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")

@@ -82,8 +82,8 @@ def suffix(type: Attribute) -> str:
 
 
 def byte_size(type: Attribute) -> int:
-    """Return the size of an element in memory, in bytes. Raises LoweringError for a type that is neither a dtype nor
-    index."""
+    """Return the size of an element in memory, in bytes: 1 for i1, 8 for index. Raises LoweringError for a type that is
+    neither a dtype nor index."""
     if row_of(type) is None and not isinstance(type, IndexType):
         raise LoweringError(f"the type {type} cannot stand in memory")
     return element_bytes(type)

@@ -63,8 +63,8 @@ def _sign(x: Expr) -> Expr:
 
 
 def _cbrt(x: Expr) -> Expr:
-    """Return the cube root of a float: the power 1/3 of the magnitude and a Newton step, with the sign of x; zeros and
-    infinities stay."""
+    """Return the cube root of a float: the power 1/3 of the magnitude and a Newton step, with the sign of x; zeros,
+    infinities and NaN stay."""
     size = e.abs(x)
     root = e.pow(size, 1.0 / 3.0)
     better = root - (root - size / (root * root)) / 3.0
@@ -131,8 +131,8 @@ _ERF_INV_LARGE = (
 
 
 def _erf_inv(x: Expr) -> Expr:
-    """Return the inverse error function of an f32. Raises ValueError for other dtypes. Source: Giles, Approximating the
-    erfinv function; XLA's coefficients."""
+    """Return the inverse error function of an f32: infinite at 1 and -1, NaN beyond. Raises ValueError for other
+    dtypes. Source: Giles, Approximating the erfinv function; XLA's coefficients."""
     if x.dtype != "f32":
         raise ValueError(f"erf_inv of {x.dtype}; there is one of f32")
     w = -e.log1p(-(x * x))
@@ -271,7 +271,8 @@ def _rounded(op: Operation, x: Expr) -> Expr:
 def apply_region(block: Block, arguments: Sequence[Expr], outside: Mapping[SSAValue, Expr]) -> list[Expr]:
     """Return the scalars that a region, the block `block`, returns for scalar arguments; `outside` has the values
     defined around it. Raises LoweringError for an op that is neither elementwise nor a constant of a number, TeError
-    for dtypes that an op's te function refuses, ValueError for a region without a return."""
+    for dtypes that an op's te function refuses, ValueError for a region without a return, KeyError for a value that is
+    neither the region's nor in `outside`."""
     scope: dict[SSAValue, Expr] = dict(outside)
     scope |= zip(block.args, arguments, strict=True)
     for op in block.ops:

@@ -16,7 +16,7 @@ HANDLERS: dict[str, HloHandler] = {}
 
 def handles(*names: str) -> Callable[[HloHandler], HloHandler]:
     """Return a decorator that registers a handler for ops by name: `add` for stablehlo.add; a name with a dot is used
-    as it is."""
+    as it is. A name must be registered once."""
 
     def register(handler: HloHandler) -> HloHandler:
         for name in names:

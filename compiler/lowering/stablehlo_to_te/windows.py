@@ -39,7 +39,8 @@ class DimWindow:
         return total - self.before if self.before else total
 
     def bounds(self, extent: int) -> tuple[int, int]:
-        """Return the least and the greatest position that `position` takes over an image of `extent` elements."""
+        """Return the least and the greatest position that `position` takes over an image of `extent` elements, which
+        must have a window."""
         last = (self.count(extent) - 1) * self.stride + (self.size - 1) * self.dilation
         return -self.before, last - self.before
 

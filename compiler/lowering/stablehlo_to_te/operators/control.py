@@ -60,8 +60,9 @@ def _while(call: HloCall) -> Sequence[Tensor]:
 
 @handles("case", "if")
 def _branch(call: HloCall) -> Sequence[Tensor]:
-    """Return the results of the branch that a known index selects. A known index out of range selects the last branch.
-    Of an unknown index, convert all branches, and select between their results element by element."""
+    """Return the results of the branch that a known index selects. An i1 selects the first branch if it is true. A
+    known index out of range selects the last branch. Of an unknown index, convert all branches, and select between
+    their results element by element."""
     selector = call.operands[0]
     blocks = [region.block for region in call.op.regions]
     array, last = call.array(selector), len(blocks) - 1

@@ -101,7 +101,9 @@ def _written_at(call: HloCall, x: Tensor, update: Tensor, starts: Sequence[Tenso
 class GatherDims:
     """The dimension numbers of a gather, checked. Raises LoweringError if they do not fit. window_of: for each windowed
     dimension of x, the dimension of the result. batching: for each batching dimension of x, the dimension of the
-    indices. starts: the dimensions of x that a start vector is for."""
+    indices. starts: the dimensions of x that a start vector is for. vector: the dimension of the indices along which
+    these vectors run, their rank if each index is one start; index_dims: the other ones. offset, batch: the result's
+    dimensions in a box, and the others. sizes: the extents of a box."""
 
     def __init__(self, call: HloCall, x: Tensor, indices: Tensor) -> None:
         numbers = call.attribute("dimension_numbers")

@@ -27,7 +27,8 @@ MAX_WRITES = 256
 class ScatterDims:
     """The dimension numbers of a scatter, checked. Raises LoweringError if they do not fit. window_of: for each
     windowed dimension of x, the dimension of the updates. batch: the updates' other dimensions. batching: for each
-    batching dimension of x, the position among the batch. starts: the dimensions of x that an index vector is for."""
+    batching dimension of x, the position among the batch. starts: the dimensions of x that an index vector is for.
+    vector: the dimension of the indices along which these vectors run, their rank if each index is one number."""
 
     def __init__(self, call: HloCall, x: Tensor, indices: Tensor, updates: Tensor) -> None:
         numbers = call.attribute("scatter_dimension_numbers")
