@@ -67,7 +67,8 @@ def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) ->
 def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
     """Return whether no written array overlaps another one; sizes are in bytes, starts are addresses, and the three
     lists are parallel. In the order of starts, a written array must begin after the ends of all arrays before it, a
-    read one after the ends of the written ones."""
+    read one after the ends of the written ones. So an empty array that is written overlaps too if it begins inside
+    another one."""
     end: NativeValue = 0
     end_of_written: NativeValue = 0
     for start, size, is_written in sorted(zip(starts, sizes, written, strict=True)):

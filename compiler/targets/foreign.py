@@ -106,7 +106,7 @@ def _from_torch(label: str, library: Torch, tensor: Torch) -> Array:
 
 def to_torch(array: Array) -> Torch:
     """Return a torch tensor on the memory of an array; an array without a numpy dtype is bf16. Requires that torch is
-    imported."""
+    imported; it raises TypeError for a dtype that it lacks."""
     library: Torch = imported_torch()
     if array.dtype.kind == "V":  # numpy itself has no bf16
         return library.from_numpy(array.view(np.int16)).view(library.bfloat16)

@@ -32,7 +32,8 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_named(name: str) -> Target:
-    """Return the target of a name or an alias. Raises TargetError for an unknown name.
+    """Return the target of a name or an alias. The compiler's own come before those of plugins. Raises TargetError for
+    an unknown name.
 
     >>> strata.targets.target_named("llvm").name
     'cpu'

@@ -92,7 +92,8 @@ class Library(LoadedCode):
         super().__init__([_object_of(compiled)], machine)
 
     def asm(self, name: str | None = None) -> str:
-        """Return the assembly of the optimised module, or of one function. Raises TargetError for an unknown name."""
+        """Return the assembly of the optimised module, or of one function, `name` its symbol. Raises TargetError for an
+        unknown name."""
         if name is None:
             return self._assembly
         start = self._assembly.find(f"\n{name}:")

@@ -127,8 +127,8 @@ class Kernel:
 
     origin: the arguments of `build`, None for a kernel made otherwise.
     threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
-    arrays that it passes itself; `arguments` are the others. policy: the numeric one of its build. program: what pickle
-    and `export` write; None if it was not kept.
+    arrays that it passes itself; `arguments` are the others. policy: the numeric one of its build. library: its loaded
+    code. facts: those of its build. program: what pickle and `export` write; None if it was not kept.
 
     >>> A = te.placeholder((4,), name="A")
     >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
