@@ -163,8 +163,8 @@ def library() -> Library:
 
 
 def llvm_text(lanes: int, accumulators: int) -> str:
-    """Write the two loops as LLVM IR for vectors of `lanes` float32. The accumulators start with different values, or
-    LLVM would merge them; they converge to 1 and stay finite."""
+    """Write the two loops as LLVM IR for vectors of `lanes` float32; the FMA loop has `accumulators` of them, at least
+    one. The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite."""
     vector = f"<{lanes} x float>"
     return "\n".join(
         [

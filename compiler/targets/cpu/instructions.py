@@ -51,7 +51,7 @@ class Instruction:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """Its kinds: fma, load, store, broadcast, gather, scatter, shuffle, division, call, branch and prefetch;
-        several, such as fma and load, or none. Dot products of integers are fma."""
+        several, such as fma and load, or none. Dot products, of integers too, are fma."""
         kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
             kinds.add("fma")
@@ -176,7 +176,8 @@ class Instruction:
 
 
 def parse_instruction(text: str, loop: int = 0) -> Instruction:
-    """Parse an instruction from a line; prefixes such as lock or rep are dropped. loop: its debug location or 0."""
+    """Parse an instruction from a line, which must not be blank; prefixes such as lock or rep are dropped. loop: its
+    debug location or 0."""
     words = text.split(None, 1)
     while words[0] in ("lock", "rep", "repe", "repne", "notrack") and len(words) == 2:
         words = words[1].split(None, 1)

@@ -134,8 +134,8 @@ def sample_undisturbed(
 
 
 def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Sample:
-    """Time `calls` calls in a row, as one sample. Each works on `threads` threads; if that is 1, on the calling
-    thread."""
+    """Time `calls` calls, at least one, in a row, as one sample. Each works on `threads` threads; if that is 1, on the
+    calling thread."""
     switches, away_clock = _switches(threads), _thread_away_clock() if threads == 1 else _process_away_clock()
     start = time.perf_counter()
     for _ in range(calls):
@@ -146,9 +146,9 @@ def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> 
 
 
 def time_each_call(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Sample:
-    """Time `calls` calls one by one, as one sample of the sum; `arrange` prepares and returns the next call, and is not
-    timed. Each works on `threads` threads; if that is 1, on the calling thread. Run queue waits of several threads
-    cover `arrange` too: all of them count."""
+    """Time `calls` calls, at least one, one by one, as one sample of the sum; `arrange` prepares and returns the next
+    call, and is not timed. Each works on `threads` threads; if that is 1, on the calling thread. Run queue waits of
+    several threads cover `arrange` too: all of them count."""
     switches, team = _switches(threads), None if threads == 1 else _process_away_clock()
     seconds = away = 0.0
     loop_start = time.perf_counter()

@@ -96,7 +96,8 @@ def result_of(inputs: Sequence[object]) -> Callable[[Cupy, Argument], object] | 
 
 def output_on_device(kernel: str, array: object, expected: Argument) -> Cupy:
     """Return a caller's array for an output as a device array on its memory. Raises TargetError for an array that is
-    not on the device, contiguous and aligned, for another shape or dtype, and for a tensor that requires a gradient."""
+    not on the device, contiguous and aligned, for another shape or dtype, and for a tensor that requires a gradient.
+    Raises AttributeError for an object without shape and dtype."""
     if type(array) is cupy().ndarray and _fits(array, expected):
         return array
     if _is_torch(array):

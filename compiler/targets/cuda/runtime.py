@@ -238,7 +238,7 @@ class OnDevice(Unpicklable):
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy an array for each argument, of its shape and dtype, to the device; those of outputs are their initial
-        contents."""
+        contents. Raises ValueError for another number of arrays."""
         for buffer, array in zip(self._buffers, arrays, strict=True):
             buffer.set(np.ascontiguousarray(array).view(buffer.dtype))
 

@@ -118,7 +118,8 @@ def high_product(a: Array, b: Array) -> Array:
 @pure("div", "rem")
 def division(instruction: PtxInstruction) -> Computation:
     """Return the computation of `div` or `rem`: integer quotients are truncated toward zero, floats rounded to nearest,
-    also for `.approx` and `.full`; `.approx` gives 0 for divisors above 2^126. Raises PtxError for another modifier."""
+    also for `.approx` and `.full`; `.approx` gives a zero for finite operands with a divisor above 2^126 in magnitude.
+    Raises PtxError for another modifier."""
     type_ = one_type(instruction)
     if is_float_type(type_):
         modifiers = modifiers_of(instruction, "rn", "approx", "full", "ftz")

@@ -50,8 +50,8 @@ def shift(instruction: PtxInstruction) -> Computation:
 @pure("shf")
 def funnel_shift(instruction: PtxInstruction) -> Computation:
     """Return the computation of `shf d, a, b, count` on 64 bits, b high and a low: `.l` shifts left and keeps the high
-    word, `.r` right and the low word. `.wrap` takes the count modulo 32, `.clamp` at most 32. Raises PtxError for
-    another modifier."""
+    word, `.r` right and the low word. `.wrap` takes the count modulo 32, `.clamp`, the default, at most 32. Raises
+    PtxError for another modifier."""
     modifiers = modifiers_of(instruction, "l", "r", "wrap", "clamp")
 
     def compute(a: Array, b: Array, count: Array) -> Array:

@@ -25,9 +25,9 @@ _TO_INTEGER: Mapping[str, Callable[[Any], Any]] = {
 @pure("cvt")
 def conversion(instruction: PtxInstruction) -> Computation:
     """Return the computation of a `cvt`, such as `cvt.rn.f16.f32 d, a`. `cvt.rn.f16x2.f32 d, a, b` puts a in the high
-    half. Floats become integers with saturation, NaN 0 or, of 64 bits or from f64, the top bit alone; without `.sat`
-    integers wrap, with it they saturate, and floats are clamped to [0, 1]. Raises PtxError for a modifier or pair of
-    types that is not implemented."""
+    half. Floats become integers, toward zero without a mode such as `.rni`, with saturation, NaN 0 or, of 64 bits or
+    from f64, the top bit alone; without `.sat` integers wrap, with it they saturate, and floats are clamped to [0, 1].
+    Raises PtxError for a modifier or pair of types that is not implemented."""
     to, of = types_of(instruction)
     modifiers = modifiers_of(instruction, *_TO_INTEGER, *ROUNDINGS, "ftz", "sat", "rna")
     if "x2" in to:
@@ -111,7 +111,8 @@ def _integer_to_integer(to: str, saturates: bool) -> Callable[[Array], Array]:
 @pure("cvta")
 def address_conversion(instruction: PtxInstruction) -> Computation:
     """Return the computation of `cvta`, which adds the base of a state space's window to get a generic address, or
-    `cvta.to`, which subtracts it. Raises PtxError for addresses other than of 64 bits, and for an unknown state space.
+    `cvta.to`, which subtracts it. Raises PtxError for addresses other than of 64 bits, and for an unknown state space;
+    ValueError without one.
     """
     type_ = one_type(instruction)
     modifiers = modifiers_of(instruction, "to", *WINDOWS)

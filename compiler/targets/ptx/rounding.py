@@ -38,7 +38,7 @@ def multiplied(a: Array, b: Array, rounding: str) -> Array:
 
 def fused(a: Array, b: Array, c: Array, rounding: str) -> Array:
     """Return a * b + c of floats, rounded once in a mode: rn (nearest), rm (down), rp (up) or rz (toward zero); float64
-    always to nearest."""
+    always to nearest, by C's fma. The sum of bf16 is rounded to float64 first."""
     if a.dtype == np.float64:
         return _fma64()(a, b, c).astype(np.float64)
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)

@@ -68,8 +68,9 @@ def run(
     sample: the blocks of each grid to run, by default all; the writing block of each element is computed for all
     blocks. temporaries: initial elements of buffers between kernels or of outputs, by name, of the buffers' shapes;
     None for none. counts: whether to count memory transactions. required: masks of the elements that must be written,
-    by the names of the buffers. Unsigned outputs are returned as signed integers of the same bits. Raises InputError
-    for another number or other shapes of inputs, and for ops without an implementation.
+    by the names of the buffers. Inputs of another dtype are cast. Unsigned outputs are returned as signed integers of
+    the same bits. Raises InputError for another number or other shapes of inputs, and for ops without an
+    implementation.
     """
     function = find_function(module, name)
     args = function.body.block.args

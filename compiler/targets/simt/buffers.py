@@ -45,7 +45,8 @@ class CheckedBuffer:
         self._races = Races(prod(self.shape), True, self._report_first) if is_written else None
 
     def fill(self, array: Values) -> None:
-        """Set all elements, as the host does before a kernel."""
+        """Set all elements, as the host does before a kernel, from an array of as many, which are cast to the buffer's
+        dtype."""
         self.data[...] = np.asarray(array, self.dtype).reshape(-1)
         self.initialised[...] = self._all_initialised = True
 

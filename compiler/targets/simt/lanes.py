@@ -177,7 +177,8 @@ class ThreadLanes(Threads):
         self.values[op.res] = (a.astype(np.float64) * b + c).astype(a.dtype)
 
     def reduction(self, op: vector.ReductionOp, active: Bools) -> None:
-        """Combine all lanes of each thread's vector; an accumulator of the op is ignored."""
+        """Combine all lanes of each thread's vector; an accumulator of the op is ignored, and so is which threads are
+        `active`."""
         kind = op.kind.data.value
         name = {"maximumf": "max", "minimumf": "min", "maxsi": "max", "minsi": "min"}.get(kind, kind)
         source = self.values[op.vector]

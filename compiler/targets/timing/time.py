@@ -43,7 +43,8 @@ class KernelTime:
     latency     the rest of the time: waits for loads, results and barriers that no other warp fills
     fetch       the first fetch of the code
 
-    resident_warps, bytes_in_flight: the most of a multiprocessor at a time.
+    resident_warps, bytes_in_flight: the most of a multiprocessor at a time. waves: in which the busiest one runs its
+    blocks.
     """
 
     name: str

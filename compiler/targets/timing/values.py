@@ -40,7 +40,7 @@ def number(value: int) -> LinearValue:
 
 
 def added(a: LinearValue, b: LinearValue, sign: int = 1) -> LinearValue:
-    """Return a + sign * b, of which the numbers of threads are unknown if those of a or b are."""
+    """Return a + sign * b, with `sign` 1 or -1, of which the numbers of threads are unknown if those of a or b are."""
     factors = dict(a.terms)
     for key, factor in b.terms:
         factors[key] = factors.get(key, 0) + sign * factor
