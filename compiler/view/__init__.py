@@ -8,6 +8,6 @@ steps.py     the steps of a script, their queries to isl, the witness of a refus
 nests.py     the loops as a tree, and the memory that each touches
 equations.py blocks as equations
 parts.py     `page_part`: all of these about one function
-collect.py   `page_of_kernel`, `page_of_schedule`: the pages of a program
+collect.py   `page_of_kernel`, `page_of_target`, `page_of_schedule`: the pages of a program
 page.py      the page as HTML; view.js and view.css are in it
 """

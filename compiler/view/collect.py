@@ -10,17 +10,24 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.functions import find_function
+from compiler.driver.devices.function import usable_kernel
+from compiler.driver.kernels import build_as_written
+from compiler.driver.parts.groups import grouped_program
+from compiler.graph.grouping import with_casts
 from compiler.pipeline.loops import lower
-from compiler.pipeline.source import level_of, module_of
+from compiler.pipeline.models import program_and_constants
+from compiler.pipeline.source import level_of, module_of, verified_module
 from compiler.program.read import read
+from compiler.schedule import Schedule
 from compiler.schedule.script import Script, script_of
 from compiler.support import files
 from compiler.support.errors import InputError, TargetError
 from compiler.support.text import counted, unknown
 from compiler.targets.cpu.kernel import Kernel
-from compiler.types.machines import host
+from compiler.targets.target import AnyKernel, Target
+from compiler.types.machines import Gpu, host
 from compiler.view.page import page
-from compiler.view.parts import page_part
+from compiler.view.parts import ON_CPU, PageTarget, page_part
 from compiler.view.records import IrStage, PagePart, ProgramPage
 from compiler.view.stages import compared, stage
 from compiler.view.subject import PageSubject, certificate_of, subjects_of
@@ -41,14 +48,45 @@ def page_of_kernel(kernel: Kernel, group: str | None = None, program: object = N
         raise InputError(f"{unknown('group', group, names)} ({kernel.name} has {', '.join(names)})")
     chosen = [subject for subject in subjects if group in (None, subject.name)]
     threads = kernel.threads or 1
-    parts = [page_part(subject, kernel.policy, threads) for subject in chosen]
+    parts = [page_part(subject, PageTarget(kernel.policy, threads)) for subject in chosen]
     if certificate["main"] and group is None:
         parts.insert(0, _main(kernel, certificate["source"], certificate["program"], certificate["main"]))
     about = f"{counted(len(names), 'group')}, " if certificate["main"] else ""
     return _page(kernel.name, f"{about}{counted(threads, 'thread')}, policy {kernel.policy}.", parts)
 
 
-def page_of_schedule(x: object, script: Script, name: str | None = None, policy: str = "contract") -> ProgramPage:
+def page_of_target(x: object, way: PageTarget, name: str | None = None, group: str | None = None) -> ProgramPage:
+    """What a page shows of a program for the target of `way`, which is not a CPU's, under the schedules that its rules
+    prefer: its groups if there are several and the target joins them, or only the one named `group`. Raises the errors
+    of `build`, and InputError for an unknown group."""
+    target = way.target
+    assert target is not None
+    module = verified_module(program_and_constants(x, None)[0], way.policy, name)
+    grouped = None if target.program_kind is None else grouped_program(module, (), rules=with_casts())
+    if group is not None and grouped is None:
+        raise InputError(f"the program is one group: it has no groups, such as '{group}'")
+    groups = () if grouped is None else grouped.groups if group is None else (grouped.group(group),)
+    whole = find_function(module).sym_name.data
+    modules = {each.name: each.module_with_user_names for each in groups} or {whole: module}
+    calls = {each.name: [counted(each.occurrences, "call")] for each in groups}
+    parts = [page_part(_derived(name, each, way, target, calls.get(name, [])), way) for name, each in modules.items()]
+    about = f"{counted(len(groups), 'group')}, " if groups else ""
+    return _page(whole, f"{about}policy {way.policy}.", parts, way)
+
+
+def _derived(name: str, module: ModuleOp, way: PageTarget, target: Target, facts: list[str]) -> PageSubject:
+    """A function under the schedule that a target's rules prefer, of those that are proved and that it takes."""
+
+    def kernel(schedule: Schedule) -> AnyKernel:
+        return build_as_written(schedule, target.name, policy=way.policy, arch=way.arch)
+
+    usable = usable_kernel(Schedule(lower(module)), target, target.machine(way.arch), way.threads, kernel)
+    facts += [str(usable.verdict), *([f"not the preferred one: {usable.refused}"] if usable.refused else [])]
+    te = module if level_of(module) == "te" else None
+    return PageSubject(name, te, usable.schedule.unscheduled, script_of(usable.schedule.script), None, facts)
+
+
+def page_of_schedule(x: object, script: Script, name: str | None = None, way: PageTarget = ON_CPU) -> ProgramPage:
     """What a page shows of a program under a script, which may be refused. Raises the errors of `lower`, and
     ScheduleError for what is no script."""
     source = module_of(x)
@@ -57,8 +95,8 @@ def page_of_schedule(x: object, script: Script, name: str | None = None, policy:
     te = ModuleOp([find_function(source, name).clone()]) if level_of(source) == "te" else None
     sequence = script_of(script)
     facts = [f"script of {counted(len(sequence.body.block.ops) - 1, 'step')}"]
-    part = page_part(PageSubject(function.sym_name.data, te, read(function), sequence, None, facts), policy)
-    return _page(part.name, f"One function under a script, policy {policy}.", [part])
+    part = page_part(PageSubject(function.sym_name.data, te, read(function), sequence, None, facts), way)
+    return _page(part.name, f"One function under a script, policy {way.policy}.", [part], way)
 
 
 def _main(kernel: Kernel, source: str, program: str, main: str) -> PagePart:
@@ -76,8 +114,11 @@ def _main(kernel: Kernel, source: str, program: str, main: str) -> PagePart:
     return PagePart(f"@{kernel.name}", facts, compared(stages()), notes=notes)
 
 
-def _page(name: str, sentence: str, parts: list[PagePart]) -> ProgramPage:
-    machine = host()
+def _page(name: str, sentence: str, parts: list[PagePart], way: PageTarget = ON_CPU) -> ProgramPage:
+    machine = host() if way.target is None else way.target.machine(way.arch)
+    if isinstance(machine, Gpu):
+        described = f"For {machine.name}, {machine.arch}; the bounds of launches are estimates."
+        return ProgramPage(name, (sentence, described), {"shared": machine.block_shared_bytes}, parts)
     described = f"For {machine.cpu}, vectors of {machine.vector_bits} bits; bounds of loops are with all data in L1."
     caches = {"L1": machine.l1_bytes, "L2": machine.l2_bytes, "L3": machine.l3_bytes}
     return ProgramPage(name, (sentence, described), caches, parts)

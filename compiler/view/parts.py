@@ -18,24 +18,44 @@ from compiler.explain.text import details, loop_label
 from compiler.opt.diagnostics import PROGRAM_ERRORS
 from compiler.pipeline.parser import parse_passes
 from compiler.pipeline.passes import TO_LOOPS
-from compiler.pipeline.source import level_of
-from compiler.pipeline.to_llvm import passes_from
+from compiler.pipeline.source import argument, level_of
+from compiler.pipeline.to_llvm import passes_from, with_policy
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
+from compiler.targets.target import Target
+from compiler.targets.timing import kernel_times
+from compiler.targets.timing.time import KernelTime
+from compiler.types.machines import Gpu
 from compiler.view.equations import equations_of
 from compiler.view.nests import low_tree, memory, origin_text, tree
 from compiler.view.queries import recorded
 from compiler.view.records import IrStage, Json, PagePart, PageProof, ScriptStep
-from compiler.view.stages import after_passes, assembly_stage, compared, llvm_stage, module_stage
+from compiler.view.stages import after_passes, assembly_stage, compared, llvm_stage, module_stage, stage
 from compiler.view.steps import stepped
 from compiler.view.subject import PageSubject
 
+TERMS = ("issue", "arithmetic", "load_store", "traffic", "latency", "fetch")
+"""The terms of the estimated time of a launch: see KernelTime."""
 NO_SCRIPT = "The loops are as written: there is no script."
 MAX_CODE = 12
 """The number of machine loops, copies counted once, that are shown."""
 MAX_ASSEMBLY = 20_000
 """The number of characters of a machine loop that are shown."""
+
+
+@dataclass(frozen=True)
+class PageTarget:
+    """How the functions of a page are compiled: under a floating-point policy, for the threads of a CPU or for an
+    architecture of another target."""
+
+    policy: str = "contract"
+    threads: int = 1
+    target: Target | None = None
+    arch: str = ""
+
+
+ON_CPU = PageTarget()
 
 
 @dataclass
@@ -56,7 +76,7 @@ class _Draft:
         return PagePart(name, facts, stages, self.nests, self.steps, self.memory, self.code, self.proof, self.notes)
 
 
-def page_part(subject: PageSubject, policy: str = "contract", threads: int = 1) -> PagePart:
+def page_part(subject: PageSubject, way: PageTarget = ON_CPU) -> PagePart:
     """Everything about a function: a refused script ends the page at its step, and an error of the compiler at a level
     is the note of the tabs that need it. Raises ScheduleError for a script that is none."""
     draft = _Draft()
@@ -70,7 +90,7 @@ def page_part(subject: PageSubject, policy: str = "contract", threads: int = 1) 
         scheduled = _scheduled(draft, subject, subject.unscheduled)
         module = scheduled
     if module is not None:
-        _compiled(draft, module, policy, threads, subject.te is not None)
+        _compiled(draft, module, way, subject.te is not None)
     return draft.part(subject.name, [*_computes(subject), *subject.facts])
 
 
@@ -114,7 +134,7 @@ def proof(scheduled: Program, original: Program) -> PageProof:
     return PageProof(verdict.answer, verdict.reason, claims, equations)
 
 
-def _compiled(draft: _Draft, module: ModuleOp, policy: str, threads: int, has_te: bool) -> None:
+def _compiled(draft: _Draft, module: ModuleOp, way: PageTarget, has_te: bool) -> None:
     """Add what is compiled: the loops and their memory, the stages down to assembly, the machine loops."""
     level, low, name = level_of(module), module.clone(), find_function(module).sym_name.data
     if not draft.steps:
@@ -124,13 +144,52 @@ def _compiled(draft: _Draft, module: ModuleOp, policy: str, threads: int, has_te
         draft.nests.append(tree(program.body))
         draft.memory = memory(program)
     try:
-        draft.stages += after_passes(low, passes_from(level, policy))
+        if way.target is not None:
+            _device_code(draft, low, way.target, way)
+            return
+        draft.stages += after_passes(low, passes_from(level, way.policy))
         arguments = [value.name_hint or "" for value in find_function(low, name).args]
         start = perf_counter()
-        built = marked_builds(low, name, module if level == "loop" else None, threads)
+        built = marked_builds(low, name, module if level == "loop" else None, way.threads)
         _machine_code(draft, built, arguments, perf_counter() - start)
     except PROGRAM_ERRORS as error:
         draft.notes["code"] = f"There is no machine code: {error}"
+
+
+def _device_code(draft: _Draft, module: ModuleOp, target: Target, way: PageTarget) -> None:
+    """Lower loops to a target's kernels, in place; add the stages, the text, and the estimated time of each launch.
+    Raises LoweringError for loops that the target cannot have, TargetError for a launch beyond the architecture."""
+    name = find_function(module).sym_name.data
+    arguments = [argument(buffer) for buffer in read(find_function(module)).arguments]
+    draft.stages += after_passes(module, with_policy(way.policy, parse_passes(target.passes["loop"])))
+    kernel = target.make_kernel(module, find_function(module, name), arguments, way.policy, way.arch)
+    text = target.texts[0]
+    draft.stages.append(stage(text, target.text(kernel, text)))
+    machine = target.machine(way.arch)
+    if isinstance(machine, Gpu):
+        draft.code = [_launch_code(n, time) for n, time in enumerate(kernel_times(module, machine, name), 1)]
+    else:
+        draft.notes["code"] = f"The machine code of {target.name} is its compiler's."
+
+
+def _launch_code(number: int, time: KernelTime) -> Json:
+    """A launch, in the form of `_loop_code`: the cycles of the busiest multiprocessor by the terms of the estimate."""
+    terms = {term: getattr(time, term) for term in TERMS}
+    return {
+        "number": number,
+        "copies": 1,
+        "label": time.name,
+        "path": [],
+        "blocks": [],
+        "origin": "",
+        "details": [f"{time.resident_warps} warps in {time.waves} waves, {time.bytes_in_flight:.0f} bytes in flight"],
+        "cycles": time.cycles,
+        "seconds": time.seconds,
+        "limit": time.bound,
+        "percent": None,
+        "pressure": {term: cycles for term, cycles in terms.items() if cycles >= 0.05},
+        "text": "",
+    }
 
 
 def _machine_code(draft: _Draft, built: Builds, arguments: Sequence[str], seconds: float) -> None:

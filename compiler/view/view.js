@@ -206,7 +206,7 @@ function boxes(nodes, options) {
     if (node.alloc) return h("div", { class: "leaf alloc" }, `alloc ${node.alloc}`);
     if (!node.body) return h("div", { class: `leaf${options.marked(node) ? " marked" : ""}` }, node.text,
       node.origin && options.right ? h("small", {}, ` ${node.origin}`) : "");
-    const marks = `loop ${node.kind.split(".")[0].replace(/Idx$/, "")}${options.marked(node) ? " marked" : ""}${options.chosen === node.loop ? " chosen" : ""}`;
+    const marks = `loop ${node.kind.replace(/^v(?=thread)|_.*/g, "")}${options.marked(node) ? " marked" : ""}${options.chosen === node.loop ? " chosen" : ""}`;
     const head = [h("b", {}, node.name), ` = ${node.extent === null ? "?" : node.extent}`, node.kind === "serial" ? "" : h("em", {}, node.kind),
       h("small", {}, options.right ? options.right(node) : "")];
     const title = options.choose ? button(head, () => options.choose(node), { class: "head" }) : h("div", { class: "head" }, head);
@@ -327,7 +327,7 @@ function picture(buffer) {
 function codeTab(part, s) {
   const chosen = chosenLoop(part, s);
   const blocks = chosen ? new Set(blocksOf(chosen.node.body)) : null;
-  const mine = (code) => !chosen || (code.path.includes(chosen.node.name) && code.blocks.some((block) => blocks.has(block)));
+  const mine = (code) => !chosen || !code.path.length || (code.path.includes(chosen.node.name) && code.blocks.some((block) => blocks.has(block)));
   const codes = part.code.filter(mine);
   const cards = codes.map((code) => {
     const most = Math.max(...Object.values(code.pressure), 0.1);
@@ -335,12 +335,14 @@ function codeTab(part, s) {
       h("div", { class: name === code.limit ? "limit" : "" }, h("i", { style: `width:${(100 * cycles / most).toFixed(1)}%` })), h("small", {}, cycles.toFixed(1))));
     const origins = code.origin ? h("p", {}, `Of ${code.origin}`) : "";
     return h("article", { class: "machine" }, h("h3", {}, `${code.number}${code.copies > 1 ? ` to ${code.number + code.copies - 1}` : ""}: ${code.label}`), origins,
-      h("p", {}, h("b", {}, `${code.cycles.toFixed(1)} cycles`), ` an iteration, bound by ${code.limit}`, code.percent === null ? "" : `, ${code.percent.toFixed(0)}% of the FMA peak`),
+      h("p", {}, h("b", {}, `${code.cycles.toFixed(1)} cycles`), code.seconds ? `, ${duration(code.seconds)} a launch` : " an iteration", `, bound by ${code.limit}`, code.percent === null ? "" : `, ${code.percent.toFixed(0)}% of the FMA peak`),
       h("div", { class: "bars" }, bars), h("pre", {}, code.details.join("\n")),
-      h("details", { open: codes.length === 1 }, h("summary", {}, "assembly"), h("pre", { class: "asm" }, code.text)));
+      code.text ? h("details", { open: codes.length === 1 }, h("summary", {}, "assembly"), h("pre", { class: "asm" }, code.text)) : "");
   });
   const none = codes.length || !part.code.length ? "" : h("p", { class: "note" }, "No innermost machine loop is of this loop: it is unrolled, or vectorized away.");
-  return [loopChooser(part, s, "Loop "), h("p", { class: "note" }, "Cycles of one iteration that each resource needs, all data in L1; the largest is the bound."), none, h("div", { class: "machines" }, cards)];
+  return [loopChooser(part, s, "Loop "), h("p", { class: "note" }, part.code.some((code) => code.seconds)
+    ? "Estimated cycles of a launch on the busiest multiprocessor, by term; the largest is the bound."
+    : "Cycles of one iteration that each resource needs, all data in L1; the largest is the bound."), none, h("div", { class: "machines" }, cards)];
 }
 function proofTab(part) {
   const proof = part.proof;

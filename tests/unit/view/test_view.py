@@ -18,15 +18,16 @@ from benchmarks.networks import bert
 from compiler import te
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
-from compiler.support.errors import ScheduleError, TargetError
+from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cpu import Kernel
+from compiler.targets.registry import target_named
 from compiler.types.machines import host
 from compiler.view import page as page_module
-from compiler.view.collect import default_path, page_of_kernel, page_of_schedule
+from compiler.view.collect import default_path, page_of_kernel, page_of_schedule, page_of_target
 from compiler.view.equations import equations_of
 from compiler.view.nests import memory
 from compiler.view.page import MAX_BYTES, page
-from compiler.view.parts import page_part, proof
+from compiler.view.parts import PageTarget, page_part, proof
 from compiler.view.records import IrStage, PagePart, ProgramPage
 from compiler.view.stages import MAX_COLUMNS, MAX_LINES, assembly_stage, compared, llvm_stage, stage
 from compiler.view.steps import MAX_QUERIES, stepped
@@ -406,3 +407,39 @@ def test_parts_are_plain_data() -> None:
     assert isinstance(part, PagePart)
     found: Any = parts_of("".join(page(product_page())))[0]
     assert found["steps"][0]["text"] == part.steps[0].text and set(found["memory"]) == {str(n) for n in part.memory}
+
+
+# --- other targets -----------------------------------------------------------------------------------------------
+
+
+def test_a_page_for_a_gpu_has_its_launches() -> None:
+    target = target_named("cuda")
+    shown = page_of_target(total().original, PageTarget(target=target, arch="sm_90"))
+    (part,) = shown.parts
+    assert [each.name for each in part.stages][-3:] == ["loop-to-gpu", "extend-floats", "cuda"]
+    assert "__global__" in part.stages[-1].text and part.proof is not None and part.proof.answer == "proved"
+    (launch,) = part.code
+    assert launch["limit"] in launch["pressure"] and launch["seconds"] > 0 and shown.caches == {"shared": 227 << 10}
+    elements = Elements()
+    elements.feed("".join(page(shown)))
+    assert elements.open == []
+
+
+def test_the_groups_of_a_network_for_a_gpu() -> None:
+    way = PageTarget(target=target_named("cuda"), arch="sm_80")
+    shown = page_of_target(whole(), way)
+    assert len(shown.parts) == 4 and all(part.code for part in shown.parts)
+    assert [part.name for part in page_of_target(whole(), way, group="group_1").parts] == ["group_1"]
+    with pytest.raises(InputError, match="no group 'group_7'"):
+        page_of_target(whole(), way, group="group_7")
+
+
+def test_a_page_for_c_has_its_text() -> None:
+    (part,) = page_of_target(total().original, PageTarget(target=target_named("c"))).parts
+    assert part.stages[-1].name == "c" and "for (" in part.stages[-1].text and "compiler's" in part.notes["code"]
+
+
+def test_a_refused_script_for_a_gpu() -> None:
+    way = PageTarget(target=target_named("cuda"), arch="sm_80")
+    shown = page_of_schedule(total().original, script(total(), 'sched.bind %k to "thread_x"'), None, way)
+    assert shown.refusal is not None and shown.refusal.loop == "k"
