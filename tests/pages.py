@@ -68,15 +68,15 @@ class Browser:
             answer = self._message()
             if answer.get("id") == self._count:
                 assert "error" not in answer, answer
-                result: dict[str, Any] = answer["result"]
-                return result
+                values: dict[str, Any] = answer["result"]
+                return values
 
     def _message(self) -> dict[str, Any]:
-        data = bytearray()
+        received = bytearray()
         while (byte := self._output.read(1)) != b"\0":
             assert byte, "the browser has ended"
-            data += byte
-        message: dict[str, Any] = json.loads(data)
+            received += byte
+        message: dict[str, Any] = json.loads(received)
         return message
 
     def show(self, path: Path, place: str, *clicks: str, width: int = 1200) -> str:
@@ -104,9 +104,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, of a promise when it is there."""
-        result = self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in result, result["exceptionDetails"]
-        return result["result"].get("value")
+        answer = self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def picture(self, path: Path) -> None:
         """Write what is visible as a PNG."""

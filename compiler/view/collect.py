@@ -25,7 +25,7 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.text import counted, unknown
 from compiler.targets.cpu.kernel import Kernel
 from compiler.targets.target import AnyKernel, Target
-from compiler.types.machines import Gpu, host
+from compiler.types.machines import host
 from compiler.view.page import page
 from compiler.view.parts import ON_CPU, PageTarget, page_part
 from compiler.view.records import IrStage, PagePart, ProgramPage
@@ -33,6 +33,8 @@ from compiler.view.stages import compared, stage
 from compiler.view.subject import PageSubject, certificate_of, subjects_of
 
 CERTIFICATE = "certificate"
+CACHES = {"block_shared_bytes": "shared", "l1_bytes": "L1", "l2_bytes": "L2", "l3_bytes": "L3"}
+"""The names of memories near the processor, the nearest first, by the fact of a machine that has their bytes."""
 
 
 def page_of_kernel(kernel: Kernel, group: str | None = None, program: object = None) -> ProgramPage:
@@ -52,7 +54,7 @@ def page_of_kernel(kernel: Kernel, group: str | None = None, program: object = N
     if certificate["main"] and group is None:
         parts.insert(0, _main(kernel, certificate["source"], certificate["program"], certificate["main"]))
     about = f"{counted(len(names), 'group')}, " if certificate["main"] else ""
-    return _page(kernel.name, f"{about}{counted(threads, 'thread')}, policy {kernel.policy}.", parts)
+    return _page(kernel.name, f"{about}policy {kernel.policy}.", parts, PageTarget(kernel.policy, threads))
 
 
 def page_of_target(x: object, way: PageTarget, name: str | None = None, group: str | None = None) -> ProgramPage:
@@ -116,11 +118,9 @@ def _main(kernel: Kernel, source: str, program: str, main: str) -> PagePart:
 
 def _page(name: str, sentence: str, parts: list[PagePart], way: PageTarget = ON_CPU) -> ProgramPage:
     machine = host() if way.target is None else way.target.machine(way.arch)
-    if isinstance(machine, Gpu):
-        described = f"For {machine.name}, {machine.arch}; the bounds of launches are estimates."
-        return ProgramPage(name, (sentence, described), {"shared": machine.block_shared_bytes}, parts)
-    described = f"For {machine.cpu}, vectors of {machine.vector_bits} bits; bounds of loops are with all data in L1."
-    caches = {"L1": machine.l1_bytes, "L2": machine.l2_bytes, "L3": machine.l3_bytes}
+    bounds = "loops are with all data in L1" if way.target is None else "launches are estimates"
+    described = f"For {machine.described(way.threads)}; the bounds of {bounds}."
+    caches = {name: getattr(machine, fact) for fact, name in CACHES.items() if hasattr(machine, fact)}
     return ProgramPage(name, (sentence, described), caches, parts)
 
 

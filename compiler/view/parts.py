@@ -23,10 +23,11 @@ from compiler.pipeline.to_llvm import passes_from, with_policy
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
+from compiler.targets.gpus import GpuTarget
+from compiler.targets.registry import gpu_of
 from compiler.targets.target import Target
 from compiler.targets.timing import kernel_times
 from compiler.targets.timing.time import KernelTime
-from compiler.types.machines import Gpu
 from compiler.view.equations import equations_of
 from compiler.view.nests import low_tree, memory, origin_text, tree
 from compiler.view.queries import recorded
@@ -165,9 +166,9 @@ def _device_code(draft: _Draft, module: ModuleOp, target: Target, way: PageTarge
     kernel = target.make_kernel(module, find_function(module, name), arguments, way.policy, way.arch)
     text = target.texts[0]
     draft.stages.append(stage(text, target.text(kernel, text)))
-    machine = target.machine(way.arch)
-    if isinstance(machine, Gpu):
-        draft.code = [_launch_code(n, time) for n, time in enumerate(kernel_times(module, machine, name), 1)]
+    if target.family == GpuTarget.family:
+        times = kernel_times(module, gpu_of(target.name, way.arch), name)
+        draft.code = [_launch_code(n, time) for n, time in enumerate(times, 1)]
     else:
         draft.notes["code"] = f"The machine code of {target.name} is its compiler's."
 

@@ -108,9 +108,9 @@ def test_debug_locations_of_assembly_become_loops() -> None:
         "f:\n\t.loc\t1 2 0\n\taddq %rax\n\t.loc\t1 2 3\n\tnop\n\t.loc\t1 0 0\n\tret\n\t.section\t.debug_line\n\t.long 1"
     )
     expected = ["f:", '    # loop "k.1"', "    addq %rax", "    nop", "    # outside of loops", "    ret"]
-    made = assembly_stage(text, {2: ("k.1", "model.py:3")}, 0.1)
-    assert made.text.split("\n") == expected
-    assert made.places == ["model.py:3"] and made.runs == [(0, -1), (1, 0), (4, -1)]
+    commented = assembly_stage(text, {2: ("k.1", "model.py:3")}, 0.1)
+    assert commented.text.split("\n") == expected
+    assert commented.places == ["model.py:3"] and commented.runs == [(0, -1), (1, 0), (4, -1)]
     if host().architecture == "x86_64":
         assert '# loop "k.1"' in product_page().parts[0].stages[-1].text
 
@@ -124,7 +124,7 @@ def test_debug_locations_of_llvm_become_loops() -> None:
         "!llvm.dbg.cu = !{}",
     ]
     text = "\n".join([*lines, "!7 = !DILocation(line: 4, scope: !9)", "!8 = !DILocation(line: 0, scope: !9)"])
-    made = llvm_stage(text, [], {4: ("k", "")})
+    commented = llvm_stage(text, [], {4: ("k", "")})
     expected = [
         "define void @f() {",
         '    ; loop "k"',
@@ -133,7 +133,7 @@ def test_debug_locations_of_llvm_become_loops() -> None:
         "  ret void",
         "}",
     ]
-    assert made.text.split("\n") == expected and made.places == []
+    assert commented.text.split("\n") == expected and commented.places == []
     assert "dbg" not in product_page().parts[0].stages[-2].text
     assert '; loop "k.1"' in product_page().parts[0].stages[-2].text
 
@@ -221,8 +221,8 @@ def test_a_refused_script_has_a_page_without_machine_code() -> None:
     assert not part.code and part.proof is None and "step 3 of the script is refused" in part.notes["code"]
     assert part.stages[-1].name == "apply-schedule, up to the refused step"
     text = "".join(page(shown))
-    (data,) = parts_of(text)
-    assert data["steps"][-1]["refusal"]["instances"][1]["axes"] == {"m": 0, "k": 1}
+    (content,) = parts_of(text)
+    assert content["steps"][-1]["refusal"]["instances"][1]["axes"] == {"m": 0, "k": 1}
     assert "Refused: parallel: iterations of loop" in text  # also without JavaScript
 
 
@@ -405,8 +405,8 @@ def test_default_paths_stay_in_the_folder(name: str, path: str) -> None:
 def test_parts_are_plain_data() -> None:
     part = copy.deepcopy(product_page().parts[0])
     assert isinstance(part, PagePart)
-    found: Any = parts_of("".join(page(product_page())))[0]
-    assert found["steps"][0]["text"] == part.steps[0].text and set(found["memory"]) == {str(n) for n in part.memory}
+    content: Any = parts_of("".join(page(product_page())))[0]
+    assert content["steps"][0]["text"] == part.steps[0].text and set(content["memory"]) == {str(n) for n in part.memory}
 
 
 # --- other targets -----------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_a_page_for_a_gpu_has_its_launches() -> None:
     assert [each.name for each in part.stages][-3:] == ["loop-to-gpu", "extend-floats", "cuda"]
     assert "__global__" in part.stages[-1].text and part.proof is not None and part.proof.answer == "proved"
     (launch,) = part.code
-    assert launch["limit"] in launch["pressure"] and launch["seconds"] > 0 and shown.caches == {"shared": 227 << 10}
+    assert launch["limit"] in launch["pressure"] and launch["seconds"] > 0 and shown.caches["shared"] == 227 << 10
     elements = Elements()
     elements.feed("".join(page(shown)))
     assert elements.open == []
