@@ -27,8 +27,8 @@ OBSERVERS: list[Callable[[str, str, object, float, bool], None]] = []
 
 
 def asked(kind: str, text: Callable[[], str], ask: Callable[[], Answer], hits: Callable[[], int] = int) -> Answer:
-    """Return the answer of the query `ask`, and report it to the OBSERVERS; `text` is called only if there are some.
-    hits: the number of answers from a cache so far; by default 0."""
+    """Return the answer of the query `ask`, and report it to the OBSERVERS by its `kind`, such as within; `text` is
+    called only if there are some. hits: the number of answers from a cache so far; by default 0."""
     if not OBSERVERS:
         return ask()
     start, before = perf_counter(), hits()

@@ -109,8 +109,9 @@ def replicated(program: Program, kernel: Node) -> Mapping[str, frozenset[str]]:
 
 
 def copied_along(program: Program, buffer: str, alike: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Return the thread dimensions along which each thread has a copy of a local buffer: all blocks that write it are
-    replicated along them (`alike`: the result of `replicated`). The sum of a warp is a copy in each thread."""
+    """Return the thread dimensions along which each thread has a copy of a local buffer: all blocks that write it
+    (perhaps none) are replicated along them (`alike`: the result of `replicated`). The sum of a warp is a copy in each
+    thread."""
     copied = frozenset(THREADS)
     for block in program.writers[buffer]:
         sums = any(is_warp_sum(loop) and loop.extent == LANES for loop in program.enclosing(block.label))

@@ -43,7 +43,8 @@ WAITS = 1.5
 class Advice:
     """A primitive that would change the time of a group, and the figures from which that follows.
 
-    primitive: its name, or several; `nothing` if the group is at its bound, `unknown` if no cause is found.
+    primitive: its name, or several, perhaps with a remark in parentheses; `nothing` if the group is at its bound or
+    limited by divisions, `unknown` if no cause is found or the group runs under a guard.
     """
 
     primitive: str
@@ -80,7 +81,8 @@ def scheduled_program(group: Group, scheduled: Scheduled | None) -> Program:
 
 
 def prepared_blocks(program: Program) -> frozenset[str]:
-    """The labels of the blocks that depend on constants alone, which run once, before the first call."""
+    """The labels of the blocks that read constants, or what only such blocks write, and nothing else. They run once,
+    before the first call."""
     known = {*program.constants, *(literal.buffer.name for literal in program.literals)}
     prepared = []
     for block in blocks_in(*program.body):
@@ -93,7 +95,7 @@ def prepared_blocks(program: Program) -> frozenset[str]:
 
 def group_code(table: SourceTable, name: str, calls: int = 3) -> GroupCode:
     """Build a group of a table alone with marks, time `calls` calls on random inputs on one thread, and find its
-    busiest machine loop. Raises InputError for an unknown group."""
+    busiest machine loop. Raises InputError for an unknown group, and the errors of `builds`."""
     group = table.group(name)
     program = scheduled_program(group, table.scheduled.get(name))
     built = builds(ModuleOp([write(replace(program, constants=(), values=()))]), table.policy, threads=table.threads)
@@ -148,7 +150,7 @@ class Answer:
 
 def answer(table: SourceTable, row: SourceTime, calls: int = 3) -> Answer:
     """Return the primitives that would change the time of a row: of the group that takes most of it, which is built
-    alone and timed for `calls` calls unless the row is at its bound."""
+    alone and timed for `calls` calls unless the row is at its bound or the group runs under a guard."""
     bound, factor = row.bound, row.factor
     if factor is not None and bound is not None and factor <= NEAR:
         return Answer(tuple(_at_bound(table, row, bound.resource, factor)))
@@ -265,8 +267,8 @@ def _vectors(code: GroupCode) -> Iterator[Advice]:
 
 
 def _strided_reads(code: GroupCode, loop: LoopCode) -> Iterator[str]:
-    """Yield the reads of the loop's blocks whose step along the vectorized, else the innermost loop is neither 0 nor 1
-    element: `k steps 512 elements in B`."""
+    """Yield the reads of the loop's reductions whose step along the vectorized, else the innermost loop is neither 0
+    nor 1 element: `k steps 512 elements in B`."""
     blocks = [code.program.blocks[label] for label in loop.path[-1].blocks if label in code.program.blocks]
     for block in blocks:
         around = code.program.enclosing(block.label)
@@ -287,7 +289,8 @@ def _steps(program: Program, block: Block, loop: Loop) -> Iterator[str]:
 
 
 def _registers(code: GroupCode) -> Iterator[Advice]:
-    """The advice for the register tile of a vector loop: spills, loads or stores for each fma, latency, divisions."""
+    """The advice for the register tile of a vector loop: spills, loads, stores or others for each fma, latency,
+    shuffles, divisions."""
     loop = code.busiest
     if loop is None or loop.census.width in ("", "scalar"):
         return

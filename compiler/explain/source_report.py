@@ -51,7 +51,8 @@ class SourceReport:
 
 
 def explain_kernel(name: str, origin: BuildOrigin, runs: int) -> SourceReport:
-    """Build the program of a kernel again and time it: see `Kernel.explain`."""
+    """Build the program of a kernel again and time it: see `Kernel.explain`. Raises InputError for a program that is no
+    longer in memory and for one of several functions, and the errors of `source_table`."""
     program = origin.program()
     if program is None:
         raise InputError(f"the program of {name} has large constants, and is no longer in memory")

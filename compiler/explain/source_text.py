@@ -55,7 +55,7 @@ def answer_lines(row: SourceTime, answer: Answer) -> Iterator[str]:
 
 
 def tried_line(tried: TriedSchedule | None) -> str:
-    """Return a sentence on the best schedule that was tried."""
+    """Return a sentence on the best schedule that was tried; None: that none could be measured."""
     if tried is None:
         return "  tried: no schedule could be measured"
     changes = ""

@@ -60,7 +60,7 @@ class WorkBound:
 class TimedCall:
     """A call of a group in a run. origins: what it computes, that with the most operations first. seconds: the median
     of the runs; an approximation from its work if nothing was run. bound: None if nothing was run, for a call of no
-    group, and without bytes of arguments."""
+    group, and without bytes of arguments; 0 s for a call under a guard, which may be skipped."""
 
     group: str
     origins: tuple[SourceOrigin, ...]
@@ -105,7 +105,7 @@ class SourceTime:
 
     @property
     def factor(self) -> float | None:
-        """The seconds over those of the bound; below 1 if operands were in caches. None without a bound."""
+        """The seconds over those of the bound; below 1 if operands were in caches. None without a bound above 0."""
         return None if self.bound is None or not self.bound.seconds else self.seconds / self.bound.seconds
 
     @property

@@ -15,7 +15,8 @@ from compiler.program import body
 
 
 def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Condition | None:
-    """Translate an eq or sge of index expressions to a condition, axis n replaced by axes[n]; None for another op."""
+    """Translate an eq or sge of index expressions to a condition, axis n replaced by axes[n]; None for another op, and
+    if a side is not affine."""
     if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
         return None
     predicate = dict(node.properties)["predicate"]
@@ -26,7 +27,7 @@ def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -
 
 
 def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Linear | None:
-    """Translate an index expression to a form, axis n replaced by axes[n]; None if the expression is not affine."""
+    """Translate an index expression to a form, axis n replaced by axes[n]; None if it is not affine, and for a mod."""
     if isinstance(node, body.Index):
         return axes[node.axis]
     if isinstance(node, body.Read):

@@ -29,8 +29,9 @@ SECONDS = 4.0
 def warm_starts(
     database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
 ) -> list[WarmStart]:
-    """The measurements of at most MEMBERS earlier tasks on the machine, threads and policy of a key, the most similar
-    last. Costs compare within one task only. No record is read after `seconds`.
+    """The measurements of at most MEMBERS earlier tasks, each with at least LEAST usable ones, on the machine, threads
+    and policy of a key, the most similar last. Costs compare within one task only. No record is read after `seconds`.
+    program: the text of the key's program. machine: gives the features.
 
     The features are computed from the stored programs under the stored scripts, whichever rules made these. Legality is
     not judged again, since the scripts were measured. Scripts that no longer apply are left out. Raises InputError for

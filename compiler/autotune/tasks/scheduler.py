@@ -145,7 +145,8 @@ class _Tasks:
         return SHORT if trials is None else max(1, min(SHORT, trials // (2 * len(self.runs))))
 
     def choose(self, name: str, most: int | None = None) -> None:
-        """Choose the next batch of a task, at most `most` candidates; update its account, and report."""
+        """Choose the next batch of a task, at most `most` candidates (None: `options.batch`); update its account, and
+        report."""
         run, account = self.runs[name], self.accounts[name]
         account.seconds = self.seconds(name)
         run.choose(most)
