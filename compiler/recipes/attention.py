@@ -158,7 +158,8 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     Returns the outer loops. Requires the blocks of a softmax over the last axis (a maximum, the exponentials, their
     sum, their quotients) between two products, the loops of `block` as written: heads, if there are any, m, e, n.
     Source: Dao et al., FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the
-    online softmax: all scores of a row fit into the cache; register tiles as in BLIS.
+    online softmax: all scores of a row fit into the cache; register tiles as in BLIS. Raises ScheduleError for other
+    programs, and for scores of one key or of depth one.
     """
     *heads, m, e, n = nest(s, block, "attention", fewest=3)
     tiles = tiles or attention_tiles(s.extent(n), s.extent(e))

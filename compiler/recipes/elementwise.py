@@ -131,7 +131,8 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
       ->
         j.0 = 16 { j.1 = 4 unrolled { j.2 = 16 vectorized { D } } }
 
-    The remainder of a row is masked. Requires an innermost loop without dependences.
+    The remainder of a row is masked. Requires an innermost loop without dependences. Raises ScheduleError for a block
+    without loops.
     """
     inner = nest(s, block, "elementwise")[-1]
     extent = s.extent(inner)

@@ -110,7 +110,8 @@ def implicit_gemm(
     first, best for constants.
 
     Returns the outer loops. Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit
-    GEMM as in cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
+    GEMM as in cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018). Raises
+    ScheduleError for a block with other loops or operands.
     """
     lanes = gcd(filters, lanes)
     loops = _nest(s, block)
@@ -128,7 +129,8 @@ def tiled_convolution(
     beforehand: bool = False,
 ) -> ImplicitGemm:
     """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one.
-    `epilogue` and `beforehand` are as there. Returns the outer loops."""
+    `epilogue` and `beforehand` are as there. Returns the outer loops. Raises ScheduleError for a block with other loops
+    or operands."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -152,7 +154,8 @@ def by_phases(
     A phase is the outputs with equal remainders along each dimension: they have the same taps. `strides` are those
     along the image; epilogue, sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An
     image without a border is copied row by row, since the lines of its channels may share a cache set. Returns the
-    outer loops. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    outer loops. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016. Raises
+    ScheduleError for a block with other loops or operands.
     """
     loops = _nest(s, block)
     image = _pad_image(s, block, lanes)
@@ -187,7 +190,7 @@ def pointwise_by_filters(
 
     The pixels p of an image are h and w fused, so that only the last tile of an image is partial, and tiles are
     contiguous. Returns the outer loops. `epilogue`, `lanes` and `beforehand` are as in `implicit_gemm`, requirements
-    and source as in `pointwise`.
+    and source as in `pointwise`. Raises ScheduleError for a block of another form.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)
@@ -224,7 +227,8 @@ def pointwise(
 
     The first dimensions of the image, but not the last, may have taps and a border, such as filters over the time of a
     video: only dimensions without taps are fused. With `together` a panel has all pixels along the dimensions with
-    taps, else those of one position along them. Returns the loops over images and panels.
+    taps, else those of one position along them. Returns the loops over images and panels. Raises ScheduleError for a
+    block of another form.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     *tapped, pixel = loops.image

@@ -196,7 +196,8 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
 
     Several vectors hide the latency of the combination. vectors: at most those of the loop are taken; a parameter is
     used as it is. Returns the block of the partial results. Requires a reduction with an implicit init, whose innermost
-    loop alone binds its reduce axis and is longer than `lanes`.
+    loop alone binds its reduce axis and is longer than `lanes`. Raises ScheduleError for a block without loops, or
+    whose loop cannot be split so.
     """
     inner = nest(s, block, "row_reduction")[-1]
     extent = s.extent(inner)

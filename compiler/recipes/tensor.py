@@ -38,6 +38,7 @@ def quantised_gebp(
     pc and the tile starts from zero; else it is loaded and stored for each pc. Requires loops m, n, k around the block
     in that order, A its first operand and B its second, of the intrinsic's dtypes. Raises ScheduleError for an
     intrinsic that is no dot product of groups. Source: BLIS, Van Zee and van de Geijn 2015; FBGEMM, Khudia et al. 2021.
+    All sizes are at least 1, mc and nc at least those of a register tile.
     """
     declared = find(intrinsic)
     if declared.form != "dot":

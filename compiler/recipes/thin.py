@@ -159,7 +159,8 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
 
     `long` is the loop over rows of the matrix, `short` that over vectors, None for a single one. LLVM makes shuffles of
     the last sums. Returns the outermost loop. Requires one loop over the reduction, the innermost one. Source: the
-    kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
+    kernels of BLIS for dotxf, Van Zee and van de Geijn 2015. Raises ScheduleError for a size of the tile below 1, and
+    if these loops are not around the reduction.
     """
     k, before = _around(s, block, long, short, tile)
     outer = [long] if short is None else [long, short]
@@ -188,7 +189,8 @@ def streams(
     With `resident`, for a matrix that fits a cache, the reduction is inside a tile whose results stay in registers.
     `long` is the loop along which the matrix is contiguous, `short` that over vectors, None for a single one; `lanes`:
     the elements of a vector register. Returns the outermost loop. Requires one loop over the reduction, the innermost
-    one. Source: the kernels of BLIS for axpyf.
+    one. Source: the kernels of BLIS for axpyf. Raises ScheduleError for a size of the tile below 1, and if these loops
+    are not around the reduction.
     """
     k, before = _around(s, block, long, short, tile)
     rows = [] if short is None else [short]
