@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure workloads or models, or list the workloads with `--list`; return 1 for a wrong result or without any
-    result, 130 after an interruption, else 0. Raises InputError if nothing is named."""
+    result, 130 after an interruption, else 0. Raises InputError if nothing is named, for an unknown name or contender,
+    for a model beside workloads, and for a `--json` that cannot be written."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
     """Measure ONNX models beside onnxruntime; return 1 for a wrong result, else 0. Raises InputError if workloads are
-    named, too."""
+    named, too. Options but threads, rounds, policy, seed and shape are ignored."""
     from statistics import median
 
     from compiler.cli.race import race

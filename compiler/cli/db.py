@@ -107,7 +107,8 @@ def _prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the selected action and return its exit status. Raises InputError for a database, task or record that does
-    not exist, and for a script that does not apply."""
+    not exist, for lines that are no records, for a file that cannot be read or written, and for a script that does not
+    apply."""
     run_action: Callable[[argparse.Namespace], int] = options.run_action
     return run_action(options)
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the example files that the folder lacks; return 0. Raises InputError, and writes none, if the folder has a
-    file of the same name with other contents."""
+    file of the same name with other contents; also if it cannot be written."""
     from compiler.examples import FILES, path
 
     folder = to_path(options.folder)

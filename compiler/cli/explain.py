@@ -65,8 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the code and the cost of a program or of its group `--group`; of a program with groups, without `--group`,
-    print the work of each. Return 0. Raises TargetError for an unknown `--cpu`, InputError for a program that does not
-    verify, for an unknown group, and for options that need one group."""
+    the time by parts of the model (not with `--json`) and the work of each group; with `--source`, `--line`, `--module`
+    or `--try` such times alone. Return 0. Raises TargetError for an unknown `--cpu`, InputError for a program that does
+    not verify, for an unknown name, group, line or module, and for options that need one group."""
     workload = program.workload(options.program, options.scale)
     with nullcontext() if options.cpu is None else compiling_for(machine_for(options.cpu)):
         return _run(options, workload)

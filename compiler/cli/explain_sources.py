@@ -33,8 +33,9 @@ def is_chosen(options: argparse.Namespace) -> bool:
 
 
 def print_sources(program: object, options: argparse.Namespace) -> None:
-    """Print the time of a program by the parts of its model, those with most time to be won first, and the primitives
-    that would change it. Raises InputError for a line or a name that the program lacks."""
+    """Print the time of a program by the parts of its model, those with most time to be won first, and without
+    `--static` the primitives that would change it. `--try` is ignored with `--static` or `--json`. Raises InputError
+    for a line or a name that the program lacks, and the errors of `source_table`."""
     from compiler.explain.advice import Answer, answer
     from compiler.explain.source_text import answer_lines, source_data, source_heading, source_rows, tried_line
     from compiler.explain.sources import RUNS, source_table

@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Try the parts of the loaded plugins; print each failure, and how often each part was applied. Return 1 after a
-    failure. Raises InputError if there are no parts to try, or no part of a name."""
+    """Try the parts of the loaded plugins; print each failure, and how often each part was applied. With `--program`
+    try its file alone. Return 1 after a failure, else 0. Raises InputError if there are no parts to try, or no part of
+    a name."""
     from compiler.fuzz import fuzz
 
     parts = _parts(options.part)

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the canonical hash and name of each te function, one line each; return 0. Raises InputError for a program
-    below te, and for a file that cannot be read."""
+    below te, and for a file that cannot be read, ParseError and VerifyException for an invalid one."""
     from compiler.graph.canonical import canonical_functions
     from compiler.pipeline.source import check_is_program
 

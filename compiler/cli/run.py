@@ -127,7 +127,7 @@ def _print_timing(timing: Timing, threads: int | None) -> None:
 
 
 def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> Array:
-    """Draw random elements: floats in [-1, 1), booleans, integers of magnitude 1 to 8, negative ones too if the dtype
+    """Draw random elements: floats in [-1, 1], booleans, integers of magnitude 1 to 8, negative ones too if the dtype
     is signed (no 0: they may divide)."""
     import numpy as np
 

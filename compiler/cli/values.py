@@ -13,12 +13,12 @@ _FACTOR = re.compile(r"\d{1,9}(\.\d{0,9}|/\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
 def positive(text: str) -> int:
-    """Parse an integer of at least 1. Raises ArgumentTypeError for other text."""
+    """Parse an integer from 1 to 2^63 - 1. Raises ArgumentTypeError for other text."""
     return _at_least(1, text)
 
 
 def natural(text: str) -> int:
-    """Parse an integer of at least 0. Raises ArgumentTypeError for other text."""
+    """Parse an integer from 0 to 2^63 - 1. Raises ArgumentTypeError for other text."""
     return _at_least(0, text)
 
 
