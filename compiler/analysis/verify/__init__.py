@@ -1,7 +1,7 @@
 """Proof that a scheduled program computes what its original does, by induction over execution order.
 
 equations.py   the original as equations: each element of each buffer as an expression of others
-forms.py       index arithmetic in bodies, as forms
+forms.py       expressions that may be equal
 content.py     the values that a read finds: finished, partial, constant or unknown
 spaces.py      the scheduled program in isl: instances, cells, order, and the claims of blocks
 flow.py        dataflow: the values that each read of the scheduled program finds

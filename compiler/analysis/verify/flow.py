@@ -19,11 +19,12 @@ from compiler.analysis.sets import union_map, union_set
 from compiler.analysis.statements import Key, Use
 from compiler.analysis.verify.content import Content, Refuted, Unknown, join
 from compiler.analysis.verify.equations import Equation
-from compiler.analysis.verify.forms import affine_test, resembles
+from compiler.analysis.verify.forms import resembles
 from compiler.analysis.verify.spaces import Claim, Spaces
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
+from compiler.program.index_values import affine_test
 from compiler.program.tree import Program
 from compiler.types.elements import is_unsigned
 

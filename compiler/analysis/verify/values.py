@@ -17,10 +17,11 @@ from compiler.affine.linear import Linear
 from compiler.analysis.statements import Key
 from compiler.analysis.verify.content import Content, Refuted, Unknown
 from compiler.analysis.verify.flow import Flow
-from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
+from compiler.analysis.verify.forms import same_operation
 from compiler.analysis.verify.tables import check_elements, data_sizes
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.program import body
+from compiler.program.index_values import affine_test, linear_of
 from compiler.program.tree import Access, Block, Program, Table
 from compiler.types.elements import is_unsigned
 
