@@ -40,6 +40,14 @@ def scale() -> te.Function:
     return te.function("scale", [A], [D])
 
 
+def third_of_each() -> te.Function:
+    """Rows of which one element is read."""
+    A = te.placeholder((4, 8), name="A")
+    T = te.compute((4, 8), lambda i, t: A[i, t] * 2.0, name="T")
+    Y = te.compute((4,), lambda i: T[i, 2], name="Y")
+    return te.function("third_of_each", [A], [Y])
+
+
 def total() -> te.Function:
     """One reduction."""
     A = te.placeholder((32,), name="A")
@@ -151,6 +159,19 @@ def partition(s: Schedule) -> None:
 def partition_refused(s: Schedule) -> None:
     (i,) = s.get_loops(s.get_block("D"))
     s.partition(i, 10)
+
+
+@on(third_of_each)
+def trim(s: Schedule) -> None:
+    i, t = s.get_loops(s.get_block("T"))
+    s.reorder(t, i)
+    s.trim(t)
+
+
+@on(third_of_each)
+def trim_refused(s: Schedule) -> None:
+    i, t = s.get_loops(s.get_block("T"))
+    s.trim(t)
 
 
 @on(matmul)

@@ -232,6 +232,7 @@ _ONCE: dict[str, Make] = {
     "multiple": _computed_factor,
     "product": _computed_factor,
     "partition": lambda w, b, ls: w.s.partition(w.rng.choice(ls), w.rng.randint(1, 4)),
+    "trim": lambda w, b, ls: w.s.trim(w.rng.choice(ls)),
     "fuse": _fuse,
     "join_axes": lambda w, b, ls: w.s.join_axes(b),
     "distribute": lambda w, b, ls: w.s.distribute(w.rng.choice(ls), b),

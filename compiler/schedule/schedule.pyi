@@ -128,6 +128,9 @@ class Schedule(Recorder):
     def tensorize(self, loop: Handle | str, intrinsic: str) -> None:
         """Mark the nest from a loop inward as one that a declared intrinsic replaces."""
 
+    def trim(self, loop: Handle | str) -> None:
+        """End a loop with the last iteration whose results are needed."""
+
     def unroll(self, loop: Handle | str) -> None:
         """Mark a loop to be unrolled by the lowering."""
 

@@ -87,6 +87,7 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
     around, depth = loops_around(program, block.label, loop)
     back = Condition(lin.variable(loop) - lin.constant(1))
     written = {access.buffer: access for access in block.writes}
+    guard = tuple(condition for condition in block.guard if not _is_end(condition, loop))
     values: dict[str, body.Scalar] = {}
     reads: list[Access] = []
     for access in block.reads:
@@ -95,7 +96,7 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
             continue
         name, target = access.buffer, written[access.buffer]
         at, to = ([block.at(form, ranges) for form in each.index] for each in (access, target))
-        if at != to or any(form.depends_on(loop) for form in to) or any(c.form.depends_on(loop) for c in block.guard):
+        if at != to or any(form.depends_on(loop) for form in to) or any(c.form.depends_on(loop) for c in guard):
             refuse(place, f"it does not read what it overwrites in '{name}' in all iterations of the loop")
         if [c.substitute(dict(enumerate(block.bindings)), ranges) for c in access.where] != [back]:
             refuse(place, f"its read of '{name}' is not conditional on the first iteration of the loop alone")
@@ -110,9 +111,12 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
     label = program.fresh_block(f"{block.label}.init")
     bindings = tuple(lin.substitute(form, {loop: lin.constant(0)}, ranges) for form in block.bindings)
     writes = tuple(written[name] for name in values)
-    init = Block(
-        label, block.axes, bindings, block.guard, (), (), writes, tuple(values.values()), location=block.location
-    )
+    init = Block(label, block.axes, bindings, guard, (), (), writes, tuple(values.values()), location=block.location)
     nest = init_nest(program, init, around[depth:], program.fresh_number())
     after = program.replaced(block.label, lambda _: [replace(block, reads=tuple(reads))])
     return Plan(after.replaced(loop, lambda node: [nest.node, node]), blocks=(label,))
+
+
+def _is_end(condition: Condition, loop: int) -> bool:
+    """Return whether a condition ends a loop: if it holds in an iteration, it does in those before."""
+    return not condition.equal and (condition.form.coefficient(loop) or 0) < 0
