@@ -66,6 +66,23 @@ class StreamedNames:
 NAMES = StreamedNames()
 
 
+@dataclass(frozen=True)
+class CausalBlocks:
+    """Blocks of `keys` keys of a causal attention, in which query m has the keys up to m + `offset`: all `queries`
+    queries of a block have the same last block of keys."""
+
+    offset: int
+    queries: int
+    keys: int
+
+    def last(self, m: Linear, ranges: lin.Ranges) -> Linear:
+        """Return the last block of keys for a query, -1 or less if it has no key."""
+        block = lin.floordiv(m, self.queries, ranges)
+        return lin.floordiv(
+            block.scaled(self.queries) + lin.constant(self.queries - 1 + self.offset), self.keys, ranges
+        )
+
+
 class FormWriter(ABC):
     """The streamed form of a graph that is an attention. `m`, `n`, `e`: the extents of queries, keys and results;
     `batch` the axes before them."""
@@ -240,9 +257,9 @@ class FormWriter(ABC):
         read = Access(rows.name, index, (below(count + 1, tiles),), one)
         return self.add(NAMES.columns, [*sizes[:-1], tiles + 1, self.lanes], [read], value, self.element)
 
-    def result(self, wide: Buffer, columns: int, last: Sequence[Linear] = ()) -> None:
-        """Add the quotient of the product and the sums, in the shape and dtype of the group's result. `last`: the index
-        of `wide` between that of the query and that of the columns."""
+    def result(self, wide: Buffer, columns: int, causal: CausalBlocks | None) -> None:
+        """Add the quotient of the product and the sums, in the shape and dtype of the group's result: those of the last
+        block of keys or, of a causal attention, of the last one that has a key for a query of the block."""
         found = self.found
         node = found.cast or found.product
         index = found.cast.block.reads[0].index if found.cast else tuple(map(lin.variable, range(node.block.spatial)))
@@ -250,8 +267,11 @@ class FormWriter(ABC):
         ranges = node.block.axis_ranges
         *batch, m, e = index
         lane = lin.mod(e, self.lanes, ranges)
-        element = Access(wide.name, (*batch, m, *last, lin.floordiv(e, self.lanes, ranges), lane))
-        total = Access(wide.name, (*batch, m, *last, lin.constant(padded(columns, self.lanes) // self.lanes), lane))
+        last = lin.constant(wide.shape[-3] - 1) if causal is None else causal.last(m, ranges)
+        where = [Condition(last)] if causal is not None and lin.bounds(last, ranges)[0] < 0 else []
+        zero = number(0.0, Float32Type()) if where else None
+        at = [lin.floordiv(e, self.lanes, ranges), lin.constant(padded(columns, self.lanes) // self.lanes)]
+        element, total = (Access(wide.name, (*batch, m, last, tile, lane), tuple(where), zero) for tile in at)
         weights = found.weights.block
         by_name = {found.powers.results[0].name: 0, found.total.results[0].name: 1}
         f32 = Float32Type()

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import Float32Type, FloatAttr
 
 from compiler.affine import linear as lin
+from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.casts import ExtFOp, TruncFOp
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.tree import Compute, Graph
 from compiler.program.body import Apply, Read, Scalar, leaves
+from compiler.program.index_values import affine_test
 from compiler.program.tree import Access
 
 
@@ -36,6 +38,32 @@ class Attention:
     keys: Access
     values: Access
     axes: tuple[int, ...]
+
+    @property
+    def offset(self) -> int | None:
+        """The greatest n - m of a key n that a causal mask leaves to a query m; None without such a mask."""
+        if not self.chain:
+            return None
+        block = self.chain[-1].block
+        m, n = block.spatial - 2, block.spatial - 1
+        axes = [lin.variable(axis) for axis in range(block.spatial)]
+        value, offsets = block.body[0], []
+        while isinstance(value, Apply) and value.kind is SelectOp:
+            test, kept, hidden = value.operands
+            condition = affine_test(test, axes, block.axis_ranges)
+            if not _is_endless(hidden):
+                return None
+            if condition is not None and not condition.equal:
+                gap = condition.form - lin.variable(m) + lin.variable(n)
+                offsets += [gap.constant] if gap.is_constant else []
+            value = kept
+        return min(offsets, default=None)
+
+
+def _is_endless(value: Scalar) -> bool:
+    """Whether a value is the literal -inf."""
+    literal = dict(value.properties).get("value") if isinstance(value, Apply) else None
+    return isinstance(literal, FloatAttr) and literal.value.data == float("-inf")
 
 
 def matched_attention(graph: Graph) -> Attention | None:

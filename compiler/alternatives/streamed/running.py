@@ -12,7 +12,18 @@ from xdsl.dialects.builtin import Float32Type
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.alternatives.streamed.form import LANES, NAMES, ROWS, THREADS, FormWriter, apply, number, times
+from compiler.alternatives.streamed.form import (
+    LANES,
+    NAMES,
+    ROWS,
+    THREADS,
+    CausalBlocks,
+    FormWriter,
+    apply,
+    number,
+    padded,
+    times,
+)
 from compiler.alternatives.streamed.matched import Attention
 from compiler.alternatives.streamed.recurrences import StreamedForm
 from compiler.graph.tree import Compute, Graph
@@ -47,6 +58,10 @@ class RunningMaximum(FormWriter):
     Powers are rounded to the dtype of V, and so is their sum, which the column of ones gives. Extents are padded: keys
     beyond the last one have power 0, and zeros for values.
 
+    Of a causal attention, where query m has no keys beyond m + offset, Y reads W[m, t] of the last block t that has a
+    key for one of the 64 or 128 queries beside m: later blocks have powers 0, and nobody needs their results. So a
+    value that is infinite or NaN and hidden by the mask gives NaN only if it is in such a block.
+
     Rounding: a power p is rounded by p * 2^-11 for f16 and by 2^-25 at least. A sum is rounded twice more for each
     block of keys, by 2^-24 of itself, and the factor F by three units of the last place: 5 * 2^-24 for each block
     beyond that of the power. Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao,
@@ -70,8 +85,19 @@ class RunningMaximum(FormWriter):
         running, factors, former = self._running(self._top(logits))
         powers = self._powers(logits, running)
         wide, former_wide = self._wide(self._part(powers, self.values(self.columns)), factors)
-        self.result(wide, self.columns, [lin.constant(self.blocks - 1)])
+        self.result(wide, self.columns, self._causal())
         return self.written({running.name: former, wide.name: former_wide})
+
+    def _causal(self) -> CausalBlocks | None:
+        """Return the blocks of a causal attention, of the most queries for which each query has a last block; None
+        where that is the last block of all, or of a query that is beyond the last key."""
+        offset = self.found.offset
+        for queries in (2 * ROWS, ROWS) if offset is not None else ():
+            assert offset is not None
+            ends = padded(self.m, queries) + offset
+            if queries + offset <= (self.blocks - 1) * self.block and ends <= self.blocks * self.block:
+                return CausalBlocks(offset, queries, self.block)
+        return None
 
     def _keys_of_block(self) -> int:
         """Return the keys of a block: 64, or 32 of at most 64 keys, since a loop of one iteration has no former one,

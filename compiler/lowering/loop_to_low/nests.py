@@ -15,7 +15,7 @@ from xdsl.ir import Block, Region, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.barriers import AHEAD, orders_first
-from compiler.analysis.stages import THREADS
+from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM
 from compiler.dialects.low_loops import number_loops
 from compiler.lowering.loop_to_low.blocks import deferred_conditions, emit_block
 from compiler.lowering.loop_to_low.bounds import Bounds
@@ -182,13 +182,15 @@ def _emit_vectorized(context: Context, loop: Loop) -> None:
 
 
 def _emit_serial(context: Context, loop: Loop) -> None:
-    """Emit a loop as scf.for. On a CPU a serial loop has the bounds that guards narrow, and a loop over vectors with a
-    guard is cut into its full iterations and a masked end; a kernel's loop that fetches ahead is emitted in rounds. A
-    kernel's unrolled or vthread loop comes here too, and is only marked for the GPU's compiler."""
+    """Emit a loop as scf.for. A serial loop has the bounds that guards narrow, in a kernel guards over blocks of
+    threads; on a CPU a loop over vectors with a guard is cut into its full iterations and a masked end; a kernel's loop
+    that fetches ahead is emitted in rounds. A kernel's unrolled or vthread loop comes here too, and is only marked for
+    the GPU's compiler."""
     bounds = Bounds(loop.extent)
-    keeps_bounds = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
     narrowing = {
-        c for c in context.shared_untested(loop) if not keeps_bounds and bounds.narrow(context, c, loop.number)
+        c
+        for c in context.shared_untested(loop)
+        if _may_narrow(context, loop, c) and bounds.narrow(context, c, loop.number)
     }
     context.tested.append(narrowing)
     untested = [context.untested(block) for block in blocks_in(loop)]
@@ -201,6 +203,16 @@ def _emit_serial(context: Context, loop: Loop) -> None:
     else:
         _emit_cut(context, loop, bounds, cut)
     context.tested.pop()
+
+
+def _may_narrow(context: Context, loop: Loop, condition: Condition) -> bool:
+    """Return whether a condition may become a bound of a loop: of a serial one on a CPU any; in a kernel one that
+    depends on blocks of threads, and is the same for all threads of a block, since barriers may stand in the loop."""
+    if loop.kind != "serial" or AHEAD in dict(loop.attributes):
+        return False
+    loops = context.program.loops
+    kinds = {loops[number].kind for number in condition.form.variables() - {loop.number} if number in loops}
+    return context.threads is None or (kinds <= {*UNIFORM} and not kinds.isdisjoint(BLOCKS))
 
 
 def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:

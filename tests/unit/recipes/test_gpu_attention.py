@@ -14,6 +14,7 @@ from xdsl.dialects.gpu import BarrierOp
 
 import compiler
 from compiler import te
+from compiler.affine import linear as lin
 from compiler.alternatives import StreamedForm, streamed_attention
 from compiler.alternatives.streamed import form as forms
 from compiler.alternatives.streamed import running
@@ -26,6 +27,7 @@ from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.pipeline.loops import tree_of
+from compiler.program.tree import Loop
 from compiler.recipes.gpu.attention import StreamTiles, ThreadStreamTiles, stream_on_threads, stream_on_warps
 from compiler.recipes.gpu.attention import warps as recipe
 from compiler.schedule import Handle, Schedule
@@ -181,6 +183,42 @@ def test_a_causal_edge_off_by_one_is_seen() -> None:
     wanted = evaluate(attention(queries=128, causal=True, offset=1).module, given)[0]
     with pytest.raises(AssertionError):
         close(evaluate(function.module, given)[0], wanted)
+
+
+def executed_blocks(s: Schedule) -> int:
+    """How many blocks of keys all blocks of threads of a scheduled attention go through."""
+    guard, (kernel,) = s.program.blocks["wide"].guard, s.program.body
+    assert isinstance(kernel, Loop)
+    (keys,) = [n for n in kernel.body if isinstance(n, Loop) and "part" in n.nest.blocks]
+    points = [{kernel.number: b, keys.number: t} for b in range(kernel.extent) for t in range(keys.extent)]
+    return sum(all(lin.evaluate(c.form, point) >= 0 for c in guard) for point in points)
+
+
+SKIPPED = {
+    "as many keys as queries": ({"queries": 512, "keys": 512}, 128, 2 + 4 + 6 + 8),
+    "the same by 64 queries": ({"queries": 512, "keys": 512}, 64, 2 * (2 + 4 + 6 + 8)),
+    "by 64 queries, of an odd number": ({"queries": 320, "keys": 320}, 64, 1 + 2 + 3 + 4 + 5),
+    "the last queries": ({"queries": 128, "keys": 512, "offset": 384}, 64, 7 + 8),
+    "queries without a key": ({"queries": 256, "keys": 256, "offset": -130}, 64, 0 + 0 + 2 + 2),
+    "rows that do not fill a block": ({"queries": 300, "keys": 300}, 64, 1 + 2 + 3 + 4 + 5),
+    "more queries than keys": ({"queries": 512, "keys": 128}, 64, 8 * 2),
+    "not causal": ({"queries": 512, "keys": 512, "causal": False}, 64, 8 * 8),
+}
+
+
+@pytest.mark.parametrize("name", some(SKIPPED, 4))
+def test_blocks_of_keys_above_the_diagonal_are_skipped(name: str) -> None:
+    options, queries, blocks = SKIPPED[name]
+    function = attention(heads=1, groups=1, depth=16, columns=64, **{"causal": True, **options})
+    s, positions = form(function)
+    stream_on_warps(s, StreamTiles(tiles=queries // 64))
+    assert executed_blocks(s) == blocks
+    assert str(s.verify()) == "proved"
+    given = arrays(function)
+    found = simt.run(lower_to_kernels(s.module)[0], [given[n] for n in positions])
+    assert found.is_correct, [str(fault) for fault in found.faults]
+    wanted = evaluate(function.module, given)[0]
+    close(found.outputs[0].reshape(wanted.shape), wanted)
 
 
 def test_each_barrier_is_needed() -> None:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr
 
+from compiler.affine.linear import bounds
 from compiler.alternatives import StreamedNames
 from compiler.analysis.barriers import RESIDENT
+from compiler.program.tree import Program
 from compiler.recipes.draft import Draft
 from compiler.recipes.steps import fused, inside, node_of, refusal, target_of
 from compiler.schedule import Handle, Schedule
@@ -58,8 +60,8 @@ class StreamedLoops(NamedTuple):
 
 
 def block_by_block(s: Schedule, blocks: StreamedBlocks, queries: int) -> StreamedLoops:
-    """Compute a block of `queries` queries at a time, and in it a block of keys at a time, but for the values; the
-    maximum and the sums so far have one element for all blocks of keys. Return the loops.
+    """Compute a block of `queries` queries at a time, and in it a block of keys at a time, but for the values. Return the
+    loops.
 
         scores; top.parts; top; running; powers; part; wide; result
       ->
@@ -81,13 +83,38 @@ def block_by_block(s: Schedule, blocks: StreamedBlocks, queries: int) -> Streame
     m, t, j = inside(s, blocks.running, m0)
     s.reorder(t, m, j)
     n0 = s.merge(t, sums)
-    for name in node_of(s, blocks.running).targets:
-        s.transform_layout(blocks.running, name, lambda *b: (*b[:-2], b[-1]))
-    s.transform_layout(blocks.wide, target_of(s, blocks.wide), lambda *b: (*b[:-3], *b[-2:]))
     for block in (blocks.top, blocks.parts, blocks.scores, blocks.keys):
         s.compute_at(block, n0)
     s.compute_at(blocks.rows, m0)
     return StreamedLoops(many, m0, n0)
+
+
+def in_one_place(s: Schedule, blocks: StreamedBlocks, keys: Handle) -> None:
+    """End the loop over blocks of keys with the last block that the queries need, and store the maximum and the sums so
+    far in one element for all blocks of keys."""
+    s.trim(keys)
+    for name in node_of(s, blocks.running).targets:
+        s.transform_layout(blocks.running, name, lambda *b: (*b[:-2], b[-1]))
+    s.transform_layout(blocks.wide, target_of(s, blocks.wide), lambda *b: (*b[:-3], *b[-2:]))
+
+
+def set_first(s: Schedule, blocks: StreamedBlocks, keys: Handle) -> None:
+    """Set the maximum and the sums before the loop over blocks of keys, which ends for copies of operands, too."""
+    for block in (blocks.wide, blocks.running):
+        s.decompose_reduction(block, keys)
+    if node_of(s, blocks.wide).guard:
+        s.trim(keys)
+
+
+def queries_alike(program: Program, queries: int) -> bool:
+    """Return whether all of a block of `queries` queries read the results of one block of keys."""
+    block, row = program.blocks[NAMES.result], len(program.buffers[NAMES.rows].shape) - 2
+    read = block.reads[0]
+    (axis,) = read.index[row].variables()
+    size = block.axes[axis].size
+    ranges = [(m, min(m + queries, size) - 1) for m in range(0, size, queries)]
+    spans = [bounds(read.index[-3], {axis: queries_of_block}) for queries_of_block in ranges]
+    return all(low == high for low, high in spans)
 
 
 def on_blocks(s: Schedule, loops: Sequence[Handle]) -> None:

@@ -9,7 +9,16 @@ from functools import partial
 from xdsl.dialects.builtin import Float32Type
 
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.gpu.attention.blocks import BLOCKS, NAMES, StreamedBlocks, block_by_block, is_streamed, on_blocks
+from compiler.recipes.gpu.attention.blocks import (
+    BLOCKS,
+    NAMES,
+    StreamedBlocks,
+    block_by_block,
+    in_one_place,
+    is_streamed,
+    on_blocks,
+    set_first,
+)
 from compiler.recipes.gpu.spread import spread_on_threads
 from compiler.recipes.gpu.tiles import pad_rows
 from compiler.recipes.steps import fused, inside
@@ -86,6 +95,7 @@ def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
     many, m0, n0 = block_by_block(s, blocks, tiles.queries)
     values = s.get_block(NAMES.values)
     s.compute_at(values, n0)
+    in_one_place(s, blocks, n0)
     for block in (blocks.rows, blocks.keys, values):
         _fetch_words(s, block, m0 if block is blocks.rows else n0)
     s.set_scope(blocks.scores, "local")
@@ -103,8 +113,7 @@ def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
     _on_threads(s, inside(s, blocks.wide, n0), tiles)
     for block in (blocks.part, blocks.wide):
         s.set_scope(block, "local")
-    for block in (blocks.wide, blocks.running):
-        s.decompose_reduction(block, n0)
+    set_first(s, blocks, n0)
     m, e = inside(s, blocks.result, m0)
     _on_threads(s, (m, *s.split(e, [None, EDGE])), tiles)
     on_blocks(s, [*many, m0])

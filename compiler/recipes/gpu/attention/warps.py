@@ -11,7 +11,17 @@ from xdsl.ir.affine import AffineExpr
 
 from compiler.intrinsics.warp import COLUMNS, LANES, QUAD, ROWS
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.gpu.attention.blocks import BLOCKS, NAMES, StreamedBlocks, block_by_block, is_streamed, on_blocks
+from compiler.recipes.gpu.attention.blocks import (
+    BLOCKS,
+    NAMES,
+    StreamedBlocks,
+    block_by_block,
+    in_one_place,
+    is_streamed,
+    on_blocks,
+    queries_alike,
+    set_first,
+)
 from compiler.recipes.gpu.spread import spread_on_threads
 from compiler.recipes.gpu.tiles import pad_rows
 from compiler.recipes.gpu.warp import DEPTH, FIRST, KINDS
@@ -57,7 +67,8 @@ def streamed_on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     small = StreamTiles(keys=keys // blocks)
     large = replace(small, tiles=2) if columns <= NARROW else replace(small, warps=8)
     fills = prod(batch) * queries >= large.queries * draft.gpu.multiprocessors
-    for tiles in (large, small) if fills and queries % large.queries == 0 else (small,):
+    fits = queries % large.queries == 0 and queries_alike(program, large.queries)
+    for tiles in (large, small) if fills and fits else (small,):
         name = f"streamed on tensor cores, {tiles.queries} queries and {tiles.keys} keys a block"
         yield Alternative(name, partial(_apply, tiles=tiles))
 
@@ -89,6 +100,9 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     blocks = StreamedBlocks(*map(s.get_block, BLOCKS))
     many, m0, n0 = block_by_block(s, blocks, tiles.queries)
     part_loops = _tile_part(s, blocks.part, n0, tiles)
+    s.compute_at(s.get_block(NAMES.columns), part_loops.depth)
+    s.compute_at(s.get_block(NAMES.values), n0)
+    in_one_place(s, blocks, n0)
     _scores(s, blocks.scores, blocks.keys, n0, tiles, kind)
     _fetch(s, blocks.rows, m0, tiles)
     _maxima(s, blocks, n0, tiles)
@@ -98,8 +112,7 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     s.set_scope(blocks.wide, "local")
     m, q, lane = inside(s, blocks.wide, n0)
     _on_lanes(s, (m, q, lane), tiles)
-    for block in (blocks.wide, blocks.running):
-        s.decompose_reduction(block, n0)
+    set_first(s, blocks, n0)
     m, e = inside(s, blocks.result, m0)
     _on_lanes(s, (m, *s.split(e, [None, COLUMNS])), tiles, vector=True)
     on_blocks(s, [*many, m0])
@@ -247,8 +260,6 @@ def _values(s: Schedule, part: Handle, loops: _PartLoops, tiles: StreamTiles, ki
     """Copy a block of values to shared memory, and from there the MMA tiles of 16 keys to fragments of operand b. The
     last tile, of ones, is set by the threads that hold it. `kind`: the dtype's name in intrinsics."""
     values, columns = s.get_block(NAMES.values), s.get_block(NAMES.columns)
-    s.compute_at(columns, loops.depth)
-    s.compute_at(values, loops.keys)
     _fetch(s, values, loops.keys, tiles)
     s.set_scope(columns, "fragment")
     s.transform_layout(part, target_of(s, columns), lambda *b: (*b[:-3], b[-2], b[-3], b[-1]))
