@@ -60,8 +60,8 @@ class StreamedLoops(NamedTuple):
 
 
 def block_by_block(s: Schedule, blocks: StreamedBlocks, queries: int) -> StreamedLoops:
-    """Compute a block of `queries` queries at a time, and in it a block of keys at a time, but for the values. Return the
-    loops.
+    """Compute a block of `queries` queries at a time, and in it a block of keys at a time, but for the values. Return
+    the loops.
 
         scores; top.parts; top; running; powers; part; wide; result
       ->
