@@ -51,7 +51,8 @@ def recursive(module: ModuleOp) -> FuncOp | None:
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
     """Copy a module with one function, by its name or, for None, its only one or only public one, and the functions
-    that it calls; other ops stay. Raises InputError if no function or several fit."""
+    that it calls; other ops stay. Raises InputError if no function or several fit. Calls of functions that the module
+    does not define are ignored."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
     needed, open_names = set[str](), [find_function(copy, name).sym_name.data]

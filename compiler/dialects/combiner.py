@@ -13,7 +13,8 @@ COMBINERS = ("add", "mul", "max", "min")
 
 def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
     """The identity of a combiner, one of COMBINERS, at an element type, such as -inf for max of floats, or 0 for max of
-    unsigned integers. An integer has the signless type of the same width. Raises LoweringError for other types."""
+    unsigned integers. An integer has the signless type of the same width. Raises LoweringError for other types. i1 is a
+    signed bit: true is -1."""
     if isinstance(type, AnyFloat):
         values = {"add": 0.0, "mul": 1.0, "max": -math.inf, "min": math.inf}
         return FloatAttr(values[combiner], type)

@@ -108,7 +108,8 @@ class Lost(Dense):
 
 
 def literal(dense: Dense) -> str:
-    """Return the text in the brackets of `dense<...>`: nested lists, one element for a splat, hexadecimal for NaN."""
+    """Return the text in the brackets of `dense<...>`: nested lists, one element for a splat; the bytes in hexadecimal
+    if an element is NaN. Raises VerifyException if the element type has no dtype."""
     if dense.row.kind == "f" and _has_nan(dense):
         first = dense.data[: element_bytes(dense.type.element_type)]
         return f'"0x{(first if dense.is_splat else dense.data).hex().upper()}"'

@@ -34,7 +34,8 @@ Report = Callable[[Refusal], None]
 
 def verify_module(module: ModuleOp) -> None:
     """Raise Refusal unless every op is valid, every value is defined before its uses, the sizes of shapes fit 64 bits,
-    and no function calls itself, directly or through others."""
+    and no function calls itself, directly or through others. In a region of several blocks the order of definitions is
+    not checked. Raises PluginError for an op of a plugin whose verifier crashes."""
     _verify(module, _raise)
 
 

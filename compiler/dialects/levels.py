@@ -33,7 +33,7 @@ def require(module: ModuleOp, level: Level, by: str) -> None:
     A te function has te ops and the return, and its arguments and results are tensors. A loop function has loop ops and
     the return, its arguments are memrefs, and it has no results. Every other function is low. A function that calls
     others computes nothing itself: in te it has calls and constants, at the loop level calls, allocations, copies,
-    views and guards. Raises LoweringError at the first op that does not belong.
+    views and guards. Raises LoweringError at the first op or function that does not belong.
     """
     if level == "low":
         _require_low(module, by)

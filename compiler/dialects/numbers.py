@@ -53,7 +53,7 @@ def stored(value: Value, dtype: DType) -> Value:
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
     """The numpy scalar of a FloatAttr, of dtype `floats` if stated, or of an IntegerAttr, wrapped to its width. Raises
-    InputError for any other attribute."""
+    InputError for any other attribute, or a type without a dtype."""
     if isinstance(attribute, FloatAttr):
         return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):
@@ -71,7 +71,8 @@ def array_of(dense: Dense, floats: DType | None = None) -> Array:
 
 
 def to_int(value: Value, dtype: DType) -> Value:
-    """Convert integers to a dtype by their low bits; to bool by the lowest bit."""
+    """Convert integers to an integer dtype: a narrower one keeps the low bits, a wider one the value; bool is the
+    lowest bit."""
     if dtype == np.bool_:
         return (value & value.dtype.type(1)).astype(np.bool_)
     return value.astype(dtype)

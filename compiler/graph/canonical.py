@@ -134,7 +134,7 @@ def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
 
 def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
     """The hash of the te function `name` of a module, in hexadecimal digits; with None, of its only function or only
-    public one. Raises InputError if there is no such function.
+    public one. Raises InputError if no function or several fit, and if the module has a function that is not of te.
 
     It depends on the computation and on the order of arguments and results, and on no names.
     """

@@ -247,7 +247,8 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
     """Read a loop function that only calls others; `output_counts` maps each callee to its number of outputs.
 
     Raises InputError for ops other than allocations, calls, calls under an `scf.if` that tests a guard, copies, and
-    views of the constants' memory or of buffers at constant offsets.
+    views of the constants' memory or of buffers at constant offsets. Constants, casts, loads and comparisons are
+    skipped where they stand, and read with the calls and views that use them.
     """
     block, table = function.body.block, _Buffers()
     blocks = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}

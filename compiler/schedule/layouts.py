@@ -49,7 +49,8 @@ def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int
 
 def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:
     """The order of the dimensions of a blocked buffer: `order`, or 0, 1, 2 ... if it is empty. Raises ScheduleError if
-    there is not one tile size for each dimension of `source`, or the order is no permutation of the dimensions."""
+    there is not one tile size for each dimension of `source`, or the order is no permutation of the dimensions; the
+    message names `block` and `buffer`."""
     if len(tiles) != len(source.shape):
         reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
         refuse(block_place(block), reason)

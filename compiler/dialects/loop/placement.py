@@ -26,8 +26,8 @@ from compiler.dialects.te import axis_text, parse_accessed, parse_axis, print_ac
 @dataclass(frozen=True)
 class Header:
     """The common arguments of blocks and gathers: label, axes, targets and their accesses, `writes`, and the origin, a
-    te result and its index over the axes. `bindings` maps the variables `loops` to the axes; the guard is over
-    `loops`."""
+    te result and its index over the axes, or None for none. `bindings` maps the variables `loops` to the axes; the
+    guard is over `loops`."""
 
     label: str
     axes: Sequence[AxisAttr]
@@ -81,7 +81,8 @@ class Placed(IRDLOperation):
 
     @property
     def loop_ops(self) -> list[ForOp]:
-        """The loops whose variables are the operands `loops`, in order."""
+        """The loops whose variables are the operands `loops`, in order. Raises VerifyException for an operand that is
+        no loop variable."""
         return [loop_of(value) for value in self.loops]
 
     @property
@@ -90,8 +91,8 @@ class Placed(IRDLOperation):
         return self.bindings.data, self.guard, [loop.size for loop in self.loop_ops]
 
     def verify_writes(self) -> None:
-        """Raise VerifyException unless targets are written in bounds, without conditions, and the origin is over the
-        axes."""
+        """Raise VerifyException unless each target has one access, in bounds and without a condition, no target is a
+        constant, and the origin is over the axes."""
         if len(self.writes) != len(self.targets):
             raise VerifyException("the block needs one access an input and one a target")
         for value, access in zip(self.targets, self.writes, strict=True):

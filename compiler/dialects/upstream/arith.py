@@ -63,7 +63,7 @@ class _Comparison(IRDLOperation, HasFolderInterface):
 
     @property
     def predicate_name(self) -> str:
-        """The predicate, such as `olt`."""
+        """The name of the predicate, such as `olt`."""
         return self.PREDICATES[self.predicate.value.data]
 
     def verify_(self) -> None:

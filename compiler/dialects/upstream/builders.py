@@ -77,7 +77,8 @@ def scatter(
 
 
 def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, locality: int) -> PrefetchOp:
-    """Build the prefetch of an element's cache line, to write it if `written`; locality from 0 (used once) to 3."""
+    """Build the prefetch of an element's cache line, to write it if `written`; locality from 0 (used once) to 3
+    (reused)."""
     return PrefetchOp.create(operands=[buffer, *indices], properties=_prefetching(written, locality))
 
 
@@ -98,7 +99,8 @@ def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
 
 
 def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
-    """Build an op of the class `kind`, without properties, whose operands and result have the same type."""
+    """Build an op of the class `kind`, without properties, whose operands, at least one, and result have the same
+    type."""
     return kind.create(operands=operands, result_types=[operands[0].type])
 
 

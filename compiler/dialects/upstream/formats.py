@@ -88,7 +88,8 @@ def table_op(name: str, syntax: str = "", traits: Sequence[OpTrait] = (), **fiel
     it is empty; return its class.
 
     fields: `operands`, `results`, `properties` and `regions`, each names with `?` if optional and `*` if repeated, and
-        `:kind`, such as `"vector:T indices*:index"`
+        `:kind`, such as `"vector:T indices*:index"`; a kind is a word of _KINDS, another word as a type variable, or
+        `memref[...]`, `vector[...]` or `tensor[...]` of either; any type without it; ignored for regions
     """
     members: dict[str, Any] = {"name": name, "traits": traits_def(*traits)}
     for sort, texts in fields.items():

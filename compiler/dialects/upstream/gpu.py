@@ -48,7 +48,7 @@ class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
     """Get the value of the thread of the warp that `mode` and `offset` select, and whether that thread exists among
-    `width` threads; all threads of the warp take part.
+    `width` threads, else the value is undefined; all threads of the warp take part.
 
     ```mlir
     func.func @f(%a: f32) -> f32 {

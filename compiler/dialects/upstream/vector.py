@@ -104,7 +104,8 @@ class ScatterOp(IRDLOperation):
 
 @irdl_op_definition
 class OuterProductOp(IRDLOperation):
-    """The outer product of two vectors, or a vector times a scalar, which `kind` combines with `acc` if it is given."""
+    """The outer product of two vectors, or a vector times a scalar, which `kind`, add if absent, combines with `acc` if
+    it is given."""
 
     name = "vector.outerproduct"
     lhs = operand_def(VectorType)

@@ -16,8 +16,8 @@ Option: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The groups that a compute may join, the preferred option first. The first option that joins no closed group and
-    makes no cycle of groups is taken. A choice without options closes the compute's group.
+    """The groups that a compute may join, the preferred option first. The first option that `View.join` accepts is
+    taken: it joins no closed group and makes no cycle of groups. A choice without options closes the compute's group.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))

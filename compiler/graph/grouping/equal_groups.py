@@ -25,7 +25,8 @@ class MergedGroups:
 
 def merge_equal_groups(mains: Sequence[Graph], groups: Iterable[Graph]) -> MergedGroups:
     """Merge groups that differ in names only, and name them `group_0`, `group_1`, ... in the order of their first
-    calls, with a suffix such as `group_0.1` if a caller has the name. Groups without a call are dropped."""
+    calls, with a suffix such as `group_0.1` if a caller has the name. Groups without a call are dropped. Requires that
+    the callees of `mains` are in `groups`."""
     by_name = {graph.name: graph for graph in groups}
     keys = {name: key(graph) for name, graph in by_name.items()}
     fresh = Names(graph.name for graph in mains)

@@ -96,7 +96,8 @@ def size(value: Buffer) -> int:
 
 def is_pointwise(block: Block, value: Buffer) -> bool:
     """Whether a block has as many elements as a value and no condition on its reads of the value, which are then taken
-    for reads of each element once, permuted or reshaped; their indices are not compared."""
+    for reads of each element once, permuted or reshaped; their indices are not compared. A block without such a read is
+    judged by the elements alone."""
     reads = [access for access in block.reads if access.buffer == value.name]
     return points(block) == prod(value.shape) and not any(access.where for access in reads)
 

@@ -48,7 +48,8 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
 def outline_groups(
     graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool = False
 ) -> list[OutlinedGroups]:
-    """Cut functions into groups. Without `single`, a function that fits one group stays as it is, without groups."""
+    """Cut functions into groups. Without `single`, a function that fits one group stays as it is, without groups.
+    Raises InputError for a rule that names a missing compute."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
     divisions = []
@@ -60,15 +61,16 @@ def outline_groups(
 
 
 def groups_of(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
-    """The groups of a graph in an order of execution. A group lists its computes, each by the name of its first
-    result."""
+    """The groups of a graph in an order of execution. A group lists its computes, each by the name of its first result.
+    Raises InputError for a rule that names a missing compute."""
     view = View(graph)
     decide(view, rules)
     return [part for computes in view.groups() for part in cut(view, computes)]
 
 
 def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
-    """Return the decisions that rules make about the computes of a graph, in order.
+    """Return the decisions that rules make about the computes of a graph, in order. Raises InputError for a rule that
+    names a missing compute.
 
     >>> A = te.placeholder((4,), name="A")
     >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))

@@ -28,7 +28,8 @@ Rule: TypeAlias = "Callable[[Scalars, Sequence[SSAValue]], SSAValue]"
 
 
 class Scalars:
-    """A scalar body under construction; its methods choose the op by the type: floats, integers or i1."""
+    """A scalar body under construction; its methods choose the op by the type: floats, integers or i1. `unsigned`:
+    conversions take integers as unsigned."""
 
     def __init__(self, block: Block, unsigned: bool) -> None:
         self.block = block

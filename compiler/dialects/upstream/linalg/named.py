@@ -75,7 +75,7 @@ class NamedOp(LinalgStructuredOperation):
     @classmethod
     def body_of(cls, parts: ParsedParts, properties: dict[str, Attribute]) -> Region:
         """Build the body for the operands' element types, with conversions as the property `cast` states. Raises
-        ValueError for another number of operands, or for types that the op lacks."""
+        ValueError for another number of operands, for types that the op lacks, or for properties that state no body."""
         unsigned = properties.get("cast") == TypeFunctionAttr("cast_unsigned")
         types = [element_of(value) for value in parts.operands]
         name = cls.body_name(properties)

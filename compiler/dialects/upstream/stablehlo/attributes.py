@@ -159,6 +159,6 @@ def array(numbers: list[int]) -> DenseArrayBase:
 
 def precision_bits(format: str, exponent: int, mantissa: int) -> tuple[int, int]:
     """Return the bits of exponent and mantissa of a reduce_precision: those in its format, such as `e8m7`, or the
-    numbers `exponent` and `mantissa` if the format is empty."""
+    numbers `exponent` and `mantissa` if the format has no `m`, as an empty one."""
     parts = format.removeprefix("e").split("m")
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 else (exponent, mantissa)

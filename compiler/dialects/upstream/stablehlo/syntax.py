@@ -76,7 +76,9 @@ def _parse_word(parser: Parser, row: SyntaxRow, parsed: ParsedOp) -> bool:
 
 
 def parse_value(parser: Parser) -> Attribute:
-    """Parse a number, a word, a list of them, a pair of lists `[0] x [1]`, or an entry in angle brackets."""
+    """Parse a number, a word, a list of them, a pair of lists `[0] x [1]`, or an entry in angle brackets. A list of
+    integers or an empty one is an array of 64-bit integers, another list an ArrayAttr; a word and an entry are strings.
+    """
     numbers = parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, lambda: parse_value(parser))
     if numbers is not None:
         listed: Attribute = ArrayAttr(numbers)

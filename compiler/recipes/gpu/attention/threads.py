@@ -89,6 +89,7 @@ def stream_on_threads(s: Schedule, tiles: ThreadStreamTiles) -> None:
           thread_y { thread_x { Y = wide / the last column of wide } } }
 
     16 x 16 threads have rows of queries along y, columns along x. Raises ScheduleError for other programs.
+    `tiles.columns` is ignored: the program states its blocks of keys.
     """
     s.inline(s.get_block(NAMES.columns))
     blocks = StreamedBlocks(*map(s.get_block, BLOCKS))

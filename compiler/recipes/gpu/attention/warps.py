@@ -94,7 +94,7 @@ def stream_on_warps(s: Schedule, tiles: StreamTiles) -> None:
     A warp has 16 queries for each tile, a block of threads all warps' queries. The threads of a warp compute with the
     elements of accumulators that they hold: each has the maximum of its rows, which four threads share by shuffles, and
     the powers, narrowed, are operand a of the second product where they are. Raises ScheduleError for other programs.
-    Source: Dao, FlashAttention-2, 2023.
+    Source: Dao, FlashAttention-2, 2023. `tiles.keys` is ignored: the program states its blocks of keys.
     """
     kind = KINDS[type(s.program.buffers[NAMES.powers].element)]
     blocks = StreamedBlocks(*map(s.get_block, BLOCKS))
