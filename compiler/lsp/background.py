@@ -26,12 +26,15 @@ _latest: dict[str, Snapshot] = {}
 @dataclass(frozen=True)
 class Question:
     """A call for the worker, and the receiver of its reply, which is called in another thread: the result of the call,
-    or Refused with a sentence. The receiver is not called for a question that a newer one replaces, or that is not
-    answered before the limit, unless `is_answered` always."""
+    or Refused with a sentence, also if the call takes too long or ends the worker. The receiver is not called for a
+    question that a newer one replaces."""
 
     call: Callable[[], Reply]
     receive: Callable[[Reply], None]
-    is_answered: bool = False
+
+
+class _Replaced:
+    """The reply to a question that a newer one replaces."""
 
 
 class Background:
@@ -77,15 +80,15 @@ class Background:
                 key = next(iter(self._questions))
                 question = self._questions.pop(key)
             reply = self._answer(key, question)
-            if reply is not None:
-                question.receive(reply[0])
+            if not isinstance(reply, _Replaced):
+                question.receive(reply)
         self._end_worker()
 
-    def _answer(self, key: str, question: Question) -> tuple[Reply] | None:
-        """The reply of the worker to a question; None if there is nothing to tell its receiver."""
+    def _answer(self, key: str, question: Question) -> Reply:
+        """The reply of the worker to a question; `_Replaced` if a newer version of it waits."""
         worker = self._ready_worker()
         if worker is None:
-            return self._failed(question, "the worker process does not start")
+            return Refused("the worker process does not start")
         worker.send(question.call)
         start = time.monotonic()
         while not worker.connection.poll(POLL_SECONDS):
@@ -93,15 +96,12 @@ class Background:
             is_replaced = seconds > GRACE_SECONDS and key in self._questions
             if self._is_closed or is_replaced or seconds > self._seconds:
                 self._end_worker()
-                return None if is_replaced else self._failed(question, f"not done after {self._seconds:g} seconds")
+                return _Replaced() if is_replaced else Refused(f"not done after {self._seconds:g} seconds")
         reply = worker.receive()
         if isinstance(reply, Death):
             self._end_worker()
-            return self._failed(question, f"the worker process failed: {reply.reason}")
-        return (reply,)
-
-    def _failed(self, question: Question, sentence: str) -> tuple[Reply] | None:
-        return (Refused(sentence),) if question.is_answered else None
+            return Refused(f"the worker process failed: {reply.reason}")
+        return reply
 
     def _ready_worker(self) -> Worker | None:
         if self._worker is None:

@@ -107,9 +107,9 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
             self.background.ask(uri, Question(findings_call(snapshot.path, text), receive))
 
     def _complete(self, uri: str, text: str, reply: Reply) -> None:
-        """Publish the findings of passes, if they are of the newest version."""
-        if uri in self.snapshots and self.snapshots[uri].text == text and not isinstance(reply, Refused):
-            self._deep[uri] = (text, reply)
+        """Publish the findings of passes, if they are of the newest version, or that there are none, and why."""
+        if uri in self.snapshots and self.snapshots[uri].text == text:
+            self._deep[uri] = (text, [self.snapshots[uri].unchecked(reply)] if isinstance(reply, Refused) else reply)
             self._show(uri)
 
     def _show(self, uri: str) -> None:
@@ -125,7 +125,7 @@ class StrataServer(LanguageServer):  # type: ignore[misc]
         answer: asyncio.Future[Reply] = loop.create_future()
         call = ir_call(snapshot.path, snapshot.text, number, count)
         receive = _resolving(loop, answer)
-        self.background.ask(f"ir {id(answer)}", Question(call, receive, is_answered=True))
+        self.background.ask(f"ir {id(answer)}", Question(call, receive))
         reply = await answer
         return {"error": str(reply)} if isinstance(reply, Refused) else {"text": reply}
 

@@ -118,6 +118,15 @@ class Snapshot:
         findings += [section.fault for section in self.sections if section.fault is not None]
         return findings + [command.fault for command in self.commands if command.fault is not None]
 
+    def unchecked(self, why: str) -> Finding:
+        """The information, at the first RUN line or the first token, that the passes of a document were not run."""
+        at = (
+            self.commands[0].range
+            if self.commands
+            else self.sections[0].in_document(self.sections[0].analysis.first_line)
+        )
+        return Finding(at, f"its passes were not checked: {why}", INFORMATION)
+
     def _judged(self, section: Section) -> Sequence[Finding]:
         findings = section.analysis.findings
         is_inverted = any(command.is_inverted for command in self.commands)

@@ -38,10 +38,10 @@ def test_questions_and_what_ends_them() -> None:
             time.sleep(0.01)
         background.ask("t", ask(partial(str, "newer")))
         assert replies.get(timeout=60) == "newer" and time.monotonic() - start < 20
-        background.ask("crash", ask(partial(os._exit, 7), is_answered=True))
+        background.ask("crash", ask(partial(os._exit, 7)))
         assert "status 7" in str(replies.get(timeout=60))
         background._seconds = 2.0
-        background.ask("slow", ask(partial(time.sleep, 60), is_answered=True))
+        background.ask("slow", ask(partial(time.sleep, 60)))
         assert replies.get(timeout=20) == Refused("not done after 2 seconds")
     finally:
         background.close()

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,25 @@ from tests.lsp_client import ROOT, Client
 
 pytestmark = pytest.mark.doors
 URI = "file:///no/folder/t.mlir"
+PLUGIN = """
+import os
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class Mine(ModulePass):
+    name = "mine"
+    how: str = ""
+
+    def apply(self, ctx, op):
+        if self.how == "ends":
+            os._exit(3)
+        while self.how == "hangs":
+            pass
+
+def register(registry):
+    registry.pass_(Mine)
+"""
 EXAMPLE = (ROOT / "examples" / "mm_exp_mm.mlir").read_text()
 
 
@@ -79,6 +99,20 @@ def test_refusals_of_scripts_come_from_the_worker(client: Client) -> None:
     assert {diagnostic["severity"] for diagnostic in diagnostics} == {3} and len(witnesses) == 1
     assert [place["message"] for place in witnesses[0]["relatedInformation"]] == ["T[7]", "S[7]"]
     client.tell("textDocument/didClose", textDocument={"uri": uri})
+
+
+def test_passes_that_end_the_worker_or_take_too_long_are_information(tmp_path: Path) -> None:
+    pytest.importorskip("pygls")
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+    slow = Client("--load", str(plugin), "--limit", "2")
+    for how, sentence in (("ends", "the worker process failed"), ("hangs", "not done after 2 seconds")):
+        uri = f"file:///no/folder/{how}.mlir"
+        assert slow.open(uri, f"// RUN: strata-opt %s -p 'mine{{how={how}}}'\n{EXAMPLE}") == []
+        (information,) = slow.later(uri)
+        assert information["severity"] == 3 and sentence in information["message"]
+        assert information["range"]["start"] == {"line": 0, "character": 0}
+    assert slow.close() == 0
 
 
 def test_quick_fix(client: Client) -> None:
