@@ -13,6 +13,7 @@ from xdsl.printer import Printer
 from compiler import universe
 from compiler.analysis.legal import Violation
 from compiler.dialects.functions import functions
+from compiler.dialects.loop import Placed
 from compiler.lsp.analysis import ERROR, Analysis, Finding, RelatedPlace
 from compiler.lsp.index import SOURCE
 from compiler.lsp.runs import RunCommand
@@ -176,12 +177,7 @@ def _witnesses(analysis: Analysis, error: BaseException | object) -> Iterator[Re
         return
     for statement, point in zip((violation.first, violation.second), violation.points, strict=True):
         name = statement.block.label
-        entry = next((e for e in analysis.index.ops if _label(e.op) == name), None)
+        entry = next((e for e in analysis.index.ops if e.label == name and isinstance(e.op, Placed)), None)
         init = "the init of " if statement.is_init else ""
         if entry is not None:
             yield RelatedPlace(entry.name_range, f"{init}{statement.instance(point)}")
-
-
-def _label(op: object) -> str:
-    label = getattr(op, "properties", {}).get("label")
-    return "" if label is None or getattr(op, "name", "") in ("loop.for", "loop.alloc") else str(label.data)

@@ -181,13 +181,11 @@ def _snippet(example: str, name: str) -> str:
 
 def _labels(section: Section, part: TextRange) -> Iterator[Proposal]:
     """Yield the labels of blocks, computes and buffers."""
-    seen = set()
+    seen: set[str] = set()
     for entry in section.analysis.index.ops:
-        label = None if entry.op is None or entry.name not in LABELLED else entry.op.properties.get("label")
-        text = getattr(label, "data", "")
-        if text and text not in seen and not isinstance(entry.op, loop.ForOp):
-            seen.add(text)
-            yield Proposal(text, REFERENCE, part, entry.name, text)
+        if entry.label not in ("", *seen) and entry.name in LABELLED and not isinstance(entry.op, loop.ForOp):
+            seen.add(entry.label)
+            yield Proposal(entry.label, REFERENCE, part, entry.name, entry.label)
 
 
 def _inside(section: Section, inner: int, before: str, offset: int) -> Iterator[Proposal]:

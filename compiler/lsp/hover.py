@@ -169,9 +169,8 @@ def _op_text(word: str) -> str:
 def _label_text(analysis: Analysis, label: str) -> str:
     """Explain a label, as in `sched.get_block %f "C"`: the block or the compute of that name."""
     for entry in analysis.index.ops:
-        op = entry.op
-        if op is not None and op.name in LABELLED and _labelled(op) == f' "{label}"':
-            return "\n\n".join([f'`{op.name}` "{label}"', *_op_facts(analysis, op)])
+        if entry.name in LABELLED and entry.label == label:
+            return "\n\n".join([f'`{entry.name}` "{label}"', *_op_facts(analysis, entry.op)])
     return ""
 
 

@@ -39,6 +39,11 @@ class OpEntry:
         return self.op.name if self.op is not None else getattr(self.kind, "name", "")
 
     @property
+    def label(self) -> str:
+        """The label of a block, a compute, a loop or a buffer; empty for an op without one."""
+        return getattr(None if self.op is None else self.op.properties.get("label"), "data", "")
+
+    @property
     def ancestors(self) -> Iterator[OpEntry]:
         """The op and those around it, innermost first."""
         entry: OpEntry | None = self

@@ -146,17 +146,12 @@ def _symbol(analysis: Analysis, text: str) -> Occurrences | None:
 
 
 def _label(analysis: Analysis, text: str) -> Occurrences | None:
-    owners = [e for e in analysis.index.ops if e.name in LABELLED and _is_labelled(e, text.strip('"'))]
+    owners = [e for e in analysis.index.ops if e.name in LABELLED and e.label == text.strip('"')]
     labels = {label_range(analysis, entry) for entry in owners}
     if not labels:
         return None
     same = {t.range for t in tokens(analysis.text) if t.kind == "string" and t.text == text}
     return Occurrences(tuple(sorted(labels)), tuple(sorted(same - labels)))
-
-
-def _is_labelled(entry: OpEntry, label: str) -> bool:
-    attribute = None if entry.op is None else entry.op.properties.get("label")
-    return isinstance(attribute, StringAttr) and attribute.data == label
 
 
 def _symbol_name(entry: OpEntry) -> str | None:

@@ -77,15 +77,15 @@ def _described(analysis: Analysis, entry: OpEntry) -> tuple[str, str, int, TextR
         at = symbol_range(analysis, entry)
         is_function = entry.parent is None and at != entry.name_range and at.end <= entry.range.end
         return (analysis.text[at.start : at.end], entry.name, FUNCTION, at) if is_function else None
-    symbol, label = op.properties.get("sym_name"), op.properties.get("label")
+    symbol = op.properties.get("sym_name")
     if isinstance(symbol, StringAttr):
         kind = NAMESPACE if op.name == "builtin.module" else FUNCTION
         return f"@{symbol.data}", op.name, kind, symbol_range(analysis, entry)
     if op.name == "builtin.module":
         return "module", "", NAMESPACE, entry.name_range
-    if op.name in LABELLED and isinstance(label, StringAttr):
+    if op.name in LABELLED:
         at = label_range(analysis, entry)
         if isinstance(op, loop.ForOp):
-            return label.data or "loop", f"{op.loop_kind} loop of {op.size}", ARRAY, at
-        return label.data or op.name, op.name, VARIABLE, at
+            return entry.label or "loop", f"{op.loop_kind} loop of {op.size}", ARRAY, at
+        return entry.label or op.name, op.name, VARIABLE, at
     return None
