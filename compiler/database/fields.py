@@ -72,7 +72,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 def canonical_json(values: Mapping[str, Json]) -> str:
     """The JSON text of an object with its fields sorted by name. Raises InputError for NaN, infinities, cycles and too
-    deep nesting."""
+    deep nesting, TypeError for objects that JSON lacks."""
     try:
         return json.dumps(values, sort_keys=True, allow_nan=False)
     except (ValueError, RecursionError) as error:

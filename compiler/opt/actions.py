@@ -21,9 +21,9 @@ _COUNTER = re.compile(r"([\w-]+)-(skip|count)=(\d+)")
 class Counters:
     """Counters of the executions of each action, by which executions are performed or omitted.
 
-    text: `NAME-skip=N,NAME-count=M`: of the actions NAME the first N are omitted, and of the following M are performed;
-    by default none is omitted. Only optional actions can be omitted: passes and laws. Raises InputError for another
-    text.
+    text: `NAME-skip=N,NAME-count=M`: of the actions NAME the first N (default 0) are omitted, the next M performed, and
+    later ones omitted; without M all later ones are performed. Only optional actions can be omitted: passes and laws.
+    Raises InputError for another text.
     """
 
     def __init__(self, text: str) -> None:

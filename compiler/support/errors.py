@@ -112,7 +112,7 @@ class TargetError(StrataError):
 
 
 class InputError(StrataError):
-    """An invalid command line, pipeline or file.
+    """An invalid command line, pipeline or file. Most functions raise it for invalid arguments, too.
 
     >>> strata.passes.parse_passes("no-such-pass")
     Traceback (most recent call last):
