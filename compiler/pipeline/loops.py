@@ -29,7 +29,8 @@ def lower(x: object) -> ModuleOp:
     """Lower a program to a loop-level module, with loops in the order written, for a Schedule.
 
     `x` is a program at the te or loop level, as `build` takes it, or nests of affine or scf loops that
-    raise-affine-to-loop takes. Raises InputError for any other program at the low level.
+    raise-affine-to-loop takes. Raises InputError for any other program at the low level and for a module without a
+    function, Refusal for an invalid program, and what `module_of` raises.
 
     >>> A = te.placeholder((64,), name="A")
     >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -58,7 +59,8 @@ def _raised(module: ModuleOp) -> ModuleOp:
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
     """The loops of a function at the te or loop level as a tree, as after `lower`, without building their IR. `name`:
-    the function, None for the only one or the only public one."""
+    the function, None for the only one or the only public one. Raises InputError for a missing function, and for one at
+    the low level."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)

@@ -24,9 +24,10 @@ def is_model(x: object) -> bool:
 def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
     """Convert an ONNX model, a ModelProto or the path of a file, to a te function with the arrays of its weights.
 
-    The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`.
-    `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or full shapes by the names of inputs.
-    Raises InputError for operators without a te form (see docs/onnx.md), and if the package onnx is not installed.
+    The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`. `shapes`
+    are extents of symbolic dimensions by name, such as {"N": 1}, or full shapes by the names of inputs. Raises
+    InputError for operators without a te form (see docs/onnx.md), a file that is no valid model, `shapes` that the
+    model lacks or that do not fit it, and if the package onnx is not installed.
 
     >>> import onnx
     >>> graph = onnx.parser.parse_graph("g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }")

@@ -41,7 +41,8 @@ class PipelineStep:
     text: Substring
 
     def option(self, name: str) -> Span | None:
-        """The source location of an option and its value in the text; None if the text does not have it."""
+        """The source location of an option and its value in the text; None if the text does not have it, or has it as a
+        flag without a value."""
         match = re.search(rf"\b{name}=(\"[^\"]*\"|[^\s}}]*)", str(self.text))
         return None if match is None else self.text.group(match, 0).span
 
@@ -49,7 +50,7 @@ class PipelineStep:
 def parse_passes(text: str) -> list[ModulePass]:
     """Parse `a{x=1 y=2},b` to passes, with named pipelines expanded.
 
-    Raises InputError for an unknown pass, and for invalid options.
+    Raises InputError for an unknown pass, invalid options, empty elements and unbalanced brackets.
 
     >>> [item.name for item in strata.passes.parse_passes("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']
@@ -59,7 +60,8 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 def steps(text: str) -> list[PipelineStep]:
     """Parse a pipeline to passes, with named pipelines expanded, each with its part of the text, for a pass of a named
-    pipeline the pipeline's name. Raises InputError for an unknown pass, and for invalid options.
+    pipeline the pipeline's name. Raises InputError for an unknown pass, invalid options, empty elements and unbalanced
+    brackets.
 
     >>> [str(step.text) for step in strata.passes.steps("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']

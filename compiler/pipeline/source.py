@@ -40,7 +40,9 @@ CONVERT_STABLEHLO = "convert-stablehlo-to-te"
 def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
     """Return the verified module to build: a copy of the function `name` (None: the only public one) and its callees.
 
-    Raises TargetError for an unknown policy. The module of a Schedule was verified before, and steps preserve validity.
+    Raises TargetError for an unknown policy, and for a policy or name that is no string; InputError if no function
+    fits; Refusal for an invalid program; and what `module_of` raises. The module of a Schedule was verified before, and
+    steps preserve validity.
     """
     check_words("cpu", policy, name, "")
     policy_named(policy, TargetError)

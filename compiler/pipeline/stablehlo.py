@@ -29,7 +29,7 @@ SOURCE = "<jax>"
 
 def import_traced(function: Callable[..., Any], arguments: Sequence[Any]) -> Imported:
     """Trace a function of JAX and convert it to te. Raises InputError, with the op and the line of the function, for an
-    op without a te form."""
+    op without a te form, and for a function that JAX refuses."""
     program = trace(function, arguments, [name for name in HANDLERS if name.startswith("chlo.")])
     spans.remember(SOURCE, program.text)
     try:

@@ -35,7 +35,8 @@ Combiner: TypeAlias = str | Joint
 
 
 def neutral(combiner: Combiner, element: Attribute) -> FloatAttr | IntegerAttr:
-    """The identity of a combiner, for a target of type `element`."""
+    """The identity of a combiner, for a target of type `element`. Raises LoweringError for an element type without
+    one."""
     if isinstance(combiner, Joint):
         return combiner.identities[combiner.part]
     return identity(combiner, element)

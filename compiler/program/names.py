@@ -36,7 +36,8 @@ def spellings(names: Sequence[str]) -> list[str]:
 
 
 class Names:
-    """Allocator of unique names: a stem, then stem.1, stem.2 ...; counting goes on from the last number of the stem."""
+    """Allocator of unique names: a stem, then stem.1, stem.2 ...; counting goes on from the last number of the stem.
+    `taken` are names in use; `separator` is before the number."""
 
     def __init__(self, taken: Iterable[str] = (), separator: str = ".") -> None:
         self._taken = set(taken)

@@ -26,7 +26,7 @@ from compiler.support.errors import InputError
 
 
 def read(function: FuncOp) -> Program:
-    """Translate a loop function to a program. A label or name that occurs twice gets a number.
+    """Translate a loop function to a program. A label of a block, or name of a buffer, that occurs twice gets a number.
 
     Raises InputError for a declaration, an op that is not of the loop level, and an argument that is not a memref.
 

@@ -69,7 +69,7 @@ class Touch:
 
     def stride(self, loop: int) -> int:
         """The class of the stride along the loop of a number: 0 if the index does not depend on it, 1 for one element,
-        2 for any other stride."""
+        2 for any other stride, also one that varies."""
         if loop not in self.loops:
             return 0
         step: Number = 0

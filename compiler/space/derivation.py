@@ -67,8 +67,8 @@ class Derivation:
 
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """Derive the sketches of an unscheduled program by rules; the last sketch is the program as written. Sketches with
-    the same script are one; a derivation that changes nothing gives none. Raises InputError for a malformed result of a
-    rule.
+    the same script are one; a derivation that changes nothing gives none. `threads`: those of the program. Raises
+    InputError for a malformed result of a rule.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -115,7 +115,8 @@ def one_by_one(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1
 ) -> Iterator[Derivation]:
     """Yield the derivations of a program for `threads` threads, the preferred one first, then those with one deviation,
-    each derived when it is requested; the legality of their steps is checked."""
+    each derived when it is requested; the legality of their steps is checked. Raises InputError for a malformed result
+    of a rule."""
     yield preferred(schedule, rules, machine, threads)
     draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
     follower = _Follower(rules, {})
@@ -133,7 +134,7 @@ def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
 
 def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
     """Return an unscheduled program with its loops in `build`'s default order; on a GPU with each block spread over
-    threads."""
+    threads that has a spatial axis."""
     fresh = schedule.fork()[0]
     for label in schedule.program.blocks:
         IN_ORDER[machine.family](fresh, label)

@@ -194,7 +194,8 @@ def estimate(program: Program, gpu: Gpu) -> float:
 
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
-    """The seconds of a perfect kernel for `useful` operations: all units busy, each argument moved once, one launch."""
+    """The seconds of a perfect kernel for `useful` operations: all units busy, those of tensor cores if an argument is
+    f16 or bf16, each argument moved once, one launch."""
     moved = sum(float(float_product(b.shape)) * element_bytes(b.element) for b in program.arguments)
     is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
     peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
@@ -274,7 +275,8 @@ def _loads(touch: Touch, s: BlockView) -> Number:
 
 
 def _bytes(touch: Touch, s: BlockView) -> Number:
-    """The bytes moved for one element of an access to global memory: neighbouring threads share SECTOR bytes."""
+    """The bytes moved for one element of an access to global memory: neighbouring threads share SECTOR bytes. Without a
+    loop over threads along x: the element's own bytes."""
     thread = next((loop for loop in s.loops if loop.kind == "thread_x"), None)
     if thread is None:
         return touch.weight

@@ -59,7 +59,7 @@ class Includer:
         """Apply the steps of a recipe to the block `label` of the schedule, and record them as an inclusion. A draft
         with the recipes' own sizes advances beside the schedule, since recipes depend on decisions of earlier ones.
         judged: whether the legality of the steps is checked. Raises ScheduleError for an unknown recipe, block, way or
-        size, and for a refused step."""
+        size, for a block that the recipe is not for, and for a refused step."""
         if self.draft is None or self.schedule.length != self.length:
             self._begin()
         assert self.draft is not None
@@ -190,7 +190,8 @@ def with_includes(
     script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1
 ) -> ModuleOp:
     """Replace the steps of each inclusion in a script by one `sched.include`. Returns the script itself if there are no
-    inclusions, or if other steps use handles of a recipe. machine, threads: facts that the new script states."""
+    inclusions, or if other steps use handles of a recipe. machine, threads: facts that the new script states. Raises
+    ScheduleError for a recipe that the machine's family lacks."""
     sequence, ops = script_of(script), _ops(script)
     inside = {first_op for inclusion in inclusions for first_op in inclusion.places}
     recipe_handles = {result for first_op in inside for result in ops[first_op].results}

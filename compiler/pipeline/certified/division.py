@@ -105,8 +105,9 @@ def _labelled(node: Compute | Constant | Call, labels: Names) -> Compute | Const
 
 
 def rewritten(given: TeProgram, weights: Collection[str], conditions: Conditions, laws: Collection[str]) -> Graph:
-    """Return a program as one canonical function, after those of `laws` that are laws of whole programs. Raises
-    NotReplayed for an unknown law, and one that does not apply."""
+    """Return a program as one canonical function, after those of `laws` that are laws of whole programs. `weights`: the
+    names of the constant inputs, which replace the constants in `conditions`. Raises NotReplayed for an unknown law,
+    and one that does not apply."""
     known = [law for law in PROGRAM_LAWS if law.name in laws]
     names = {law.name for law in (*known, *GROUP_LAWS)}
     for law in laws:
@@ -135,7 +136,8 @@ def _check_laws_of_groups(version: VersionCertificate, parts: TeProgram) -> None
 
 
 def as_written(program: TeProgram, weights: set[str], conditions: Conditions) -> TeProgram:
-    """Return a program of groups with each form by a law replaced by its group as written, without its guard.
+    """Return a program of groups with each form by a law replaced by its group as written, without its guard. `weights`
+    are the constant inputs of main.
 
         %guard = call @f_guard(%x)  %form = call @f_winograd(%x, %w)  %y = call @f(%x, %w, %guard, %form)
       ->

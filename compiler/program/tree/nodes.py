@@ -52,6 +52,7 @@ class Buffer:
 @dataclass(frozen=True, slots=True)
 class Access:
     """A read or write of a buffer at an index over the block's axes; a read yields `otherwise` unless `where` holds.
+    `otherwise` is None without conditions.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> program = Schedule(te.function("f", [A], te.nn.transpose(A, name="B"))).program
@@ -87,9 +88,10 @@ class Block:
     """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
 
     With a `table` the block is a gather: `reads` are the reads of the index, and its body is read number len(reads),
-    the table's. `read_types` are the types of the values read. `accumulate`: a reduction adds to its targets without an
-    init. `origin`: the te result, and the index in it, that the block's write computes. `location` is the location of
-    the op that the block comes from; equality ignores it.
+    the table's. `read_types` are the types of the values read. `combiners` has one for each target, and is empty
+    without a reduction. `accumulate`: a reduction adds to its targets without an init. `origin`: the te result, and the
+    index in it, that the block's write computes. `location` is the location of the op that the block comes from;
+    equality ignores it.
 
     >>> A = te.placeholder((4, 8), name="A")
     >>> block = Schedule(te.function("f", [A], te.nn.sum(A, axis=1, name="B"))).program.blocks["B"]

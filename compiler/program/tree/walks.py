@@ -112,7 +112,8 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
 def rebind(
     nodes: Iterable[Node], values: Mapping[int, Linear], ranges: lin.Ranges, guards: Sequence[Condition] = ()
 ) -> tuple[Node, ...]:
-    """Substitute forms for loops, by number, in nodes' blocks, and add `guards`, over the new loops, to each guard."""
+    """Substitute forms for loops, by number, in nodes' blocks, and add `guards`, over the new loops, to each guard.
+    `ranges` are those of the loops in the new forms."""
 
     def change(block: Block) -> Block:
         block = rebound(block, values, ranges)
