@@ -51,7 +51,8 @@ class MlirTest(pytest.Item):
             pytest.skip(str(reason))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """The message of a failure; a traceback for exceptions other than FileCheckError."""
+        """The message of a failure; a traceback for exceptions other than FileCheckError, in pytest's default style:
+        `style` is not read."""
         from compiler.filecheck.payload import FileCheckError
 
         if isinstance(excinfo.value, FileCheckError):

@@ -21,8 +21,8 @@ def gather(
     """Define a tensor by reads at data-dependent indices: `lambda i, d: T.at(I[i], d)`.
 
     fn maps one axis a dimension to one `.at` read of a table, with at least one index that is an element of an integer
-    tensor. An index out of bounds yields `otherwise`; negative indices do not wrap. Raises TeError, naming the tensor
-    and the axis, for an invalid shape, index or read.
+    tensor. An index out of bounds yields `otherwise`; negative indices do not wrap. `axes` as for compute. Raises
+    TeError, naming the tensor and the axis, for an invalid shape, index or read.
 
     >>> W, I = te.constant([1.0, 2.0, 3.0]), te.constant([2, 0])
     >>> B = te.gather((2,), lambda i: W.at(I[i]))

@@ -83,8 +83,8 @@ def batch_matmul(
 
 
 def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = None, name: str = "dense") -> Tensor:
-    """Y[m, n] = sum over k of X[m, k] * W[n, k] + bias[n]; x is [M, K], w [N, K], bias [N]; dtypes as for matmul.
-    Raises TeError for extents or dtypes that do not match."""
+    """Y[m, n] = sum over k of X[m, k] * W[n, k] + bias[n]; x is [M, K], w [N, K], bias [N] (None: 0); dtypes as for
+    matmul. Raises TeError for extents or dtypes that do not match."""
     if bias is None:
         return matmul(x, w, transpose_b=True, dtype=dtype, name=name)
     check_rank("dense", x, 2, "rows, columns")

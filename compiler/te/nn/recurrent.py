@@ -118,7 +118,7 @@ class _Layer:
 
     def results(self, states: Sequence[Tensor], reverse: bool, *final: Tensor) -> tuple[Tensor, ...]:
         """Return all states as [T, B, H] in the order of time, 0 beyond a sequence's end, then the final states, 0 for
-        a sequence of length 0; all in x's dtype. `states` are in execution order."""
+        a sequence of a length below 1; all in x's dtype. `states` are in execution order."""
         ordered = list(states)[:: -1 if reverse else 1]
         stacked = stack(ordered, 0, f"{self.name}.states")
         if self.lengths is not None:
@@ -172,10 +172,11 @@ def rnn(
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = activation(X[t] W^T + H[t - 1] R^T + biases), and the last one.
 
-    x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (default 0), all of one float dtype; Y is
-    [T, B, H], H [B, H]. The activation is tanh, relu or sigmoid; `reverse` runs from the last step to the first.
-    `lengths`, B integers, are those of the sequences: after the end of a sequence Y is 0, and its final state is that
-    at its end, 0 for length 0. Raises TeError for other arguments, and for more than 512 steps.
+    x is [T, B, I], w [H, I], r [H, H], biases [H] and the initial state [B, H] (both 0 if None), all of one float
+    dtype; Y is [T, B, H], H [B, H]. The activation is tanh, relu or sigmoid; `reverse` runs from the last step to the
+    first. `lengths`, B integers (None, or above T: T), are those of the sequences: after the end of a sequence Y is 0,
+    `reverse` begins there, and the final state is that of the step that runs last, 0 for lengths below 1. Raises
+    TeError for other arguments, and for more than 512 steps.
     """
     check_flag("rnn", "reverse", reverse)
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
@@ -208,8 +209,8 @@ def lstm(
 
     i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the stated order; w
     is [4 H, I], r [4 H, H], biases [4 H], the initial cell [B, H] (default 0); peepholes [3 H] are the weights of the
-    cell in i, o and f, in this order; the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError for other
-    arguments. Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
+    cell in i, o and f, in this order (None: no such terms); the rest as rnn. ONNX has the order iofc, torch ifco.
+    Raises TeError for other arguments. Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
     """
     check_flag("lstm", "reverse", reverse)
     if not isinstance(order, str) or sorted(order) != sorted("iofc"):

@@ -95,7 +95,7 @@ def _expanded(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor
 
 @operator("linear")
 def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x times the transposed weight, plus a bias."""
+    """x times the transposed weight, plus a bias, if there is one."""
     rows = nn.reshape(x, (-1, x.shape[-1]), f"{call.name}.rows") if x.rank != 2 else x
     sums = nn.matmul(rows, weight, transpose_b=True, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
     result = reshape(sums, call.shape, f"{call.name}.shaped")

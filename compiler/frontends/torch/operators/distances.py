@@ -102,8 +102,8 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """The number of bounds below each element of x, or not above it with `right` or side="right". Bounds are a vector,
-    or rows for the rows of x; they are sorted, or `sorter` has the indices that sort them. The result's dtype is the
-    call's; `out_int32` is not read. Raises Unsupported for more than MAX_BOUNDS bounds."""
+    or rows for the rows of x; they are sorted, or else `sorter` has the indices that sort them. The result's dtype is
+    the call's; `out_int32` is not read. Raises Unsupported for more than MAX_BOUNDS bounds."""
     values = x if isinstance(x, Tensor) else fill((), x, bounds.dtype, f"{call.name}.value")
     ordered = bounds if sorter is None else nn.take_along_axis(bounds, sorter, -1, name=f"{call.name}.sorted")
     ordered = to_dtype(ordered, values.dtype, f"{call.name}.bounds")
