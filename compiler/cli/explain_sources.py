@@ -58,7 +58,7 @@ def print_sources(program: object, options: argparse.Namespace) -> None:
     for number, (row, answered) in enumerate(zip(rows, answers, strict=False)):
         show_table("\n".join(answer_lines(row, answered)))
         if options.trials and number == 0:
-            show_table(tried_line(tried(table, row.slowest, options.trials)))
+            show_table(tried_line(tried(table, row.slowest.group, options.trials)))
 
 
 def _selected(table: SourceTable, options: argparse.Namespace) -> tuple[SourceTime, ...]:

@@ -16,7 +16,7 @@ from compiler.explain.builds import builds
 from compiler.explain.code import LoopCode
 from compiler.explain.explanation import Explanation, explain
 from compiler.explain.nests import preorder
-from compiler.explain.sources import SourceTable, SourceTime
+from compiler.explain.sources import SourceTable, SourceTime, TimedCall
 from compiler.graph.main import BufferCall, size
 from compiler.graph.user_names import program_with_user_names
 from compiler.pipeline.source import parse
@@ -142,37 +142,32 @@ def _cycles(code: LoopCode) -> float:
 @dataclass(frozen=True)
 class Answer:
     """What would change the time of a row: `advice`, the most promising first. parts: the shares of the estimated
-    cycles of the slowest group by the parts of the model that its loops compute; empty if the group was not built."""
+    cycles of that call by the parts of the model that its loops compute; empty if the group was not built."""
 
     advice: tuple[Advice, ...]
     parts: tuple[tuple[tuple[SourceOrigin, ...], float], ...] = ()
 
 
 def answer(table: SourceTable, row: SourceTime, calls: int = 3) -> Answer:
-    """Return the primitives that would change the time of a row: of the group that takes most of it, which is built
-    alone and timed for `calls` calls unless the row is at its bound or the group runs under a guard."""
-    bound, factor = row.bound, row.factor
-    if factor is not None and bound is not None and factor <= NEAR:
-        return Answer(tuple(_at_bound(table, row, bound.resource, factor)))
-    if row.slowest not in {group.name for group in table.program.groups}:
-        return Answer((Advice("unknown", f"{row.slowest} runs under a guard"),))
-    code = group_code(table, row.slowest, calls)
-    derived = [
-        *_as_written(table, code),
-        *_parallelism(table, code),
-        *_vectors(code),
-        *_registers(code),
-        *_elsewhere(code),
-        *_waiting(table, row, code),
-    ]
+    """Return the primitives that would change the time of a row: of the call with most to win, whose group is built
+    alone and timed for `calls` calls unless it is at its bound or runs under a guard."""
+    call = row.slowest
+    if call.factor is not None and call.bound is not None and call.factor <= NEAR:
+        return Answer(tuple(_at_bound(table, call, call.bound.resource, call.factor)))
+    if call.group not in {group.name for group in table.program.groups}:
+        return Answer((Advice("unknown", f"{call.group} runs under a guard"),))
+    code = group_code(table, call.group, calls)
+    waiting = list(_waiting(table, call, code))
+    in_registers = [] if waiting else [*_registers(code), *_elsewhere(code)]
+    derived = [*_as_written(table, code), *_parallelism(table, code), *_vectors(code), *in_registers, *waiting]
     return Answer(tuple(derived) or (Advice("unknown", _figures(code)),), tuple(_shares(table, row, code)))
 
 
 def _shares(table: SourceTable, row: SourceTime, code: GroupCode) -> Iterator[tuple[tuple[SourceOrigin, ...], float]]:
     """Yield the parts of the model at the slowest call of a row, with the shares of the group's cycles. The locations
     in a group are those of its first call: parts of other calls correspond by position."""
-    first = next(call for call in table.calls if call.group == row.slowest).origins
-    here = max(row.calls, key=lambda call: call.seconds).origins
+    first = next(call for call in table.calls if call.group == row.slowest.group).origins
+    here = row.slowest.origins
     names = dict(zip(first, here, strict=True)) if len(first) == len(here) else {}
     for parts, cycles in code.origins.items():
         yield tuple(names.get(part, part) for part in parts), cycles / code.total if code.total else 0.0
@@ -186,10 +181,10 @@ def _figures(code: GroupCode) -> str:
     return f"its busiest machine loop takes {loop.estimate.cycles:.1f} cycles, limited by {loop.estimate.limit}{peak}"
 
 
-def _at_bound(table: SourceTable, row: SourceTime, resource: str, factor: float) -> Iterator[Advice]:
-    """The advice for a group at its bound: with the neighbour that shares most bytes, if memory is the bound."""
+def _at_bound(table: SourceTable, call: TimedCall, resource: str, factor: float) -> Iterator[Advice]:
+    """The advice for a call at its bound: with the neighbour that shares most bytes, if memory is the bound."""
     at = "below its bound, since operands are in caches" if factor < 1 else f"at {factor:.2f} times its bound"
-    neighbour = _neighbour(table, row) if resource == "memory" else None
+    neighbour = _neighbour(table, call) if resource == "memory" else None
     if neighbour is None:
         yield Advice("nothing", f"it is {at}; up to {NEAR} times counts as at the bound")
         return
@@ -206,15 +201,11 @@ class _Neighbour:
     bytes: int
 
 
-def _neighbour(table: SourceTable, row: SourceTime) -> _Neighbour | None:
-    """The call that passes most bytes to or from the first call of a row; None without temporaries between calls."""
+def _neighbour(table: SourceTable, timed: TimedCall) -> _Neighbour | None:
+    """The call that passes most bytes to or from a call; None without temporaries between calls."""
     main = table.program.constant_split.main
-    calls = main.calls
-    positions = [n for n, call in enumerate(calls) if _is_of(call, row)]
-    if not positions:
-        return None
-    call = calls[positions[0]]
-    temporaries = {buffer.name for buffer in main.temporaries}
+    calls, temporaries = main.calls, {buffer.name for buffer in main.temporaries}
+    call = next(call for call, other in zip(calls, table.calls, strict=True) if other is timed)
     shared: dict[int, int] = {}
     for n, other in enumerate(calls):
         passed = (set(other.outputs) & set(call.inputs)) | (set(other.inputs) & set(call.outputs))
@@ -224,10 +215,6 @@ def _neighbour(table: SourceTable, row: SourceTime) -> _Neighbour | None:
         return None
     best = max(shared, key=lambda n: shared[n])
     return _Neighbour(_name(calls[best]), shared[best])
-
-
-def _is_of(call: BufferCall, row: SourceTime) -> bool:
-    return origins(call.location)[:1] == (row.origin,)
 
 
 def _name(call: BufferCall) -> str:
@@ -325,19 +312,21 @@ def _elsewhere(code: GroupCode) -> Iterator[Advice]:
     yield Advice("inline, compute_at, vectorize", reason)
 
 
-def _waiting(table: SourceTable, row: SourceTime, code: GroupCode) -> Iterator[Advice]:
+def _waiting(table: SourceTable, call: TimedCall, code: GroupCode) -> Iterator[Advice]:
     """The advice for a group that takes longer than its machine loops with all data in L1: it waits for memory."""
     loop, machine, profile = code.busiest, host(), code.explanation.profile
     if loop is None or table.rates is None:
         return
     clock = table.rates.flops / table.threads / (4 * machine.vector_bits / 32)
     team = table.threads if any(n.kind == "parallel" for n in code.program.loops.values()) else 1
-    seconds, inside = code.total / clock / team, max(c.seconds for c in row.calls if c.group == row.slowest)
+    seconds, inside = code.total / clock / team, call.seconds
     if inside < WAITS * seconds:
         return
     times = f"a call takes {duration(inside)}, and its machine loops {duration(seconds)} with all data in L1"
     outer = [nest for nest in loop.path if nest.bytes is not None and nest.bytes > machine.l2_bytes]
-    if outer:
+    if call.bound is not None and call.bound.resource == "memory":
+        yield Advice("prefetch, parallel", f"{times}: memory is its bound, and each operand need be read only once")
+    elif outer:
         nest = outer[-1]
         reason = f"{times}: a run of loop {nest.name} touches {(nest.bytes or 0) / 1e6:.3g} MB, more than L2"
         yield Advice("split, reorder, cache_read (tiles in L2)", reason)

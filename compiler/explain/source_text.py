@@ -14,6 +14,9 @@ from compiler.support.origins import SourceOrigin
 from compiler.support.text import counted, duration, printable
 from compiler.types.machines import host
 
+MOST_GROUPS = 3
+"""The groups of a row that are named."""
+
 
 def source_heading(table: SourceTable, program: str) -> str:
     """Return a sentence with the time of a run, and the rates of the bounds."""
@@ -38,16 +41,24 @@ def source_rows(table: SourceTable, rows: Sequence[SourceTime]) -> Table:
         share = f"{100 * row.seconds / total:.1f}" if total else "-"
         won = "-" if row.bound is None else duration(row.excess)
         also = ", ".join(part.name or part.place for part in row.also)
-        cells = (str(row.origin), ", ".join(row.groups), str(len(row.calls)), duration(row.seconds), share)
+        cells = (str(row.origin), _groups(row), str(len(row.calls)), duration(row.seconds), share)
         shown.add_row(*map(printable, (*cells, bound, factor, won, also)))
     return shown
+
+
+def _groups(row: SourceTime) -> str:
+    """The names of the groups of a row, those after the third counted."""
+    rest = len(row.groups) - MOST_GROUPS
+    return ", ".join(row.groups[:MOST_GROUPS]) + (f" and {counted(rest, 'other')}" if rest > 0 else "")
 
 
 def answer_lines(row: SourceTime, answer: Answer) -> Iterator[str]:
     """Yield the answer for a row: the part of the model with its factor, the shares of its parts if there are several,
     then a line for each primitive."""
-    factor = "of unknown bound" if row.factor is None else f"{row.factor:.2f} times its bound"
-    yield f"{row.origin}, {', '.join(row.groups)}: {duration(row.seconds)}, {factor}"
+    call = row.slowest
+    factor = "of unknown bound" if call.factor is None else f"{call.factor:.2f} times its bound"
+    among = f", of {len(row.calls)} calls the one with most to win" if len(row.calls) > 1 else ""
+    yield f"{row.origin}, {call.group}: {duration(call.seconds)}, {factor}{among}"
     if len(answer.parts) > 1:
         shares = [f"{100 * share:.0f}% {' + '.join(map(str, parts)) or 'unknown'}" for parts, share in answer.parts]
         yield f"  cycles of its machine loops with all data in L1: {', '.join(shares)}"

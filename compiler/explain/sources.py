@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 from xdsl.dialects.builtin import f32, f64
 
 from compiler.alternatives import Conditions
@@ -35,7 +36,7 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import host
 
 RUNS = 15
-"""The number of runs of a program; the time of a call is their median."""
+"""The number of runs of a program, see `usual_seconds`."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,24 @@ class WorkBound:
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A call of a group in a run. origins: what it computes, that with the most operations first. seconds: the median
-    of the runs; an approximation from its work if nothing was run. bound: None if nothing was run, for a call of no
+    """A call of a group in a run. origins: what it computes, that with the most operations first. seconds: those of
+    `usual_seconds`; an approximation from its work if nothing was run. bound: None if nothing was run, for a call of no
     group, and without bytes of arguments; 0 s for a call under a guard, which may be skipped."""
 
     group: str
     origins: tuple[SourceOrigin, ...]
     seconds: float
     bound: WorkBound | None
+
+    @property
+    def factor(self) -> float | None:
+        """The seconds over those of the bound; below 1 if operands were in caches. None without a bound."""
+        return None if self.bound is None or not self.bound.seconds else self.seconds / self.bound.seconds
+
+    @property
+    def excess(self) -> float:
+        """The seconds above the bound, which a better schedule could win at most; all seconds without a bound."""
+        return max(0.0, self.seconds - (0.0 if self.bound is None else self.bound.seconds))
 
 
 @dataclass(frozen=True)
@@ -84,10 +95,10 @@ class SourceTime:
         """The names of the groups that are called, each once."""
         return tuple(dict.fromkeys(call.group for call in self.calls))
 
-    @property
-    def slowest(self) -> str:
-        """The name of the group of the longest call."""
-        return max(self.calls, key=lambda call: call.seconds).group
+    @cached_property
+    def slowest(self) -> TimedCall:
+        """The call with most seconds above its bound."""
+        return max(self.calls, key=lambda call: (call.excess, call.seconds))
 
     @cached_property
     def seconds(self) -> float:
@@ -110,8 +121,8 @@ class SourceTime:
 
     @property
     def excess(self) -> float:
-        """The seconds above the bound, which a better schedule could win at most; all seconds without a bound."""
-        return max(0.0, self.seconds - (0.0 if self.bound is None else self.bound.seconds))
+        """The seconds of the calls above their bounds, which better schedules could win at most."""
+        return sum(call.excess for call in self.calls)
 
 
 @dataclass(frozen=True)
@@ -247,18 +258,30 @@ def _unknown_constants(program: GroupedProgram, known: Mapping[str, object]) -> 
 
 
 def _calls(table: SourceTable, times: Sequence[RunTimes], rates: Rates | None) -> tuple[TimedCall, ...]:
-    """The calls of a run in order, with the medians of `times`, or approximate seconds without any."""
+    """The calls of a run in order, with the `usual_seconds` of `times`, or approximate seconds without any."""
     groups = {group.name: group.tree for group in table.program.groups}
+    usual = usual_seconds(times)
     calls: list[TimedCall] = []
     for number, call in enumerate(table.program.constant_split.main.calls):
         tree = groups.get(call.callee)
         approximate = 0.0 if tree is None else scheduled_seconds(tree)
-        seconds = median(float(run.calls[number]) for run in times) if times else approximate
+        seconds = usual[number] if times else approximate
         bound = None if tree is None or rates is None else bound_of(tree, rates)
         if call.guarded is not None and rates is not None:
             bound = WorkBound(0.0, "memory")  # skipped while its other form may be used
         calls.append(TimedCall(call.callee, origins(call.location) or (SourceOrigin(),), seconds, bound))
     return tuple(calls)
+
+
+def usual_seconds(times: Sequence[RunTimes]) -> list[float]:
+    """The seconds of each call: the lower quartile over the runs, since others lengthen calls and nothing shortens
+    them. On a busy machine most runs are preempted: the seconds are then scaled to add up to the time that the thread
+    was present in a run. Empty without runs."""
+    if not times:
+        return []
+    calls = np.quantile([run.calls for run in times], 0.25, axis=0)
+    total, present = float(calls.sum()), median(run.whole for run in times)
+    return [float(seconds) * min(1.0, present / total if total else 1.0) for seconds in calls]
 
 
 def bound_of(program: Program, rates: Rates) -> WorkBound | None:

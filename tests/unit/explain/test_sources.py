@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, Location
 
 import strata
 from compiler import te, universe
+from compiler.autotune.measure.turns import RunTimes
 from compiler.bench import workloads
 from compiler.driver.parts.groups import grouped_program
 from compiler.explain.advice import answer, prepared_blocks, scheduled_program
@@ -22,7 +23,7 @@ from compiler.explain.builds import builds
 from compiler.explain.data import as_data
 from compiler.explain.explanation import explain
 from compiler.explain.source_text import answer_lines, source_data, source_heading, source_rows
-from compiler.explain.sources import Rates, SourceTable, WorkBound, bound_of, source_table
+from compiler.explain.sources import Rates, SourceTable, WorkBound, bound_of, source_table, usual_seconds
 from compiler.explain.text import code_table, details
 from compiler.explain.trial import tried
 from compiler.graph.canonical import canonical_hash
@@ -198,7 +199,7 @@ def test_the_slow_line_is_named_first() -> None:
     assert table.seconds is not None and sum(row.seconds for row in table.rows) <= 1.5 * table.seconds
     first = table.rows[0]
     assert first.factor is not None and first.factor > 3 and first.excess == max(row.excess for row in table.rows)
-    assert first.slowest in first.groups and table.of_line("m.py:2") == (first,)
+    assert first.slowest.group in first.groups and table.of_line("m.py:2") == (first,)
 
 
 def test_the_answer_names_primitives_with_figures() -> None:
@@ -215,7 +216,7 @@ def test_the_answer_names_primitives_with_figures() -> None:
 @pytest.mark.skipif(not all_asked(), reason="it tunes")
 def test_a_trial_is_timed_inside_the_program() -> None:
     table = slow_table()
-    best = tried(table, table.rows[0].slowest, 2)
+    best = tried(table, table.rows[0].slowest.group, 2)
     assert best is not None and 0 < best.ratio < 2 and best.script
 
 
@@ -319,3 +320,11 @@ def test_machine_loops_have_the_sources_of_their_blocks() -> None:
     assert "source" in [column.header for column in code_table(shown).columns]
     assert any("computes m.py:1" in line for code in shown.codes for line in details(code))
     assert {tuple(nest["sources"]) for nest in as_data(shown)["nests"]} == {("m.py:1",), ("m.py:2",)}
+
+
+def test_seconds_of_preempted_calls_add_up_to_the_time_present() -> None:
+    quiet = [RunTimes(3e-3, np.array([1e-3, 2e-3])), RunTimes(3e-3, np.array([1e-3, 2e-3]))]
+    busy = [RunTimes(3e-3, np.array([1e-3, 5e-3])), RunTimes(3e-3, np.array([1e-3, 5e-3]))]
+    assert usual_seconds(quiet) == pytest.approx([1e-3, 2e-3])
+    assert usual_seconds(busy) == pytest.approx([0.5e-3, 2.5e-3]) and usual_seconds([]) == []
+    assert usual_seconds([*quiet, *quiet, *quiet, busy[0]]) == pytest.approx([1e-3, 2e-3])
