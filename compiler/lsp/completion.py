@@ -122,7 +122,7 @@ def _visible(section: Section, inner: int) -> list[DefinedName]:
             break
     visible: dict[str, DefinedName] = {}
     for name in index.names:
-        owner = index.op_at(name.range.start)
+        owner = name.entry
         holder = owner.parent if owner is not None and name.range.end <= owner.name_range.start else owner
         if (
             name.values

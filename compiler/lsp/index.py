@@ -63,12 +63,14 @@ class NameUse:
 @dataclass(eq=False)
 class DefinedName:
     """A name `%x` or `^bb1` with the range of its definition, the values that it names (of a block none), and its uses
-    in the order of parsing. `block` is the block of a label."""
+    in the order of parsing. `block` is the block of a label, `entry` the op that has the value as a result or as an
+    argument of a region."""
 
     text: str
     range: TextRange
     values: Sequence[SSAValue] = ()
     block: Block | None = None
+    entry: OpEntry | None = None
     uses: list[NameUse] = field(default_factory=list)
 
     @property
@@ -172,7 +174,8 @@ class IndexingParser(Parser):
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         uses = self.index.undefined.pop(name, [])
-        self.index.add(DefinedName(f"%{name}", TextRange(span.start, span.end), tuple(values), uses=uses))
+        owner = self._open[-1] if self._open else None
+        self.index.add(DefinedName(f"%{name}", TextRange(span.start, span.end), tuple(values), None, owner, uses))
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> Any:
         """Resolve an operand, and record the use."""

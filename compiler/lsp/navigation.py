@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from compiler.lsp.analysis import Analysis
 from compiler.lsp.index import OpEntry
 from compiler.lsp.snapshot import Section, Snapshot
-from compiler.lsp.text import TextRange, Token, tokens
+from compiler.lsp.text import TextRange, Token, tokens, tokens_from
 from compiler.support.errors import InputError
 
 _VALUE_NAME = re.compile(r"\d+|[A-Za-z_$.-][\w$.-]*")
@@ -96,18 +96,16 @@ def symbol_definition(analysis: Analysis, symbol: str) -> OpEntry | None:
 
 def symbol_range(analysis: Analysis, entry: OpEntry) -> TextRange:
     """The range of the name `@f` of an op that defines a symbol; that of the op's own name if it is not written."""
-    for token in tokens(analysis.text):
-        if token.kind == "symbol" and token.range.start >= entry.name_range.end:
+    for token in tokens_from(analysis.text, entry.name_range.end):
+        if token.kind == "symbol":
             return token.range
     return entry.name_range
 
 
 def label_range(analysis: Analysis, entry: OpEntry) -> TextRange:
     """The range of the label of an op, in its quotes; that of the op's name if it has none."""
-    for token in tokens(analysis.text):
-        if token.range.start >= entry.name_range.end:
-            return token.range if token.kind == "string" else entry.name_range
-    return entry.name_range
+    token = next(tokens_from(analysis.text, entry.name_range.end), None)
+    return token.range if token is not None and token.kind == "string" else entry.name_range
 
 
 def _found(snapshot: Snapshot, offset: int) -> tuple[Section, Occurrences] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -18,6 +19,8 @@ from compiler.lsp.text import TextRange
 FUNCTION, NAMESPACE, VARIABLE, ARRAY, EVENT = 12, 3, 13, 18, 24
 """Kinds of symbols, as the protocol numbers them."""
 _COMMENTS = re.compile(r"^(?:[ \t]*//[^\n]*\n){2,}", re.MULTILINE)
+
+Inner: TypeAlias = dict[OpEntry | None, list[OpEntry]]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class OutlineSymbol:
 
 def outline(snapshot: Snapshot) -> list[OutlineSymbol]:
     """The symbols of a document: functions, scripts, and in them loops, blocks, computes and buffers."""
-    return [symbol for section in snapshot.sections for symbol in _symbols(section, None)]
+    return [symbol for section in snapshot.sections for symbol in _symbols(section, _inner(section), None)]
 
 
 def folds(snapshot: Snapshot) -> list[tuple[TextRange, str]]:
@@ -52,12 +55,18 @@ def folds(snapshot: Snapshot) -> list[tuple[TextRange, str]]:
     return [(part, kind) for part, kind in ranges if "\n" in snapshot.text[part.start : part.end]]
 
 
-def _symbols(section: Section, parent: OpEntry | None) -> Iterator[OutlineSymbol]:
+def _inner(section: Section) -> Inner:
+    """Map each op, and None for the module, to the ops inside it."""
+    inner: Inner = {}
+    for entry in section.analysis.index.ops:
+        inner.setdefault(entry.parent, []).append(entry)
+    return inner
+
+
+def _symbols(section: Section, ops: Inner, parent: OpEntry | None) -> Iterator[OutlineSymbol]:
     analysis = section.analysis
-    for entry in analysis.index.ops:
-        if entry.parent is not parent:
-            continue
-        inner = list(_symbols(section, entry)) if entry.op is None or entry.op.regions else []
+    for entry in ops.get(parent, ()):
+        inner = list(_symbols(section, ops, entry))
         described = _described(analysis, entry) if section.is_written(entry.range) else None
         if described is None:
             yield from inner

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _TOKEN = re.compile(
@@ -96,7 +97,7 @@ class Text:
         return len(text.encode(self._codec, "surrogatepass")) // self._unit
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def tokens(text: str) -> Sequence[Token]:
     """The tokens of a text, comments included, punctuation left out; of an unfinished string its words."""
     return tuple(_tokens(text))
@@ -107,7 +108,15 @@ def _tokens(text: str) -> Iterator[Token]:
         yield Token(str(match.lastgroup), match[0], TextRange(*match.span()))
 
 
+def tokens_from(text: str, offset: int) -> Iterator[Token]:
+    """Yield the tokens of a text that begin at an offset or behind it."""
+    every = tokens(text)
+    return islice(every, bisect_left(every, offset, key=lambda token: token.range.start), None)
+
+
 def token_at(text: str, offset: int) -> Token | None:
     """The token at an offset, which may be its end; of two that meet there the one that begins. None between tokens."""
-    touching = [token for token in tokens(text) if token.range.touches(offset)]
-    return touching[-1] if touching else None
+    every = tokens(text)
+    behind = bisect_right(every, offset, key=lambda token: token.range.start)
+    last = every[behind - 1] if behind else None
+    return last if last is not None and last.range.touches(offset) else None
