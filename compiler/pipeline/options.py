@@ -93,7 +93,7 @@ def _parameter(text: str) -> ParameterType:
 
 def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
     """Return the values of an option, checked against the type of the pass's field; a bare flag is true. Raises
-    InputError for values of another type."""
+    InputError for an unknown option, and for values of another type."""
     from xdsl.utils.hints import isa, type_repr
 
     hints = get_type_hints(kind)

@@ -23,8 +23,8 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 def moved_nest(
     program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
-    """Build the nest of a block that moves into `node`: loops over `spans` and all reduce axes; its guard is `when`.
-    Refuses another axis that is bound to loops elsewhere."""
+    """Build the nest of a block that moves into `node`: loops over `spans` and all reduce axes; its guard is `when`, by
+    default empty. Raises ScheduleError for another axis that is bound to loops which are not around this nest."""
     around = (*program.enclosing(node.number), node)
     used_labels = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)

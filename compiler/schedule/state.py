@@ -122,8 +122,8 @@ class State:
         return number
 
     def take(self, op: SchedOp, plan: Plan) -> None:
-        """Commit the plan of an op, unchecked: record the op, define its results, and consume the handles on removed
-        loops and blocks."""
+        """Commit the plan of an op, unchecked: record the op with the plan's decision, define its results, and consume
+        the handles that the op consumes and those on removed loops and blocks."""
         primitive = op.primitive
         before, after = self.program, plan.program
         self.program = after

@@ -98,7 +98,8 @@ class TorchGpu:
 
 @dataclass
 class _Workspace:
-    """Device memory for the buffers between kernels, and a lock for the threads that launch kernels on it."""
+    """Device memory for the buffers between kernels, and a lock for the threads that launch kernels on it. bytes: None
+    until the first launch that needs some."""
 
     lock: Lock = field(default_factory=Lock)
     bytes: torch.Tensor | None = None

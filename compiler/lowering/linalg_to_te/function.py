@@ -81,7 +81,8 @@ def _convert(op: Operation, values: TeValues) -> None:
 
 
 def _remove_unused(block: Block) -> None:
-    """Remove the ops of a block whose results have no uses, such as fills with an identity; the last op stays."""
+    """Remove the ops of a block whose results have no uses, such as fills with an identity, and those without results;
+    the last op stays."""
     for op in reversed([*block.ops][:-1]):
         if not any(result.uses for result in op.results):
             op.detach()

@@ -149,7 +149,7 @@ def _store_tile(nest: Operands, tile: SSAValue, reference: Reference, step: int)
 
 
 def _fragment_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
-    """Return the indices of a fragment's tile; its words are the last dimension."""
+    """Return the index of a fragment's tile, with 0 in the dimension of its words, the last."""
     return [*nest.first_indices(reference)[:-2], nest.context.scopes.index_constant(0)]
 
 

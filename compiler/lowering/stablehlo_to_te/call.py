@@ -104,7 +104,7 @@ class HloCall:
 
     def integers(self, name: str, default: list[int] | None = None) -> list[int]:
         """Return the integers of a property or discardable attribute, or `default` without one. Raises LoweringError if
-        both are missing."""
+        both are missing, and ValueError for an attribute that has no integers."""
         value = self.attribute(name)
         if value is None and default is None:
             raise self.refused(f"has no '{name}'")

@@ -220,7 +220,8 @@ class _FormCalls:
         return tuple(name for name in self.call.operands if name not in apart)
 
     def constant_inputs(self, main: Graph, constant: set[str]) -> frozenset[str]:
-        """The names of the inputs of the group that are constant in all its calls."""
+        """The names of the inputs of the group that are constant in all its calls; `constant` are the constant values
+        of `main`. Requires guard and form as the last operands."""
         calls = [node for node in main.nodes if isinstance(node, Call) and node.callee == self.call.callee]
         inputs = enumerate(self.written.inputs)
         return frozenset(value.name for n, value in inputs if all(call.operands[n] in constant for call in calls))

@@ -60,8 +60,9 @@ class WindowRead:
 class ConvolutionPlan:
     """A choice of tiles for a convolution.
 
-    spatial, reduce: as in `ThreadTiles`. parts: the number of parts of the channels, whose sums the last block to
-    arrive or a second kernel adds. cycles: an estimate of the run time.
+    spatial: for each spatial axis the numbers of virtual threads, threads and elements of a thread. reduce: for each
+    reduce axis the elements of a panel. parts: the number of parts of the channels, whose sums the last block to arrive
+    or a second kernel adds. cycles: an estimate of the run time.
     """
 
     spatial: Sequence[tuple[int, int, int]]

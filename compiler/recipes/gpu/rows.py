@@ -144,10 +144,10 @@ def rows_on_threads(
                     j { D } thread_y, thread_x }
 
     Returns the loop over rows. Intermediate values are in shared memory, or with `in_registers` in those of the threads
-    that need them, which requires that each element is read in the iteration of a row that has its number. `vector`
-    elements are loaded and stored at once. `needed` are the producers, in program order; all other blocks by default.
-    Reductions other than add, max and min of f32 are combined by a warp, then FEW threads, then each. Requires what
-    `by_rows` does. Raises ScheduleError for a block with fewer than two loops.
+    that need them, which requires that each element is read in the iteration of a row that has its number. A block of
+    threads has `warps` warps. `vector` elements are loaded and stored at once. `needed` are the producers, in program
+    order; all other blocks by default. Reductions other than add, max and min of f32 are combined by a warp, then FEW
+    threads, then each. Requires what `by_rows` does. Raises ScheduleError for a block with fewer than two loops.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
     last = s.label(block)

@@ -50,7 +50,7 @@ def thin_products(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def is_thin(block: Block) -> bool:
     """Return whether a block is a product C[m, n] += A[m, k] * B[k, n] of at most MOST_ROWS rows, with B contiguous
-    along n and A along k."""
+    along n and A along k, with an init, and without guard and conditions."""
     if not sums_pairs(block) or block.guard or block.spatial != 2 or len(block.axes) != 3 or not block.has_init:
         return False
     if block.axes[0].size > MOST_ROWS or any(access.where for access in block.reads):

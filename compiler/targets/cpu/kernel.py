@@ -105,8 +105,9 @@ class Exportable(Protocol):
         kernel."""
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
-        """Write the kernel as a library and return the paths; `path`, `weights` and `name` are those of
-        `Kernel.export`. texts: those of the kernel by level, then those of its preparation if it has one."""
+        """Write the kernel as a library and return the paths; path: of a library, or a folder for all files. weights:
+        the place of the constants, `library`, `file` or `none`. name: the prefix of the functions, by default that of
+        the file. texts: those of the kernel by level, then those of its preparation if it has one."""
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,11 @@ class LoadedProgram:
         return restored, (to_bytes(_Pickled(self.linked, self.block.tobytes())),)
 
     def export(self, path: object, weights: str, name: str | None, texts: Sequence[LevelTexts]) -> list[Path]:
-        """Write the program as a library and return the paths; the other parameters are those of `Kernel.export`.
-        texts: by level, of the kernel and, if there is one, of its preparation. Raises InputError for a path or word
-        that `Kernel.export` refuses, and for one that ends in .c, .ll or .s; TargetError without a C compiler. A path
-        with a suffix has no texts written beside it."""
+        """Write the program as a library and return the paths; weights: the place of the constants, `library`, `file`
+        or `none`. name: the prefix of the functions, by default that of the file. texts: by level, of the kernel and,
+        if there is one, of its preparation. Raises InputError for a path or word that `Kernel.export` refuses, and for
+        one that ends in .c, .ll or .s; TargetError without a C compiler. A path with a suffix has no texts written
+        beside it."""
         file = to_path(path)
         if file.suffix in (".c", *TEXTS):
             raise InputError(f"a kernel is written as a library, '{file.name}' is written by strata.export")

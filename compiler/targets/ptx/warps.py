@@ -19,10 +19,10 @@ _SHUFFLES = ("bfly", "down", "up", "idx")
 
 @effect("shfl")
 def shuffle(instruction: PtxInstruction) -> Prepared:
-    """Prepare `shfl.sync.bfly.b32 d|p, a, distance, clamp, members`: d is the a of the source thread of the warp, or
-    the thread's own a if the source is beyond the clamp; p is whether the source is within it. Reports threads that
-    take part without a bit in `members`, else reads from threads that take no part. Raises PtxError for types other
-    than of 32 bits."""
+    """Prepare `shfl.sync.MODE.b32 d|p, a, distance, clamp, members`, MODE bfly, down, up or idx: d is the a of the
+    source thread of the warp, or the thread's own a if the source is beyond the clamp; p is whether the source is
+    within it. Reports threads that take part without a bit in `members`, else reads from threads that take no part.
+    Raises PtxError for types other than of 32 bits."""
     (mode,) = modifiers_of(instruction, "sync", *_SHUFFLES) - {"sync"}
     type_ = one_type(instruction)
     to, of, distance, clamp, members = instruction.operands

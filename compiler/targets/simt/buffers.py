@@ -95,7 +95,8 @@ class CheckedBuffer:
 
     def write(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> None:
         """Set the elements at an index for the active threads; those out of bounds are dropped. Reports races, also
-        with copies in flight, and indices out of bounds."""
+        with copies in flight, and indices out of bounds; none for an element in bounds that each thread has in its own
+        memory."""
         column = self._uniform_column(index)
         if column is not None:
             active_rows = slice(None) if access.is_full else access.active
