@@ -175,7 +175,8 @@ def clamp(
 def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> Tensor:
     """Y[i...] = X[i...] converted to a dtype: rounded to nearest even; float to integer truncates and saturates.
 
-    Integer to integer wraps, or with `saturate` saturates. Raises TeError for other arguments.
+    NaN becomes 0. Integer to integer wraps, or with `saturate` saturates; all but 0 is true as an i1. Raises TeError
+    for other arguments.
     """
     return unary_op("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
 

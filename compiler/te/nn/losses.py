@@ -128,7 +128,8 @@ def kl_div(
 ) -> Tensor:
     """L[i...] = T * (log T - X), 0 for T = 0; X is a log-probability, T a probability; `reduction` mean, sum or none.
 
-    With `log_target`, T is a log-probability too. Raises TeError for other arguments. Elsewhere: torch kl_div.
+    With `log_target`, T is a log-probability too, and the loss is exp(T) * (T - X), NaN for T = -inf. Raises TeError
+    for other arguments. Elsewhere: torch kl_div.
     """
     check_flag("kl_div", "log_target", log_target)
 

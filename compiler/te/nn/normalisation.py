@@ -54,8 +54,8 @@ def _map(x: Tensor, value: Value, name: str) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis. A row of -inf yields NaN. Raises TeError for a
-    dtype that is no float, and for an axis out of range."""
+    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis. A row of -inf, or with inf or NaN, yields NaN.
+    Raises TeError for a dtype that is no float, and for an axis out of range."""
     return softmax_over(x, check_axis("softmax", check_float("softmax", x), axis), name)
 
 
@@ -80,8 +80,8 @@ def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tens
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
-    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis. A row of -inf yields NaN. Raises TeError for a dtype
-    that is no float, and for an axis out of range."""
+    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis. A row of -inf, or with inf or NaN, yields NaN.
+    Raises TeError for a dtype that is no float, and for an axis out of range."""
     dims = [check_axis("log_softmax", check_float("log_softmax", x), axis)]
     value = _widened(x)
     top = _reduce(x, dims, e.max, value, f"{name}.max")
