@@ -24,7 +24,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.text import NamedAffineParser, to_text
@@ -232,6 +232,14 @@ affine.IfOp.parse = _parse_if  # type: ignore[method-assign]
 affine.IfOp.print = _print_if  # type: ignore[method-assign, assignment]
 affine.ParallelOp.parse = _parse_parallel  # type: ignore[method-assign]
 affine.ParallelOp.print = _print_parallel  # type: ignore[method-assign, assignment]
+
+for _op, _effect in (
+    *((op, MemoryReadEffect()) for op in (affine.LoadOp, affine.VectorLoadOp)),
+    *((op, MemoryWriteEffect()) for op in (affine.StoreOp, affine.VectorStoreOp)),
+    *((op, RecursiveMemoryEffect()) for op in (affine.ForOp, affine.ParallelOp)),
+    (affine.MinOp, Pure()),
+):
+    _op.traits.add_trait(_effect)
 
 _READ_ONLY = [
     table_op(

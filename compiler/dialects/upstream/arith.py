@@ -25,7 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import ConstantLike, Pure
+from xdsl.traits import ConstantLike, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.casts import CASTS
@@ -240,6 +240,8 @@ def _with_exact(op: type[arith.SignlessIntegerBinaryOperation]) -> None:
 for _op in (arith.DivUIOp, arith.DivSIOp, arith.ShRUIOp, arith.ShRSIOp):
     _with_exact(_op)
 
+
+arith.RemUIOp.traits.add_trait(NoMemoryEffect())
 
 _OURS: dict[str, type[Operation]] = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp, *CASTS)}
 

@@ -346,6 +346,14 @@ _READ_ONLY = [
     ),
 ]
 
+# Not subclasses: emission and passes look up handlers by the class of an op, which xDSL's passes also build.
+for _op, _effect in (
+    *((op, MemoryReadEffect()) for op in (vector.LoadOp, vector.MaskedLoadOp, vector.TransferReadOp)),
+    *((op, MemoryWriteEffect()) for op in (vector.StoreOp, vector.MaskedStoreOp, vector.TransferWriteOp)),
+    *((op, Pure()) for op in (vector.BitcastOp, vector.CreateMaskOp, vector.ReductionOp)),
+):
+    _op.traits.add_trait(_effect)
+
 VECTOR = Dialect(
     vector.Vector.name,
     [*(op for op in vector.Vector.operations if op is not vector.PrintOp), GatherOp, ScatterOp, *_READ_ONLY],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import copysign
+from math import copysign, inf
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.folder import Folder
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -25,19 +25,24 @@ _UNITS: Mapping[type[Operation], int] = {
 """The right operand that changes no value, by op."""
 _ZEROS = (arith.MuliOp, arith.AndIOp)
 """The ops whose result is zero if an operand is."""
-_EQUAL = (arith.AndIOp, arith.OrIOp, arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp)
+_EQUAL = (
+    *(arith.AndIOp, arith.OrIOp, arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp),
+    *(arith.MaximumfOp, arith.MinimumfOp),
+)
 """The ops of two equal operands that are their operand; SubiOp and XOrIOp are zero."""
 _REALS: Mapping[type[Operation], float] = {
     arith.AddfOp: -0.0,
     arith.SubfOp: 0.0,
     arith.MulfOp: 1.0,
     arith.DivfOp: 1.0,
+    arith.MaximumfOp: -inf,
+    arith.MinimumfOp: inf,
 }
 """The right operand that changes no float, by op: x + 0.0 is 0.0 where x is -0.0."""
 _COMMUTATIVE = (
     *(arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp),
     *(arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp),
-    *(arith.AddfOp, arith.MulfOp),
+    *(arith.AddfOp, arith.MulfOp, arith.MaximumfOp, arith.MinimumfOp),
 )
 _MIRRORED = (0, 1, 4, 5, 2, 3, 8, 9, 6, 7)
 """The predicate of cmpi with its operands exchanged, by predicate."""
@@ -66,7 +71,7 @@ class FoldByInterface(RewritePattern):
 class FoldIdentities(RewritePattern):
     """Replace an op by an operand or by zero where the other operand, or that both are equal, decides.
 
-      x + 0, x * 1, x & -1, x << 0;  x * 0, x & 0;  x & x, min(x, x);  x - x, x ^ x;  x + -0.0, x - 0.0, x / 1.0
+      x + 0, x * 1, x & -1, x << 0;  x * 0, x & 0;  x & x, min(x, x);  x - x, x ^ x;  x + -0.0, max(x, -inf)
     ->
       x;                             0;             x;                 0;             x
     """
@@ -89,15 +94,23 @@ def _identity(op: Operation, left: SSAValue, right: SSAValue) -> SSAValue | Inte
             return left
         if kind in (arith.SubiOp, arith.XOrIOp):
             return _zero(left.type)
-    number = ConstantLike.get_constant_value(right)
+    number = _number(right)
     if isinstance(number, IntegerAttr):
         if kind in _UNITS and number == IntegerAttr(_UNITS[kind], number.type):
             return left
-        return number if kind in _ZEROS and number.value.data == 0 else None
+        return right if kind in _ZEROS and number.value.data == 0 else None
     if isinstance(number, FloatAttr) and kind in _REALS:
         real, unit = number.value.data, _REALS[kind]
         return left if real == unit and copysign(1, real) == copysign(1, unit) else None
     return None
+
+
+def _number(value: SSAValue) -> Attribute | None:
+    """The constant of a value: a number, or that of all lanes of a vector; None for others."""
+    constant = ConstantLike.get_constant_value(value)
+    if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
+        return next(iter(constant.iter_attrs()))
+    return constant
 
 
 def _zero(type: Attribute) -> IntegerAttr | None:

@@ -94,6 +94,18 @@ func.func @identities(%x: i32, %f: f32) -> (i32, i32, i32, f32, f32, i32) {
   func.return %0, %1, %2, %3, %4, %5 : i32, i32, i32, f32, f32, i32
 }
 
+// CHECK-LABEL: @lanes
+// CHECK-NEXT: func.return %v, %v, %x
+func.func @lanes(%v: vector<4xf32>, %x: vector<4xi32>) -> (vector<4xf32>, vector<4xf32>, vector<4xi32>) {
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %least = arith.constant dense<0xff800000> : vector<4xf32>
+  %c0 = arith.constant dense<0> : vector<4xi32>
+  %0 = arith.mulf %one, %v : vector<4xf32>
+  %1 = arith.maximumf %v, %least : vector<4xf32>
+  %2 = arith.ori %x, %c0 : vector<4xi32>
+  func.return %0, %1, %2 : vector<4xf32>, vector<4xf32>, vector<4xi32>
+}
+
 // CHECK-LABEL: @zeros
 // CHECK: %[[C:.*]] = arith.constant 0 : i32
 // CHECK-NOT: arith.subi

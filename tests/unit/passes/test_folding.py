@@ -121,6 +121,22 @@ def test_an_op_has_the_effects_that_it_should() -> None:
     assert effects == {names: set(ops.split()) for names, ops in EFFECTS.items()}
 
 
+def test_loads_merge_across_other_loads_and_not_across_stores() -> None:
+    """Ops of xDSL that state no effects would keep loads apart."""
+    text = """func.func @f(%A: memref<8xf32>, %B: memref<8xf32>, %i: index) -> (f32, vector<4xf32>, vector<4xf32>) {
+      %0 = memref.load %A[%i] : memref<8xf32>
+      %1 = vector.load %A[%i] : memref<8xf32>, vector<4xf32>
+      %2 = vector.load %A[%i] : memref<8xf32>, vector<4xf32>
+      %3 = memref.load %A[%i] : memref<8xf32>
+      %4 = arith.addf %0, %3 : f32
+      vector.store %1, %B[%i] : memref<8xf32>, vector<4xf32>
+      %5 = vector.load %A[%i] : memref<8xf32>, vector<4xf32>
+      func.return %4, %2, %5 : f32, vector<4xf32>, vector<4xf32>
+    }"""
+    names = Counter(op.name for op in ops_in(folding.lowered(parsed(text), "cse")))
+    assert names["memref.load"] == 1 and names["vector.load"] == 2 and names["vector.store"] == 1
+
+
 def test_fewer_ops_remain_than_behind_the_passes_of_xdsl() -> None:
     counts: Counter[str] = Counter()
     for seed in range(8):
