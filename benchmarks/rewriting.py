@@ -1,13 +1,15 @@
 """Rewrites of the low level by xDSL's drivers and by our loops: `python -m benchmarks.rewriting [NETWORK ...]`.
 
 The groups of a network, as its build lowers them, are rewritten in turns in one process; a row gives milliseconds for
-all groups, the median of `--rounds`, and the ops left, which must be equal for the two ways of one rewrite.
+all groups, the median of `--rounds`, and the ops left: one number if all ways leave as many.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ from statistics import median
 from unittest import mock
 
 from xdsl.dialects.builtin import ModuleOp, bf16, f64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
     PatternRewriter,
@@ -28,6 +30,8 @@ import compiler
 from benchmarks.networks import bert, resnet50
 from compiler import universe
 from compiler.dialects.functions import functions
+from compiler.dialects.parser import Parser
+from compiler.dialects.upstream.casts import element_of
 from compiler.dialects.upstream.walk import ops_in
 from compiler.driver.reference.retype import _Retype
 from compiler.passes import expand_math, extend_floats
@@ -44,10 +48,10 @@ Rewrite = Callable[[ModuleOp], object]
 class Extend(RewritePattern):
     """extend-floats as a pattern."""
 
-    def match_and_rewrite(self, op, rewriter: PatternRewriter) -> None:  # type: ignore[no-untyped-def]
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         narrow = extend_floats._narrow(type(op))
         values = (*op.operands, *op.results)
-        if narrow and any(isinstance(extend_floats.element_of(v.type), narrow) for v in values):
+        if narrow and any(isinstance(element_of(v.type), narrow) for v in values):
             extend_floats._extend(rewriter, op, narrow)
 
 
@@ -57,7 +61,7 @@ class Expand(RewritePattern):
     def __init__(self, pool: Constants) -> None:
         self.pool = pool
 
-    def match_and_rewrite(self, op, rewriter: PatternRewriter) -> None:  # type: ignore[no-untyped-def]
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if expand_math._format(op) is not None:
             expand_math._expand(op, self.pool)
 
@@ -147,6 +151,13 @@ def measured(modules: Sequence[ModuleOp], ways: dict[str, Rewrite], rounds: int)
     return {way: (median(samples), left[way]) for way, samples in times.items()}
 
 
+def left_by_mlir(modules: Sequence[ModuleOp], option: str) -> int:
+    """The ops that mlir-opt 22 leaves with an option."""
+    command = ["mlir-opt-22", option]
+    texts = [subprocess.run(command, input=str(m), capture_output=True, text=True, check=True).stdout for m in modules]
+    return sum(len(ops_in(Parser(universe.context(), text, "<mlir-opt>").parse_module())) for text in texts)
+
+
 def main() -> None:
     """Print a row a rewrite."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -165,6 +176,8 @@ def main() -> None:
             times = ", ".join(f"{way} {ms:.0f}" for way, (ms, _) in rows.items())
             ops = " / ".join(str(count) for count in dict.fromkeys(count for _, count in rows.values()))
             print(f"| {name} | {times} | {ops} |", flush=True)
+            if name in ("canonicalize", "cse") and shutil.which("mlir-opt-22"):
+                print(f"| {name} by mlir-opt | | {left_by_mlir(modules, f'--{name}')} |", flush=True)
 
 
 if __name__ == "__main__":

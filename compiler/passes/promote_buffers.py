@@ -25,7 +25,7 @@ from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.walk import ops_in
-from compiler.passes.touches import accessed_buffers
+from compiler.passes.touches import accessed_buffers, leaves_unread
 
 
 @dataclass(frozen=True)
@@ -278,12 +278,7 @@ def _drop_unread_buffers(module: ModuleOp) -> None:
     for op in ops_in(module):
         if isinstance(op, memref.AllocOp):
             users = [use.operation for use in op.memref.uses]
-            if all(isinstance(user, PrefetchOp) or _only_stores(user, op.memref) for user in users):
+            if all(leaves_unread(user, op.memref) for user in users):
                 for user in users:
                     Rewriter.erase_op(user)
                 Rewriter.erase_op(op)
-
-
-def _only_stores(user: Operation, buffer: SSAValue) -> bool:
-    accessed = access(user)
-    return accessed is not None and accessed.is_store and accessed.buffer is buffer

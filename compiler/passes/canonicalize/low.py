@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from xdsl.dialects import affine, arith, memref, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineSymExpr
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.traits import ConstantLike
 
-from compiler.analysis.accesses import access
 from compiler.dialects.upstream.affine import MaxOp
-from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.passes.touches import leaves_unread
 
 
 class EvaluateMaps(RewritePattern):
@@ -66,18 +65,10 @@ class DropUnreadBuffers(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: memref.AllocOp | memref.AllocaOp, rewriter: PatternRewriter, /) -> None:
         users = list(dict.fromkeys(use.operation for use in op.memref.uses))
-        if all(_is_unread(user, op.memref) for user in users):
+        if all(leaves_unread(user, op.memref) for user in users):
             for user in users:
                 rewriter.erase(user)
             rewriter.erase(op)
-
-
-def _is_unread(user: Operation, buffer: SSAValue) -> bool:
-    """Whether an op stores to a buffer, prefetches it or frees it, and reads nothing from it."""
-    if isinstance(user, PrefetchOp | memref.DeallocOp):
-        return True
-    accessed = access(user)
-    return accessed is not None and accessed.is_store and accessed.buffer is buffer
 
 
 PATTERNS: tuple[type[RewritePattern], ...] = (EvaluateMaps, BroadcastConstants, DropUnreadBuffers)
