@@ -99,7 +99,7 @@ EFFECTS = {
     "vector.deinterleave vector.multi_reduction vector.scan",
     "MemoryReadEffect": "unit.load unit.tile_load vector.gather nvgpu.ldmatrix",
     "MemoryWriteEffect": "unit.store unit.tile_store vector.scatter nvgpu.device_async_create_group",
-    "MemoryReadEffect MemoryWriteEffect": "loop.block loop.gather memref.prefetch nvgpu.device_async_copy "
+    "MemoryReadEffect MemoryWriteEffect": "grid.arrive loop.block loop.gather memref.prefetch nvgpu.device_async_copy "
     "nvgpu.device_async_wait",
     "RecursiveMemoryEffect": "loop.for",
     "_AllocEffect": "loop.alloc",
