@@ -86,7 +86,7 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; no other method works from then on."""
         self._connection.close()
 
     def add(self, record: Record) -> int:

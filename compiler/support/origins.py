@@ -69,8 +69,8 @@ def components(location: object) -> Iterator[object]:
 
 
 def location_of(name: str, operator: str, location: LocationAttr) -> LocationAttr:
-    """Return `location` under the name of a module or node, with an ONNX operator inside; unchanged if both are "". A
-    location without a file is dropped."""
+    """Return `location` under the name of a module or node, with an ONNX operator inside; unchanged if both are "". An
+    unknown location is dropped."""
     from xdsl.dialects.builtin import NameLoc, NoneAttr, StringAttr, UnknownLoc
 
     inner = NoneAttr() if isinstance(location, UnknownLoc) else location

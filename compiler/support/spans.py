@@ -179,7 +179,8 @@ def _position(span: Span) -> LocationAttr:
 
 
 def of_caller() -> LocationAttr:
-    """The location set by `called_at`, else the line of Python that called Strata; unknown if there is none."""
+    """The location set by `called_at` or `located`, else the line of Python that called Strata; unknown if there is
+    none."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 
     stated = _caller.get()
