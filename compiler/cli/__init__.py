@@ -11,6 +11,7 @@ fuzz.py              random programs against the parts of plugins
 lsp.py          strata lsp: the language server
 explain_rewrites.py  the laws that apply to a program, and the reasons why others do not
 explain.py      the generated code of a program, and its cost
+explain_kernels.py   the estimated time of a program's kernels on a GPU
 explain_sources.py   the time of a program by modules, nodes and lines of its model
 model.py        models of ONNX: input shapes, expected results
 race.py         a model of ONNX timed beside onnxruntime

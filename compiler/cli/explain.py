@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli import explain_sources, program
+from compiler.cli import explain_kernels, explain_sources, program
 from compiler.cli.build import error_argument, schedule_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import input_error, show_table
@@ -61,13 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--json", action="store_true", help="print the same as JSON")
     explain_sources.add_arguments(parser)
+    explain_kernels.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the code and the cost of a program or of its group `--group`; of a program with groups, without `--group`,
     the time by parts of the model (not with `--json`) and the work of each group; with `--source`, `--line`, `--module`
-    or `--try` such times alone. Return 0. Raises TargetError for an unknown `--cpu`, InputError for a program that does
-    not verify, for an unknown name, group, line or module, and for options that need one group."""
+    or `--try` such times alone; with `--target` the estimates of a GPU's kernels. Return 0. Raises TargetError for an
+    unknown `--cpu` or `--target`, InputError for a program that does not verify, for an unknown name, group, line or
+    module, and for options that need one group."""
     workload = program.workload(options.program, options.scale)
     with nullcontext() if options.cpu is None else compiling_for(machine_for(options.cpu)):
         return _run(options, workload)
@@ -75,7 +77,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace, workload: Workload | None) -> int:
     try:
+        of_kernels = explain_kernels.is_chosen(options)
         selected = _program(options, workload)
+        if of_kernels:
+            explain_kernels.print_kernels(_scripted(selected, options), options)
+            return 0
         if explain_sources.is_chosen(options):
             _print_sources(selected, options)
             return 0

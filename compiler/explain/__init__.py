@@ -10,6 +10,7 @@ advice.py      which primitive would change the time of a group, from its busies
 trial.py       another schedule of a group, found by a few trials and timed inside the program
 source_report.py `SourceReport`: what `Kernel.explain` returns
 source_text.py the time by source as text and as JSON
+kernels.py     the estimated time of kernels of a GPU, and what bounds each
 explanation.py `Explanation`: the results of all of these
 text.py        as tables; data.py as JSON
 """

@@ -38,8 +38,9 @@ GAIN = 1.1
 LATENCY, START, LAUNCH, CACHED = 700, 300, 4000, 2.5
 """Cycles of a round beyond its instructions, for fetches and barriers; instructions of a round beside those for each
 element; cycles of another kernel; and the bandwidth of L2, in those of memory."""
-ARRIVAL, LOAD = 2000, 20
-"""Cycles of the arrival of blocks, and of a load in the sum of parts by the last one: 16 loads wait together."""
+ARRIVAL, LOAD, MOVED = 2500, 24, 4.0
+"""Cycles of the arrival of blocks, and of a load in the sum of parts by the last one: 16 loads wait together; and the
+bytes of L2's bandwidth that a part of a result takes."""
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ def _cycles(
         if last_loads is None:
             total += LAUNCH + 4 * (parts + 1) * prod(sizes[: block.spatial]) / gpu.bandwidth * gpu.clock
         else:
-            moved = 8 * parts * prod(sizes[: block.spatial])
+            moved = MOVED * parts * prod(sizes[: block.spatial])
             total += ARRIVAL + last_loads * LOAD + moved / (CACHED * gpu.bandwidth) * gpu.clock
         total *= GAIN
     return total
