@@ -62,8 +62,8 @@ def _verify(module: ModuleOp, report: Report) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue], report: Report) -> None:
-    """Report unless an op and its regions are valid, with the values `seen` defined before the op; its results are
-    added. Computes that differ only in names are verified once."""
+    """Report unless an op and its regions are valid, with the values `seen` defined before the op. Computes that differ
+    only in names are verified once."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature is None:
         _check_each(op, seen, report)

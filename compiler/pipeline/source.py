@@ -96,8 +96,9 @@ def module_of(x: object) -> ModuleOp:
     """The module of a caller's program: a te function, a Schedule, a model, IR, its text, or the path of an .mlir file.
 
     The module is not copied, but one of linalg or StableHLO is converted to te, and one with ops of the affine dialect
-    is raised to a module of loops. Raises InputError for other objects; ParseError and VerifyException for text;
-    LoweringError for programs without a te form, and for affine ops without a form in loops.
+    is raised to a module of loops. Raises InputError for other objects and for files that cannot be read; ParseError
+    and VerifyException for text; LoweringError for programs without a te form, and for affine ops without a form in
+    loops.
     """
     module = _stated_module(x)
     return raised(module) if any(op.name.startswith("affine.") for op in ops_in(module)) else module

@@ -152,10 +152,11 @@ def by_phases(
         n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
 
     A phase is the outputs with equal remainders along each dimension: they have the same taps. `strides` are those
-    along the image; epilogue, sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An
-    image without a border is copied row by row, since the lines of its channels may share a cache set. Returns the
-    outer loops. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016. Raises
-    ScheduleError for a block with other loops or operands.
+    along the image; `epilogue`, an elementwise consumer of C, writes the result, without one a copy does; `sizes`: the
+    pixels, vectors of filters and channels of a register tile; `lanes`: the elements of a vector; D is applied to the
+    rows of one h / S. An image without a border is copied row by row, since the lines of its channels may share a cache
+    set. Returns the outer loops. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et
+    al. 2016. Raises ScheduleError for a block with other loops or operands.
     """
     loops = _nest(s, block)
     image = _pad_image(s, block, lanes)
@@ -189,8 +190,9 @@ def pointwise_by_filters(
           D in the last chunk, transposed in registers } } } }
 
     The pixels p of an image are h and w fused, so that only the last tile of an image is partial, and tiles are
-    contiguous. Returns the outer loops. `epilogue`, `lanes` and `beforehand` are as in `implicit_gemm`, requirements
-    and source as in `pointwise`. Raises ScheduleError for a block of another form.
+    contiguous. Returns the outer loops. `epilogue`, an elementwise consumer of C, writes the result, without one a copy
+    does; `lanes`: the elements of a vector. With `beforehand` all weights are packed first. Requires an image without a
+    border, read by all filters alike. Raises ScheduleError for a block of another form.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)

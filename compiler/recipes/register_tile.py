@@ -44,10 +44,10 @@ def register_tile(
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
     A split loop occurs in the three lists once for each of its levels, the outermost first; its last occurrence takes
-    all remaining levels. A loop that is not in `sizes` has one level. `tail` is that of `Schedule.split`. Callers then
-    move the copies of operands and the epilogue, and end with `accumulate`. Without `reordered` they call `reorder`
-    themselves, after copies that depend on the splits. Source: multi-level tiles as in Ansor (OSDI 2020) and TVM's
-    MultiLevelTiling.
+    all remaining levels. A loop that is not in `sizes` has one level. `tail`: the strategy of the splits that do not
+    divide their loops, guard, partition or pad. Callers then move the copies of operands and the epilogue, and end with
+    `accumulate`. Without `reordered` they call `reorder` themselves, after copies that depend on the splits. Source:
+    multi-level tiles as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))

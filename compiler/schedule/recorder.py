@@ -256,7 +256,8 @@ class Recorder(Unpicklable):
         return self
 
     def steps(self, script: Script, judged: bool = True) -> Iterator[Operation]:
-        """Apply a script as `apply` does, and yield each of its ops after it is applied and recorded.
+        """Apply a script, without legality checks if not `judged`, and yield each of its ops after it is applied and
+        recorded.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.parallel("B.i0")

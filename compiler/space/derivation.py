@@ -94,7 +94,8 @@ def preferred(
     """Derive a program by the first alternative of every rule that is not refused: `draft.schedule` is the schedule,
     each choice at its default.
 
-    Without `judged` the legality of steps is not checked: the caller proves the schedule.
+    Without `judged` the legality of steps is not checked: the caller proves the schedule. Raises InputError for a
+    malformed result of a rule.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

@@ -157,7 +157,7 @@ def planned_step(state: State, place: int, op: SchedOp) -> Plan:
 
 def replayed_state(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
     """Replay the ops of a script, its final yield included, on a program; return the final state. Legality is not
-    checked. Raises what `plan` does."""
+    checked. `plan`: plans each op, by default by its own primitive; its errors are raised."""
     state = State(program, random.Random(0), empty_script()[1])
     body = ops[0].parent
     assert body is not None

@@ -110,8 +110,8 @@ class Target(ABC):
 
     def join(self, main: Main, parts: JoinedParts, arch: str) -> AnyProgram:
         """Return the program that runs the kernels of functions in the order in which main calls them. parts: the
-        functions and their kernels. arch: as of `make_kernel`. Raises NotImplementedError here, for targets whose
-        `program_kind` is None."""
+        functions and their kernels. arch: the architecture of the kernels. Raises NotImplementedError here, for targets
+        whose `program_kind` is None."""
         raise NotImplementedError(f"programs for {self.name} are compiled as one function")
 
     def text(self, kernel: AnyKernel, name: str) -> str:

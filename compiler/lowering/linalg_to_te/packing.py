@@ -45,7 +45,7 @@ def convert_pack(op: Operation, values: TeValues) -> None:
 
 def convert_unpack(op: Operation, values: TeValues) -> None:
     """Append a compute that reads each element from its tile, for a linalg.unpack; padding is dropped. Raises
-    LoweringError for a tile size of unknown number."""
+    LoweringError for a tile of unknown size."""
     assert isinstance(op, UnpackOp)
     tiles, order, dims = _tiles(op, values), op.order, op.dims
     shape = values.shape(op.dest, op)

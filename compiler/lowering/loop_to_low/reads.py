@@ -59,8 +59,8 @@ class Reader(BlockLanes):
     def _either(
         self, tests: Sequence[Condition], is_vector: bool, load: Callable[[], SSAValue], otherwise: Attribute | None
     ) -> SSAValue:
-        """Emit `load` in an scf.if on `tests`, which are the same in all lanes, and the literal `otherwise` in its else
-        region, in each lane if `is_vector`; return the result."""
+        """Emit `load` in an scf.if on `tests`, which are the same in all lanes, and the literal `otherwise`, 0 for
+        None, in its else region, in each lane if `is_vector`; return the result."""
         truth = self.context.all_of(tests)
         with self.scopes.region() as body:
             value = load()

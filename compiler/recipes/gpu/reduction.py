@@ -170,10 +170,10 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
     Neighbouring threads take neighbouring iterations of the innermost reduction loop, `vector` at once, with partial
-    results in registers; or of several loops if it is short. A result without loops gets a loop of one iteration.
-    Returns the loop over results. Without an epilogue a copy stores the result. Raises ScheduleError unless the block
-    is a reduction with an implicit init whose loops over results come first. Requires an epilogue that reads only its
-    result, elementwise.
+    results in registers; or of several loops if it is short. A warp combines its parts by shuffles, and each thread
+    those of the warps. A result without loops gets a loop of one iteration. Returns the loop over results. Without an
+    epilogue a copy stores the result. Raises ScheduleError unless the block is a reduction with an implicit init whose
+    loops over results come first. Requires an epilogue that reads only its result, elementwise.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]
@@ -240,8 +240,9 @@ def reduce_columns(
                       j.1 thread_x { D } }
 
     `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
-    results. Returns the loop over blocks. Without an epilogue a copy stores the results. Requires what `reduce_rows`
-    does; raises ScheduleError also without a loop over results.
+    results. Returns the loop over blocks. Without an epilogue a copy stores the results. Requires an epilogue that
+    reads only its result, elementwise. Raises ScheduleError unless the block is a reduction with an implicit init and a
+    loop over results, and these loops come first.
     """
     result_loops, along = results_and_reduction(s, block, "reduce_columns")
     if not result_loops:

@@ -147,7 +147,8 @@ def rows_on_threads(
     that need them, which requires that each element is read in the iteration of a row that has its number. A block of
     threads has `warps` warps. `vector` elements are loaded and stored at once. `needed` are the producers, in program
     order; all other blocks by default. Reductions other than add, max and min of f32 are combined by a warp, then FEW
-    threads, then each. Requires what `by_rows` does. Raises ScheduleError for a block with fewer than two loops.
+    threads, then each. Requires rows, and producers that can be computed for one row. Raises ScheduleError for a block
+    with fewer than two loops.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
     last = s.label(block)

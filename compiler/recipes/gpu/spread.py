@@ -109,7 +109,8 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
         i { k.0 { C[i] += C.rf[k.0, i] } }
 
     Returns the block of the parts. The last part is shorter if `length` does not divide the loop. Raises ScheduleError
-    as `reduce_rows` does. Source: split-K of the BLAS.
+    unless the block is a reduction with an implicit init whose loops over results come first. Source: split-K of the
+    BLAS.
     """
     result_loops, along = results_and_reduction(s, block, "in_parts")
     longest = max(along, key=s.extent)

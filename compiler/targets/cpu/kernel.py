@@ -250,8 +250,8 @@ class Kernel:
 
     def bound(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> BoundCall:
         """Check and bind the arrays once; return the native call without Python's overhead. Arguments, results and
-        exceptions are those of a call, but each run writes to the same arrays: those of `out`, or new ones. `threads`
-        is that of a call too."""
+        exceptions are those of a call, but each run writes to the same arrays: those of `out`, or new ones. `threads`:
+        of the parallel loops, None for the kernel's own count."""
         binding, trailing = (
             self._binder.bind(self._binder.in_order(arrays, named), out),
             self._trailing_arguments(threads),

@@ -56,8 +56,8 @@ def load(
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
     """Return the interface of a function, by default the only one; `threads` is the default thread count of calls, None
-    for that of `thread_count`; it is checked, and None in the result, without parallel loops. Raises TargetError for
-    types that numpy lacks, and for a wrong count."""
+    for that of OMP_NUM_THREADS, or without one for the cores that the process may use; it is checked, and None in the
+    result, without parallel loops. Raises TargetError for types that numpy lacks, and for a wrong count."""
     thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data

@@ -139,8 +139,8 @@ def host_interface(
 
 
 def _role(n: int, first_output: int, constants: Collection[int], written: Collection[int]) -> str:
-    """Return the role of the argument at position n, as in `DeviceBuffer`; outputs are at `first_output` and behind
-    it."""
+    """Return the role of the argument at position n: input, updated (an input in `written`), constant or output;
+    outputs are at `first_output` and behind it."""
     if n >= first_output:
         return "output"
     return "constant" if n in constants else "updated" if n in written else "input"

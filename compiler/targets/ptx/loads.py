@@ -92,7 +92,7 @@ def loaded(
     lanes: PtxLanes, space: str, addresses: Array, access: PtxAccess, width: int, count: int, is_cached: bool = False
 ) -> Array:
     """Return (n, count) unsigned integers of `width` bytes, read from addresses (n,) of a state space. is_cached: marks
-    the memory as read by `.nc`, so that a later store to it is a fault. Faults are reported, as `PtxMemory.load` does.
+    the memory as read by `.nc`, so that a later store to it is a fault. Faults are reported.
     """
     values = None
     for positions, memory, part, offsets in lanes.resolved(space, addresses, access):

@@ -203,8 +203,9 @@ def spelled_region(block: Block) -> str:
 
 
 def _extremum_text(direction: str, of_floats: bool) -> str:
-    """Return the text, as of `spelled_region`, of the region that JAX prints for an argmax (`direction` GT) or argmin
-    (LT), of floats, for which NaN wins, or of other elements."""
+    """Return the ops, as one line of text without dialect names and types and with values named by number, of the
+    region that JAX prints for an argmax (`direction` GT) or argmin (LT), of floats, for which NaN wins, or of other
+    elements."""
     if of_floats:
         return (
             f"compare{direction}(a0,a2);compareNE(a0,a0);or(v4,v5);compareEQ(a0,a2);compareLT(a1,a3);and(v7,v8);"
