@@ -115,7 +115,8 @@ class NamedAffineParser(AffineParser):
         return self._guarded(lambda: self._parse_affine_expr(self._leaf))
 
     def constraint(self) -> AffineConstraintExpr:
-        """Parse one constraint with >=, <= or ==; `%` values as in `expr`. Raises ParseError for other text."""
+        """Parse one constraint with >=, <= or ==; `%` values that are new are appended to `names`. Raises ParseError
+        for other text."""
         return self._guarded(lambda: self._parse_affine_constraint(self._leaf))
 
     def _guarded(self, parse: Callable[[], _T]) -> _T:

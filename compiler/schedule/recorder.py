@@ -257,7 +257,7 @@ class Recorder(Unpicklable):
 
     def steps(self, script: Script, judged: bool = True) -> Iterator[Operation]:
         """Apply a script, without legality checks if not `judged`, and yield each of its ops after it is applied and
-        recorded.
+        recorded. Raises ScheduleError at the first refusal; earlier steps stay applied.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.parallel("B.i0")

@@ -213,8 +213,8 @@ class _Conversion:
         return new.results
 
     def _added(self, body: ComputeBody, part: OutputUpdate, scalars: dict[SSAValue, SSAValue]) -> SSAValue:
-        """Return the scalar that a reduction adds to an output, negated if needed; the identity if a condition
-        fails."""
+        """Return the scalar that a reduction adds to an output, negated if the output's update subtracts it; the
+        identity if a condition fails."""
         value = body.value(part.added, scalars)
         if part.negated and isinstance(value.type, AnyFloat):
             value = body.add(arith.NegfOp(value))

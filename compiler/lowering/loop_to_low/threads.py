@@ -27,8 +27,8 @@ from compiler.types.scopes import SCOPES
 
 def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
     """Allocate a shared buffer of a block, or a local or fragment buffer: each thread's part if the buffer is outside
-    the thread loops, else the whole. Raises LoweringError for scope global, and for a fragment as
-    `thread_fragment_type`."""
+    the thread loops, else the whole. Raises LoweringError for scope global, and for a fragment unless warp intrinsics
+    access it as one kind of MMA tile, of the shape of its last two dimensions."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
     if space is None:

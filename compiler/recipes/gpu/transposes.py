@@ -67,7 +67,8 @@ def _turned_axis(access: Access, last: int) -> int | None:
 
 def _edge(block: Block, access: Access, taken: Collection[int], bytes_: int) -> dict[int, int]:
     """Return the elements of a tile by axis of an access, the innermost dimension first: about EDGE in all, each of
-    `bytes_` bytes, in whole sectors if possible, short axes as a whole; none of the axes `taken`."""
+    `bytes_` bytes, the last axis in whole sectors if these divide it, short axes as a whole; none of the axes `taken`.
+    """
     edge: dict[int, int] = {}
     for form in reversed(access.index):
         axes = form.variables()

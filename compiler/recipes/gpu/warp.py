@@ -243,9 +243,10 @@ def tile_product(
     at_once: Sequence[int] = (),
     taps: int = 0,
 ) -> None:
-    """Schedule a product as `tile_on_warps`. copies: the blocks that copy its operands, which are inlined into the
-    fetches. at_once: the elements of A and of B that a thread fetches at once, by default as many of `tiles.vector` as
-    divide a row. taps: the number of loops over taps just outside k."""
+    """Schedule a product on tensor cores as `tile_on_warps` does, with copies of its operands. `epilogue`: the
+    elementwise consumer of the product; None stores the sums directly. copies: the blocks that copy its operands, which
+    are inlined into the fetches. at_once: the elements of A and of B that a thread fetches at once, by default as many
+    of `tiles.vector` as divide a row. taps: the number of loops over taps just outside k."""
     loops = nest(s, block, "tile_on_warps", fewest=3 + taps)
     *many, m, n = loops[: len(loops) - 1 - taps]
     *tap_loops, k = loops[len(loops) - 1 - taps :]

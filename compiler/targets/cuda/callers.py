@@ -38,9 +38,10 @@ def _queue_of_torch(device: Any) -> Iterator[None]:
 
 
 def to_device(kernel: str, array: object, expected: Argument) -> Cupy:
-    """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; it is copied only if needed. Raises
-    TargetError, with the name `kernel`, for a tensor that requires a gradient, for a subclass of ndarray or of a tensor
-    on the CPU, and for another shape or dtype. An array without the GPU's memory is copied to the current device."""
+    """Return an input as a contiguous device array, aligned to ALIGNMENT bytes; one that is such an array already is
+    not copied. Raises TargetError, with the name `kernel`, for a tensor that requires a gradient, for a subclass of
+    ndarray or of a tensor on the CPU, and for another shape or dtype. An array without the GPU's memory is copied to
+    the current device."""
     library = cupy()
     if type(array) is library.ndarray and _fits(array, expected):
         return array

@@ -12,7 +12,7 @@ MOST = 1024
 
 def pragmas(loop: scf.ForOp) -> list[str]:
     """Return the pragmas of a loop: with the attribute `unroll_by` to unroll that many iterations, else to unroll all
-    if it has the attribute `unroll` or is a short loop over unrolled ones, as `is_unrolled` decides, else none."""
+    if it has the attribute `unroll` or is a short loop over loops that have it, else none."""
     by = loop.attributes.get("unroll_by")
     if isinstance(by, IntegerAttr):
         return [f"#pragma unroll {by.value.data}"]

@@ -88,7 +88,8 @@ class CodeEmitter:
         return register_
 
     def reg(self, value: LinearValue) -> Hashable | None:
-        """Return the register of a value minus its constant, and compute it if necessary; None for a constant."""
+        """Return the register of a value minus its constant, which is computed at its first use; None for a
+        constant."""
         if not value.terms:
             return None
         if len(value.terms) == 1 and value.terms[0][1] == 1:
@@ -114,7 +115,7 @@ class CodeEmitter:
         return total  # type: ignore[no-any-return]
 
     def regs(self, values: Sequence[LinearValue]) -> tuple[Hashable, ...]:
-        """Return the registers of values that are no constants, in order, and compute them if necessary."""
+        """Return the registers of values that are no constants, in order; each is computed at its first use."""
         return tuple(r for r in map(self.reg, values) if r is not None)
 
     def _sources(self, value: LinearValue) -> tuple[Hashable, ...]:
