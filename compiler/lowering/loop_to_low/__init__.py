@@ -15,7 +15,8 @@ reads.py       the reads of a block: scalar, vector, masked, lane by lane
 accesses.py    the writes of a block
 blocks.py      one block: reads, body, combination, writes
 gathers.py     one gather: index values, the element or the default, the write
-selections.py  folding of selections with constant conditions in unrolled loops
+selections.py  folding of selections with constant or known conditions
+versions.py    versions of a stage of a kernel without selections that nothing needs
 scalars.py     the body's operations on scalars or vectors, with the floating-point policy's flags
 prefetches.py  prefetches of the cache lines of a later iteration
 streams.py     buffers with non-temporal stores

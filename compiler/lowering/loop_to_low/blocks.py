@@ -165,7 +165,7 @@ class Emitter(Accessor):
         known_reads = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
         if known_reads:
             self.policy = self.policy.of_literals
-        body = selections.resolve_selections(block.body, self.axes, self.scopes.ranges)
+        body = selections.resolve_selections(block.body, self.axes, self.scopes.ranges, self.context.is_implied)
         used_reads = range(len(block.reads)) if body is block.body else selections.reads_of(body)
         reads = {n: self._read(block.reads[n]) for n in used_reads if n not in known_reads}
         for n, value in reads.items():

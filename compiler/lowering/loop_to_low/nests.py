@@ -15,7 +15,7 @@ from xdsl.ir import Block, Region, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.barriers import AHEAD, orders_first
-from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM
+from compiler.analysis.stages import BLOCKS, THREADS, UNIFORM, is_stage
 from compiler.dialects.low_loops import number_loops
 from compiler.lowering.loop_to_low.blocks import deferred_conditions, emit_block
 from compiler.lowering.loop_to_low.bounds import Bounds
@@ -29,6 +29,7 @@ from compiler.lowering.loop_to_low.scopes import INDEX, InsertionScope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed_buffers
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_arrival, emit_bound, emit_on_chip, emit_stage
+from compiler.lowering.loop_to_low.versions import conditions_for_all
 from compiler.lowering.loop_to_low.widened import enlarge_temporaries
 from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, key_of, loops_in
 from compiler.program.tree import Block as Computed
@@ -70,7 +71,10 @@ def emit(context: Context, node: Node) -> None:
         if isinstance(node, Alloc):
             _alloc(context, node.buffer)
         elif context.threads is not None:
-            emit_stage(context, context.threads, node, lambda: _emit_guarded(context, node))
+            versions = not context.threads.in_stage and is_stage(node)
+            emit_stage(
+                context, context.threads, node, lambda: (_emit_versions if versions else _emit_guarded)(context, node)
+            )
         else:
             _emit_guarded(context, node)
 
@@ -104,6 +108,23 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
     else:
         _emit_plain(context, node)
     context.tested.pop()
+
+
+def _emit_versions(context: Context, stage: Loop | Computed) -> None:
+    """Emit a stage of a kernel, twice if an iteration of the loops around it may not need its selections: under the
+    conditions that decide it without them, else with them."""
+    conditions = conditions_for_all(context, stage)
+    if not conditions:
+        _emit_guarded(context, stage)
+        return
+    truth = context.all_of(conditions)
+    context.facts.append(conditions)
+    with context.scopes.region() as without_selections:
+        _emit_guarded(context, stage)
+    context.facts.pop()
+    with context.scopes.region() as body:
+        _emit_guarded(context, stage)
+    context.scopes.run(scf.IfOp(truth, [], Region(_with_yield(without_selections)), Region(_with_yield(body))))
 
 
 def _conditions_to_test(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
