@@ -77,15 +77,17 @@ def page_of_target(x: object, way: PageTarget, name: str | None = None, group: s
 
 
 def _derived(name: str, module: ModuleOp, way: PageTarget, target: Target, facts: list[str]) -> PageSubject:
-    """A function under the schedule that a target's rules prefer, of those that are proved and that it takes."""
+    """A te function under the schedule that a target's rules prefer, of those that are proved and that it takes; loops
+    as they are."""
+    if level_of(module) != "te":
+        return PageSubject(name, module=lower(module), facts=facts)
 
     def kernel(schedule: Schedule) -> AnyKernel:
         return build_as_written(schedule, target.name, policy=way.policy, arch=way.arch)
 
     usable = usable_kernel(Schedule(lower(module)), target, target.machine(way.arch), way.threads, kernel)
     facts += [str(usable.verdict), *([f"not the preferred one: {usable.refused}"] if usable.refused else [])]
-    te = module if level_of(module) == "te" else None
-    return PageSubject(name, te, usable.schedule.unscheduled, script_of(usable.schedule.script), None, facts)
+    return PageSubject(name, module, usable.schedule.unscheduled, script_of(usable.schedule.script), None, facts)
 
 
 def page_of_schedule(x: object, script: Script, name: str | None = None, way: PageTarget = ON_CPU) -> ProgramPage:

@@ -218,7 +218,7 @@ def test_a_refused_script_has_a_page_without_machine_code() -> None:
     shown = page_of_schedule(total().original, script(total(), "sched.parallel %k"))
     (part,) = shown.parts
     assert shown.refusal is part.refusal is not None
-    assert not part.code and part.proof is None and "step 3 of the script is refused" in part.notes["code"]
+    assert part.memory and not part.code and part.proof is None and "step 3 of the script is refused" in part.notes["code"]
     assert part.stages[-1].name == "apply-schedule, up to the refused step"
     text = "".join(page(shown))
     (content,) = parts_of(text)
