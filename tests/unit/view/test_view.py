@@ -218,7 +218,8 @@ def test_a_refused_script_has_a_page_without_machine_code() -> None:
     shown = page_of_schedule(total().original, script(total(), "sched.parallel %k"))
     (part,) = shown.parts
     assert shown.refusal is part.refusal is not None
-    assert part.memory and not part.code and part.proof is None and "step 3 of the script is refused" in part.notes["code"]
+    assert part.memory and not part.code and part.proof is None
+    assert "step 3 of the script is refused" in part.notes["code"]
     assert part.stages[-1].name == "apply-schedule, up to the refused step"
     text = "".join(page(shown))
     (content,) = parts_of(text)
@@ -432,6 +433,13 @@ def test_the_groups_of_a_network_for_a_gpu() -> None:
     assert [part.name for part in page_of_target(whole(), way, group="group_1").parts] == ["group_1"]
     with pytest.raises(InputError, match="no group 'group_7'"):
         page_of_target(whole(), way, group="group_7")
+
+
+def test_loops_for_a_gpu_stay_as_they_are() -> None:
+    s = total()
+    s.bind("C.m", "thread_x")
+    (part,) = page_of_target(s.module, PageTarget(target=target_named("cuda"), arch="sm_80")).parts
+    assert part.nests[-1][0]["kind"] == "thread_x" and not part.steps and part.code
 
 
 def test_a_page_for_c_has_its_text() -> None:
