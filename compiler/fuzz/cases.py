@@ -134,13 +134,14 @@ def _derived(module: ModuleOp, part: Part) -> Iterator[ModuleOp | str]:
     judged, as in a build; then those whose steps are judged. Nothing for a program that the rule leaves as it is."""
     from compiler.schedule import Schedule
     from compiler.space.derivation import one_by_one, preferred
-    from compiler.targets.cuda.machines import representative_gpu
+    from compiler.targets.gpus import DEFAULT_ARCH
+    from compiler.targets.registry import DEFAULT_GPU, gpu_of
     from compiler.types.machines import host
 
     lowered = module.clone()
     run(universe.context(), lowered, parse_passes("te-to-loop"))
     schedule, rules = Schedule(lowered), (part.guarded,)
-    machine = representative_gpu("sm_80") if part.kind.startswith("GPU") else host()
+    machine = gpu_of(DEFAULT_GPU, DEFAULT_ARCH) if part.kind.startswith("GPU") else host()
     first = preferred(schedule, rules, machine, 2, judged=False)
     for derivation in (first, *one_by_one(schedule, rules, machine, 2)):
         scheduled = derivation.draft.schedule

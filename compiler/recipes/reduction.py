@@ -8,7 +8,6 @@ from math import prod
 
 from compiler.analysis.order import step
 from compiler.analysis.rows import streams
-from compiler.program.combiner import Joint
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.recipes.elementwise import vectors_in_turn
@@ -127,7 +126,7 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def has_region(block: Block) -> bool:
     """Return whether a block reduces by a region, not by named combiners."""
-    return any(isinstance(combiner, Joint) for combiner in block.combiners)
+    return any(not isinstance(combiner, str) for combiner in block.combiners)
 
 
 def _summed_axis(draft: Draft, block: Block) -> int | None:
