@@ -294,7 +294,8 @@ class Parser(LocationParser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Parse the whole text; with `allow_implicit_module` it may be ops without a module around them. Raises
-        ParseError, also for other exceptions of xDSL's parser and for deep nesting."""
+        ParseError, also for other exceptions of xDSL's parser and for deep nesting. Raises PluginError if the parser of
+        a plugin's op crashes."""
         try:
             module = super().parse_module(allow_implicit_module)
             for op, start in self._named.items():

@@ -119,8 +119,8 @@ def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear
 
 
 def _sorted(access: Access, block: Block, digests: Digests) -> Access:
-    """Return a read with its conditions in canonical order, without those that are always true or implied by another,
-    and without `otherwise` if no condition is left."""
+    """Return a read with its conditions in canonical order, without those that are always true or implied by another
+    one with the same terms, and without `otherwise` if no condition is left."""
     if not access.where and access.otherwise is None:
         return access
     # i in 0..7: of i + 2 >= 0, i - 1 >= 0 and i - 3 >= 0 the first always holds, and the last implies the second.

@@ -60,8 +60,8 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 def find_thin(program: Program, block: Block) -> Thin | None:
     """Return the axes of a thin product, with any number of vectors up to the extent of `long`. None for a block that
-    is no sum, with an init, of two operands over one reduce axis, read without conditions, or whose matrix is
-    contiguous neither along that nor along an axis that it alone has."""
+    is no sum, with an init, of two operands over one reduce axis, read without conditions, or over several axes of
+    vectors, or whose matrix is contiguous neither along that nor along an axis that it alone has."""
     if not sums_pairs(block) or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):

@@ -471,7 +471,8 @@ class Recorder(Unpicklable):
         return chosen
 
     def multiple(self, size: Size, factor: int) -> Size:
-        """Multiply a parameter or a constant by an integer: a handle for a parameter, an integer for a constant.
+        """Multiply a parameter or a constant by an integer: a handle for a parameter, an integer for a constant. Raises
+        ScheduleError for a factor that is no integer or too large.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.multiple(s.sample_categorical([4, 8], decision=1), 2))

@@ -45,7 +45,7 @@ def from_template(
     """Return the sketches of a program from a template; the last one is the program as written. Decisions of the
     template stay, its open choices stay open. At `sched.auto` the rules schedule that block, with a sketch for each
     derivation; of more than MOST in all, the first are kept. Raises ScheduleError for a refused step, and for an open
-    choice that no step uses."""
+    choice that no step uses. Raises InputError for a malformed result of a rule."""
     sequence = script_of(script)
     fresh = schedule.fork()[0]
     draft = Draft(fresh, machine, threads, (), kept=(fresh.root,))

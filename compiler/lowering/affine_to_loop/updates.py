@@ -61,8 +61,8 @@ class UpdateChain:
 
 
 def chain_of(value: SSAValue, is_start: Callable[[SSAValue], bool]) -> UpdateChain | None:
-    """Return the chain of updates that leads from a start to a value; None if there is none: `(a + x) - y` from the
-    start `a` has the updates `+ x` and `+ (-y)`."""
+    """Return the chain of updates that leads from a start to a value, all by one combiner; None if there is none: `(a +
+    x) - y` from the start `a` has the updates `+ x` and `+ (-y)`."""
     if is_start(value):
         return UpdateChain(value)
     op = value.owner

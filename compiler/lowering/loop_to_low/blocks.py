@@ -114,9 +114,10 @@ def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 
 def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code by `emit` under conditions that differ between lanes, with a branch that skips it if they fail in all
-    lanes. `emit` is called with the conditions that may fail, as its mask, an empty list for none; not at all if one
-    always fails. Requires a vectorized loop around if a condition may fail."""
+    """Emit code by `emit` under conditions that differ between lanes, with a branch that skips it if an inequality
+    fails in all lanes; equalities are tested by the mask only. `emit` is called with the conditions that may fail, as
+    its mask, an empty list for none; not at all if one always fails. Requires a vectorized loop around if a condition
+    may fail."""
 
     def emit_tested(open_conditions: list[Condition]) -> None:
         necessary_conditions = [

@@ -45,7 +45,7 @@ class InterfaceArray:
 class LibraryInterface:
     """The arrays of a library, in order: inputs, outputs, and weights, which are the arrays of constants. results:
     whether the outputs are results, not arrays that the library changes in place. arguments: by processor, the pointers
-    of the native function of each run."""
+    that each run passes to the native function, in order, each as its kind and number."""
 
     inputs: tuple[InterfaceArray, ...]
     outputs: tuple[InterfaceArray, ...]

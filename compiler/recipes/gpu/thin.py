@@ -94,8 +94,8 @@ def thin_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, vector:
 
     Returns the loop over blocks. The epilogue, or without one a copy, stores the results. Parts of k, outside of m, are
     more blocks. Raises ScheduleError unless the block is a reduction with an implicit init over one loop, whose loops
-    over results come first. Requires that the last two of them are m and n, and extents that `vector` and `steps`
-    divide.
+    over results, at least two, come first. Requires that the last two of them are m and n, and extents that `vector`
+    and `steps` divide.
     """
     results, along = results_and_reduction(s, block, "thin_on_threads")
     if len(results) < 2 or len(along) != 1:

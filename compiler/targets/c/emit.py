@@ -70,7 +70,8 @@ def _constants(
     language: C, module: ModuleOp, function: FuncOp
 ) -> Iterator[tuple[str | int, str, DenseAttr, MemRefType]]:
     """Yield the constants of a program: key (name of a global or position of an argument), preferred name, elements and
-    type; globals first. Raises LoweringError for a global without a value, and for any other op beside the function."""
+    type; globals first. Raises LoweringError for a global that is no constant with a value, and for any other op beside
+    the function."""
     for op in module.ops:
         if isinstance(op, GlobalOp):
             if op.constant is None or not isinstance(op.initial_value, DenseAttr):

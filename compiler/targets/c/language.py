@@ -113,7 +113,7 @@ class C(Language):
 
     def real(self, number: float, type_: Attribute) -> str:
         """Spell a float literal, with a cast unless it is float or double; for bf16 its bits, rounded towards zero, in
-        hexadecimal digits. NaN and infinities are the macros of <math.h>."""
+        hexadecimal digits. NaN and infinities of other types are the macros of <math.h>."""
         if isinstance(type_, BFloat16Type):
             self.spelled(type_)
             return f"0x{struct.unpack('>H', struct.pack('>f', number)[:2])[0]:04x}"

@@ -34,8 +34,9 @@ def rounds(addresses: Ints, bytes: int) -> Ints:
 
 @lru_cache(maxsize=512)
 def _rounds(data: bytes, shape: tuple[int, int], size: int) -> tuple[int, ...]:
-    """Compute `rounds`, cached: `data` are the bytes of an int64 array of addresses of this shape, from the lowest
-    active one on; `size` are the bytes of a lane's access."""
+    """Return, cached, for each warp the cycles in which shared memory serves it. `data` are the bytes of an int64 array
+    of addresses of the shape (warps, lanes), from the lowest active one on, negative for inactive lanes; `size` are the
+    bytes of a lane's access."""
     addresses = np.frombuffer(data, np.int64).reshape(shape)
     group = max(1, min(shape[1], ROUND // max(BANK, size)))
     total = [0] * shape[0]
