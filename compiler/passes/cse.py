@@ -17,6 +17,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from compiler.dialects import loop, te
 from compiler.dialects.functions import functions, has_tensors
 from compiler.program.read import computed, gathered
+from compiler.support.origins import fused
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class CsePass(ModulePass):
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         func.return %A, %A
 
-    te: computes and gathers that are equal up to labels and the names of axes, calls with equal operands, constants.
+    te: computes and gathers that are equal up to labels and the names of axes, calls with equal operands, constants;
+    the first gets the locations of all.
     loop: ops in bodies, constants; blocks stay. low: ops without effects, and loads without a store between them.
     """
 
@@ -53,6 +55,7 @@ def _merge_equal(function: FuncOp) -> None:
             key = _key(op, is_te)
             first = op if key is None else seen.setdefault(key, op)
             if first is not op:
+                first.location = fused((first.location, op.location))
                 Rewriter.replace_op(op, [], first.results)
 
 

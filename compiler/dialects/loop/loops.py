@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, StringAttr
+from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, StringAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, result_def, traits_def
@@ -103,6 +103,9 @@ class ForOp(IRDLOperation):
         print_label(printer, self.label.data)
         printer.print_string(" ")
         printer.print_ssa_value(self.iv)
+        if printer.print_debuginfo and not isinstance(self.iv.location, UnknownLoc):
+            printer.print_string(" ")
+            printer.print_attribute(self.iv.location)
         printer.print_string(f" = {self.size} ")
         if self.loop_kind != "serial":
             printer.print_string(f"{self.loop_kind} ")
