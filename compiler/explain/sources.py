@@ -167,9 +167,7 @@ class SourceTable:
 
     def of_name(self, name: str) -> tuple[SourceTime, ...]:
         """The rows with a module or node of a name, or below a module of the name. Raises InputError for others."""
-        rows = tuple(
-            row for row in self.rows if any(o.name == name or o.name.startswith(f"{name}.") for o in _parts(row))
-        )
+        rows = tuple(row for row in self.rows if name and any(f"{o.name}.".startswith(f"{name}.") for o in _parts(row)))
         if not rows:
             names = sorted({o.name for row in self.rows for o in _parts(row) if o.name})
             raise InputError(f"{unknown('module or node', name, names)} ({_listed('names', names)})")

@@ -64,7 +64,8 @@ def run(
     try:
         for module_pass in passes:
             module_pass.apply(ctx, module)
-            inherit_locations(module)
+            if after is not None or module_pass is passes[-1]:
+                inherit_locations(module)
             if verify:
                 _verify_after(module_pass.name, module)
             if after is not None:

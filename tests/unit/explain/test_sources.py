@@ -272,6 +272,9 @@ def test_the_command_narrows_to_a_line(tmp_path: Path, monkeypatch: pytest.Monke
         ("--line", "net.mlir:999"): "there is no line 'net.mlir:999'",
         ("--line", "7"): "'7' is no line of source, such as model.py:12",
         ("--module", "first"): "there is no module or node 'first' (no part of the program has names)",
+        ("--module", ""): "there is no module or node ''",
+        ("--line", ""): "'' is no line of source",
+        ("--try", "2", "--static"): "--try runs schedules, and --static runs nothing",
         ("--source", "--group", "group_0"): "--group selects loops, and --source",
         ("--source", "--loop", "1"): "--loop selects loops, and --source",
     }.items():
