@@ -25,7 +25,7 @@ MOST_ROWS = 4
 
 @handles("Binarizer", domain=ML)
 def binarizer(node: Node) -> Tensor:
-    """1 where x > threshold, else 0, in x's dtype."""
+    """1 where x > threshold, else 0, in x's dtype; for an integer one the threshold is first clamped to its range."""
     x, threshold = node.tensor(0), float(node.attribute("threshold", 0.0))
     limit: float | int = threshold
     if not is_float(x.dtype):  # x > 2.5 is x > 2 for integers

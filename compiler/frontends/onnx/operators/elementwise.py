@@ -113,7 +113,8 @@ def mod(node: Node) -> Tensor:
 
 @handles("Pow")
 def pow(node: Node) -> Tensor:
-    """Base to the power exponent, computed in a float dtype if either is a float, and cast to the base's dtype."""
+    """Base to the power exponent, computed in a float dtype if either is a float (other than a constant whole
+    exponent), and cast to the base's dtype."""
     base, exponent = operands(node)
     if isinstance(exponent, Tensor) and exponent.dtype != base.dtype:
         if is_float(exponent.dtype) and not is_float(base.dtype):

@@ -85,7 +85,7 @@ def dynamic_quantize(node: Node) -> list[Tensor]:
 
 @handles("DequantizeLinear")
 def dequantize(node: Node) -> Tensor:
-    """(x - zero point) * scale, by default of the scale's dtype."""
+    """(x - zero point) * scale, of `output_dtype`; by default, or if te lacks that, of the scale's dtype."""
     x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
     axis, block = _axis(node, x), node.attribute("block_size", 0)
     dtype = DTYPE_OF.get(node.attribute("output_dtype", 0), scale.dtype)
