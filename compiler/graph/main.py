@@ -311,7 +311,8 @@ def _is_cast(value: SSAValue) -> bool:
 
 
 def _view_of_buffer(view: memref.ViewOp, table: _Buffers) -> BufferView:
-    """Read a view of the bytes of a buffer. Raises InputError if it is not inside the buffer."""
+    """Read a view of the bytes of a buffer. Raises InputError if it is not inside the buffer, or at an offset that is
+    no constant."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
     viewed, offset, cast = _viewed(view, table), _offset(view), view.source.owner
     viewed_buffer = table.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None

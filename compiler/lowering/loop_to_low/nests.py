@@ -227,8 +227,9 @@ def _emit_serial(context: Context, loop: Loop) -> None:
 
 
 def _may_narrow(context: Context, loop: Loop, condition: Condition) -> bool:
-    """Return whether a condition may become a bound of a loop: of a serial one on a CPU any; in a kernel one that
-    depends on blocks of threads, and is the same for all threads of a block, since barriers may stand in the loop."""
+    """Return whether a condition may become a bound of a loop: only of a serial one without the attribute AHEAD; on a
+    CPU any; in a kernel one that depends on blocks of threads, and is the same for all threads of a block, since
+    barriers may stand in the loop."""
     if loop.kind != "serial" or AHEAD in dict(loop.attributes):
         return False
     loops = context.program.loops

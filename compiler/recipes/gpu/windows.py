@@ -133,7 +133,8 @@ def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequen
 
 
 def is_plain(block: Block, read: WindowRead) -> bool:
-    """Return whether a convolution has one axis of channels, and filters between images and the pixels of an image."""
+    """Return whether a convolution has one axis of channels, and filters between images and the pixels of an image, and
+    writes its result by its spatial axes in order."""
     pixels = [n for n in read.pixels if n > read.filters]
     in_order = [next(iter(form.variables()), n) for n, form in enumerate(block.writes[0].index)]
     return (

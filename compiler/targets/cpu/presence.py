@@ -193,7 +193,8 @@ def _process_away_clock() -> AwayClock:
 
 
 def _run_queue_waits() -> dict[str, float]:
-    """Return each thread's seconds in run queues, by its id; empty if the system has no such figures."""
+    """Return each thread's seconds in run queues, by its id; empty if the system has no such figures, incomplete if a
+    thread ends meanwhile."""
     by_thread = {}
     try:
         for task in os.listdir("/proc/self/task"):
