@@ -11,7 +11,8 @@ from compiler.support.errors import LoweringError, ScheduleError, refused_by
 def run_whole(program: Program) -> Program:
     """Weaken the guards of tensorized nests so that these run whole, which is proved to be harmless.
 
-    Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that other nests touch.
+    Raises LoweringError for an unknown intrinsic, a nest that is not its intrinsic's, stands in a vectorized loop or
+    may do harm if it runs whole, and for a fragment that other nests touch.
     """
     _check_fragments(program)
     if not any(loop.kind == "tensorized" for loop in program.loops.values()):

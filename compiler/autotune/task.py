@@ -93,9 +93,9 @@ class SearchTask(TaskProgram):
         """Search until the budget is spent, and return the best record; None if nothing could be measured. For a GPU
         that is not present the record is then the default schedule's, also if the time was up before the first trial.
 
-        The run continues from the task's records in the database, which count as trials. Each outcome is on disk
-        before the next measurement; an interruption ends the run without losing any. Raises TargetError if the worker
-        processes cannot start.
+        The run continues from the task's records in the database, which count as trials. Each outcome is on disk before
+        the next measurement; an interruption ends the run without losing any. Raises TargetError if the worker
+        processes cannot start, InputError for options of another type and a database or log that cannot be written.
 
         The groups of a whole program share trials and seconds, see `TuningOptions.allocation`; the result is a mapping
         from their names to their best records, without groups that have none. At the start the forms that laws offer
@@ -175,7 +175,7 @@ class SearchTask(TaskProgram):
     def best(self, database: str | os.PathLike[str]) -> Best:
         """Return the best record of the task; for a whole program a mapping from group names to best records.
 
-        Raises InputError if the database has no record of the task.
+        Raises InputError if the database cannot be opened, or has no record of the task.
         """
         records = self.records(database)
         if not records:
@@ -185,7 +185,7 @@ class SearchTask(TaskProgram):
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """Map the name of the task, or of each group of a whole program, to its best record; tasks without one are left
         out. The record of a group is the best one measured alone. First switches to the forms that the database records
-        as chosen."""
+        as chosen. Raises InputError for a database that cannot be opened."""
         if self._has_forms:
             with Database(to_path(database), create=False) as opened:
                 self._chosen.read_database(opened)
@@ -210,7 +210,7 @@ class SearchTask(TaskProgram):
         constants: arrays of the constant inputs, by name. In a whole program each group has the schedule chosen inside
         the program, else of its best record. A group without a record, or whose record no longer applies, is built as
         without a database, and so is a single program whose record no longer applies; a warning states this. Raises
-        InputError without any record, and for missing or unknown constants.
+        InputError as `best` does, and for missing or unknown constants.
         """
         arrays = {**self.known, **(constants or {})}
         if set(arrays) != set(self.constants):

@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page of a program and print its path; return 0. Raises InputError for a program that does not verify,
-    for an unknown group, and for a refused script, after the page with the step and its witness is written; also the
-    errors of `build`."""
+    """Write the page of a program and, unless it goes to standard output, print its path; return 0. Raises InputError
+    for a program that does not verify, for an unknown group, and for a refused script, after the page with the step and
+    its witness is written; also the errors of `build`."""
     from compiler.pipeline.source import parse
     from compiler.view.collect import default_path
     from compiler.view.page import page
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(lines: Iterable[str], options: argparse.Namespace, default: Path) -> None:
-    """Write a page to `--output`, by default to a path that is printed then; `-` is standard output."""
+    """Write a page to `--output`, by default to the path `default`, and print the path; `-` is standard output."""
     if options.output == "-":
         sys.stdout.writelines(lines)
         return

@@ -116,7 +116,7 @@ class Walker:
         return self.handle(first), self.handle(second)
 
     def handle(self, loop: Loop) -> Handle:
-        """A handle on a loop."""
+        """A handle on a loop, which contains a block."""
         block = self.s.get_block(blocks_in(loop)[0].label)
         return self.s.get_loops(block)[len(self.s.program.enclosing(loop.number))]
 

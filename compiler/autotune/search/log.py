@@ -78,7 +78,8 @@ class LogFile:
             self._file.close()
 
     def write(self, lines: Sequence[str]) -> None:
-        """Append lines, unbuffered: readers of the file see them at once."""
+        """Append lines, unbuffered: readers of the file see them at once. Without a file only count them. Raises
+        InputError if the file cannot be written."""
         self.written += len(lines)
         if self._file is None or self._path is None:
             return

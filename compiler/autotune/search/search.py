@@ -128,7 +128,8 @@ class Search:
         return len(self._trials)
 
     def propose(self, count: int) -> list[Proposal]:
-        """Propose the next candidates to measure, at most `count`, none twice; fewer or none when few are left."""
+        """Propose the next candidates to measure, at most `count`, none that is pending or was tried; fewer or none
+        when few are left."""
         self._scorer.learn(self._trials)
         proposals: list[Proposal] = []
         for phase in (self._from_start, self._from_neighbours, self._from_model):

@@ -124,7 +124,7 @@ def stack(call: Call, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @operator("flip", trivial=True)
 def flip(call: Call, x: Tensor, dims: Sequence[int]) -> Tensor:
-    """Reverse the order of elements along dimensions."""
+    """Reverse the order of elements along dimensions; x itself without any."""
     return nn.flip(x, [dimension(d, x.rank) for d in dims], call.name) if dims and x.rank else x
 
 
