@@ -69,7 +69,8 @@ def group_program(
     x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None
 ) -> GroupedModule:
     """Build the module of `grouped_module`, with the same errors, and return it with the user's names and the hashes of
-    the groups.
+    the groups. Raises TypeError for an `x` without a module, Refusal for an invalid program with groups, and InputError
+    for a rule that names a missing compute.
 
     With `single`, a function that fits one group becomes a call of that group. `rewrite` may replace canonical
     functions before they are cut into groups, None none; if it replaces any, `single` is implied.

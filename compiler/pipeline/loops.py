@@ -30,7 +30,8 @@ def lower(x: object) -> ModuleOp:
 
     `x` is a program at the te or loop level, as `build` takes it, or nests of affine or scf loops that
     raise-affine-to-loop takes. Raises InputError for any other program at the low level and for a module without a
-    function, Refusal for an invalid program, and what `module_of` raises.
+    function, Refusal for an invalid program, ParseError for a text that cannot be parsed, and LoweringError for one
+    without a te form.
 
     >>> A = te.placeholder((64,), name="A")
     >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))

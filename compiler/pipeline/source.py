@@ -41,8 +41,8 @@ def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
     """Return the verified module to build: a copy of the function `name` (None: the only public one) and its callees.
 
     Raises TargetError for an unknown policy, and for a policy or name that is no string; InputError if no function
-    fits; Refusal for an invalid program; and what `module_of` raises. The module of a Schedule was verified before, and
-    steps preserve validity.
+    fits; Refusal for an invalid program; ParseError for a text that cannot be parsed; LoweringError for one without a
+    te form. The module of a Schedule was verified before, and steps preserve validity.
     """
     check_words("cpu", policy, name, "")
     policy_named(policy, TargetError)

@@ -156,11 +156,11 @@ def convolve_on_threads(
     A tile of results that exceeds an extent is computed whole: fetches put zeros where a window leaves the image and
     where a filter does not exist, and only stores are guarded. A thread fetches an element of a plane of the image in
     all channels of a panel, so that its address and conditions are computed once; weights are fetched by segments of a
-    filter and stored with filters side by side. `tiles` are those of `tile_on_threads`; vector, twice and padded have
-    no effect. sums: for parts of a convolution, their last axis, the sum that the last block to arrive computes (see
-    `add_at_arrival`); None leaves it where it is. Requires a block that `window_read` recognises, with a loop for each
-    axis, and an epilogue that reads only its result, elementwise. Raises ScheduleError for other blocks. Source:
-    implicit GEMM as in cuDNN.
+    filter and stored with filters side by side. `tiles`: the threads and elements along each spatial axis, and the
+    panels of the reduce axes; vector, twice and padded have no effect. sums: for parts of a convolution, their last
+    axis, the sum that the last block to arrive computes (see `add_at_arrival`); None leaves it where it is. Requires a
+    block that `window_read` recognises, with a loop for each axis, and an epilogue that reads only its result,
+    elementwise. Raises ScheduleError for other blocks. Source: implicit GEMM as in cuDNN.
     """
     loops_of_axes, read = by_axis(s, block), window_read(node_of(s, block))
     count = len(tiles.spatial)

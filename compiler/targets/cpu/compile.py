@@ -177,7 +177,9 @@ def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """Compile LLVM IR with the parameters and refusals of `object_code`; return the assembly of the whole module."""
+    """Compile LLVM IR to the assembly of the whole module, by LLVM's optimisations of the level `opt_level`, 0 to 3.
+    The functions `elsewhere` may be declared in the text without a library that defines them. Raises TargetError for
+    text that LLVM refuses, and for any other external function that no library defines."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     reparsed = llvm.parse_assembly(str(compiled.module), compiled.context)
     assembly_text: str = compiled.native.emit_assembly(reparsed)

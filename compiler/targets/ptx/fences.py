@@ -18,7 +18,8 @@ _NARROW = {"cta", "cluster"}
 
 @effect("membar", "fence")
 def fence(instruction: PtxInstruction) -> Prepared:
-    """Prepare `membar.gl` or `fence.acq_rel.gpu` and their like. Raises PtxError for another scope or order."""
+    """Prepare `membar.gl` or `fence.acq_rel.gpu` and their like; one of the scope cta or cluster has no effect. Raises
+    PtxError for another scope or order."""
     modifiers = modifiers_of(instruction, *_SCOPES, "sc", "acq_rel")
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
