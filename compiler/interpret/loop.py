@@ -51,7 +51,8 @@ def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None 
 
     Raises InputError for arrays that do not match the function, a function that is missing or not unique, and an op of
     another level; InterpretError at the first access out of bounds or iterator out of its extent, with the block, the
-    index and the iteration, and before the run for a block that uses a buffer or a loop where it is not visible.
+    index and the iteration, and before the run for a block that uses a buffer or a loop where it is not visible, and
+    for an init at an index of a reduce axis.
 
     >>> A = te.placeholder((2, 3), name="A")
     >>> result = np.empty(2, np.float32)

@@ -161,7 +161,8 @@ class TaskFacts:
 
     @cached_property
     def bound(self) -> float | None:
-        """The share of the ceiling that the best script reaches; None without `work` or a script, or if implausible."""
+        """The share of the ceiling that the best script reaches; None for a damaged program, without `work` or a
+        measured script, or if implausible."""
         if self.program is None or self.work is None or self.best is None:
             return None
         return plausible_share(share(self.program, host(), self.best.outcome.cost))

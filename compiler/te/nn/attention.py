@@ -39,11 +39,11 @@ def attention(
     """Y[b, h, m, :] = sum over n of softmax over n of (scale * Q[b, h, m, :] . K[b, h, n, :] + mask) * V[b, h, n, :].
 
     q is [B, H, M, D], k [B, G, N, D], v [B, G, N, E], or all without H and G, of one float dtype; G divides H, and H /
-    G consecutive heads of q share one of k and v. The scale is 1 / sqrt(D) by default. `causal` masks n > m + offset.
-    The mask broadcasts to the scores [B, H, M, N]: addends of q's dtype, or an i1 that is false for masked n. A softcap
-    above 0 maps scores s to softcap * tanh(s / softcap) before the mask. Sums and softmax are in f32 for narrower
-    floats. A row whose scores are all masked yields 0. Raises TeError for other arguments. Source: Vaswani et al.,
-    Attention Is All You Need, 2017; as torch's scaled_dot_product_attention.
+    G consecutive heads of q share one of k and v. The scale is 1 / sqrt(D) by default. `causal` masks n > m + offset;
+    without it `offset` has no effect. The mask broadcasts to the scores [B, H, M, N]: addends of q's dtype, or an i1
+    that is false for masked n. A softcap above 0 maps scores s to softcap * tanh(s / softcap) before the mask. Sums and
+    softmax are in f32 for narrower floats. A row whose scores are all masked yields 0. Raises TeError for other
+    arguments. Source: Vaswani et al., Attention Is All You Need, 2017; as torch's scaled_dot_product_attention.
     """
     _check(q, k, v)
     cap = _check_options(causal, offset, softcap)

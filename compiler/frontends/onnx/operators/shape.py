@@ -58,8 +58,8 @@ def flatten(node: Node) -> Tensor:
 
 @handles("Unsqueeze")
 def unsqueeze(node: Node) -> Tensor:
-    """Insert dimensions of extent 1, so that they are the listed axes of the result. Raises Refused for an axis out of
-    range, and for axes that the model computes."""
+    """Insert dimensions of extent 1, so that they are the listed axes of the result, all different. Raises Refused for
+    an axis out of range, and for axes that the model computes."""
     x, axes = node.tensor(0), node.integer_list("axes", 1) or []
     rank = x.rank + len(axes)
     new_dims = {axis_of(node, axis, rank) for axis in axes}
