@@ -69,7 +69,7 @@ class Store:
         """Bytes written since the last count; initially the limit, so that the first write counts."""
 
     def get(self, key: str) -> bytes | None:
-        """The payload of a key; None for a miss."""
+        """The payload of a key; None for a miss, and for a store that cannot be read."""
         digest = sha256(key.encode())
         try:
             with self._folder() as folder:

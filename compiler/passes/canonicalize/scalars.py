@@ -118,7 +118,7 @@ def _zero(type: Attribute) -> IntegerAttr | None:
 
 
 class JoinConstants(RewritePattern):
-    """Add or multiply two constants in a row at once, of integers.
+    """Combine two integer constants in a row at once, of additions, products, and bitwise and, or and xor.
 
       %1 = arith.addi %x, %c4 : index;  %2 = arith.addi %1, %c3 : index
     ->
