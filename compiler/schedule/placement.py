@@ -13,7 +13,7 @@ from compiler.schedule.region import Interval, inside
 
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
-    """Refuse a block if a loop that privatises one of its buffers is not among the loops `outer`."""
+    """Raise ScheduleError for a block if a loop that privatises one of its buffers is not among the loops `outer`."""
     for name in dict.fromkeys((*block.sources, *block.targets)):
         for loop in program.private_loops(name):
             if loop not in outer:

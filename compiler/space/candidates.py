@@ -104,7 +104,7 @@ def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[
 
 def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
     """Yield all candidates of a candidate's sketch that differ from it in exactly one choice, which must be in the
-    space; by choice, then by option."""
+    space; by choice, then by option. sizes: the number of options of each choice, by sketch."""
     sketch, positions = candidate
     for choice, size in enumerate(sizes[sketch]):
         for option in range(size):

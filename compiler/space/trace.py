@@ -227,7 +227,8 @@ class Traced:
         return Traced(self.graph, cofactor, self.value // divisor.value, self.low // divisor.high, self.high)
 
     def _scaled_down(self, node: TraceNode, divisor: int) -> Number | None:
-        """The exact quotient of a product with a constant by a divisor of that constant; None for another number."""
+        """The exact quotient of a product with a constant by a divisor of that constant; None for another number, and
+        unless the divisor is positive and divides the constant."""
         if node.name != "mul" or self.graph.nodes[node.args[1]].name != "constant":
             return None
         factor = int(self.graph.nodes[node.args[1]].value)

@@ -125,8 +125,8 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
     """Return `value` as a numpy array: on the same memory if it is contiguous, aligned and in native byte order, else a
-    copy. Raises TargetError for a value that `as_numpy` refuses, and for another shape or dtype, whatever the byte
-    order."""
+    copy. Raises TargetError for a value that is no array in the memory of the CPU, that requires a gradient, or is of a
+    subclass that may have a mask or a unit, and for another shape or dtype, whatever the byte order."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)

@@ -51,8 +51,8 @@ class _Use:
 
 
 def _uses(node: Compute) -> Iterator[_Use]:
-    """Yield each use in a compute of a mathematical function that is not cheap, whose operands are such that `_use`
-    returns it."""
+    """Yield each use in a compute of a mathematical function that is not cheap: the values of `math` ops, except those
+    of `_SHORT`, for which `_use` returns a use."""
     for value in body.reached(node.block.body):
         if isinstance(value, Apply) and value.kind.name.startswith("math.") and value.kind.name not in _SHORT:
             use = _use(node, value)

@@ -99,7 +99,8 @@ def _turned(block: Block) -> Block:
 
 
 def _is_backwards(block: Block, axis: int) -> bool:
-    """Whether most windows, or else most indices, have a negative factor of an axis; False if an index divides it."""
+    """Whether more windows, indices of several variables, have a negative than a positive factor of an axis, or, if as
+    many, more indices; False if an index divides it."""
     used = [form for access in block.reads for form in access.index if form.depends_on(axis)]
     factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
     if any(factor is None for factor, _ in factors):

@@ -109,8 +109,8 @@ def convert_extract_slice(op: Operation, values: TeValues) -> None:
 
 
 def _sliced(op: Operation, sizes: Sequence[int]) -> list[int]:
-    """Return the shape of a slice's result type, with open entries replaced, in order, by the sizes other than 1; the
-    sizes if no dimension is dropped."""
+    """Return the shape of a slice's result type, with open entries replaced, in order, by the sizes other than 1, and
+    by 1 after the last of them; the sizes if no dimension is dropped."""
     type = op.results[0].type
     assert isinstance(type, TensorType)
     if len(type.get_shape()) == len(sizes):

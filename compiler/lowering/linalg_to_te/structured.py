@@ -99,7 +99,8 @@ def _extents(op: LinalgStructuredOperation, maps: Sequence[AffineMap], values: T
 
 
 def _names(op: LinalgStructuredOperation, rank: int) -> list[str]:
-    """Return the names of the `rank` iterators: those in the table of named ops, else d0, d1 ..."""
+    """Return the names of the `rank` iterators: those in the table of named ops, for a named op without
+    `indexing_maps`; else d0, d1 ..."""
     if isinstance(op, StructuredNamedOp) and op.indexing_maps is None:
         return op.row().dims
     return [f"d{dim}" for dim in range(rank)]

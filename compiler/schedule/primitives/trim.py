@@ -44,7 +44,8 @@ def trim(program: Program, loop: int) -> Plan:
 
 
 def _is_end(program: Program, loop: int, condition: Condition) -> bool:
-    """Return whether a condition over a loop and the loops around it ends the loop."""
+    """Return whether a condition, over a loop and the loops around it, fails from some iteration of the loop on: an
+    inequality with a negative factor of the loop. Without a constant factor it is False."""
     around = {outer.number for outer in program.enclosing(loop)}
     factor = condition.form.coefficient(loop) or 0
     return not condition.equal and factor < 0 and condition.form.variables() <= around | {loop}

@@ -165,7 +165,8 @@ class SourceWriter(ABC):
         self.taken.discard(name)
 
     def header(self, index: SSAValue, bounds: tuple[str, str, str]) -> str:
-        """Return the head of a for loop; `bounds` are its lower bound, upper bound and step."""
+        """Return the head of a for loop over the variable of `index`; `bounds` are its lower bound, upper bound and
+        step."""
         name, (low, high, step) = self.text(index).code, bounds
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         return f"for ({self.type_of(index)} {name} = {low}; {name} < {high}; {advance})"

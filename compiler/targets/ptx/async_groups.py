@@ -36,8 +36,8 @@ class AsyncGroups:
         self._pending: list[PendingCopy] = []
 
     def begin(self, access: PtxAccess, memory: PtxMemory, parts: Array, offsets: Array, values: Array) -> None:
-        """Add copies, one for each lane of the access, to the lane's open group. `parts`, `offsets` (n,) and `values`
-        (n, words) are those of PendingCopy."""
+        """Add copies, one for each lane of the access, to the lane's open group. memory, parts, offsets: the
+        destination, with a part number and a byte offset (n,) for each lane. values: (n, words), uint32."""
         groups = self.committed[access.lanes]
         self._pending.append(PendingCopy(access, memory, parts, offsets, values, groups))
 

@@ -95,8 +95,8 @@ def _class_name(name: str) -> str:
 
 
 def row_named(name: str) -> SyntaxRow:
-    """Return the row of the syntax table for an op that te has a form of. Raises KeyError for another op of
-    StableHLO."""
+    """Return the row of the syntax table for an op that te has a form of. For CHLO, which the table lacks, it is a row
+    with the operands, and k of top_k. Raises KeyError for another op of StableHLO."""
     dialect, _, title = name.partition(".")
     if dialect == "stablehlo":
         return ROWS[title]
