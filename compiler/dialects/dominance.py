@@ -90,7 +90,8 @@ def _check_each(op: Operation, seen: set[SSAValue], report: Report) -> None:
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:
-            seen = seen | {r for b in blocks for o in b.ops for r in o.results}  # a graph of blocks: not judged
+            inside = {value for b in blocks for op in b.ops for value in op.results}
+            seen = seen | inside | {argument for b in blocks for argument in b.args}  # a graph of blocks: not judged
         for block in blocks:
             _check_block(block, seen, report)
 

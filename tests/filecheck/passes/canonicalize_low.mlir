@@ -242,3 +242,19 @@ func.func @unused(%i: index, %i32: i32, %f: f32, %a: vector<4x8xf32>, %b: vector
   %26 = vector.type_cast %m : memref<4x8xf32> to memref<vector<4x8xf32>>
   func.return
 }
+
+// CHECK-LABEL: @branches
+// CHECK-NEXT: %[[R:.*]] = arith.addi %x, %x : i32
+// CHECK-NEXT: func.return %[[R]] : i32
+func.func @branches(%x: i32) -> i32 {
+  %true = arith.constant true
+  cf.cond_br %true, ^then, ^otherwise
+^then:
+  %0 = arith.addi %x, %x : i32
+  cf.br ^end(%0 : i32)
+^otherwise:
+  %1 = arith.muli %x, %x : i32
+  cf.br ^end(%1 : i32)
+^end(%r: i32):
+  func.return %r : i32
+}
