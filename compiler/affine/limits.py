@@ -56,8 +56,8 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence about `what` if a value inside `expr` may reach 2^63 for 0 <= d_i < extents[i], else empty. Requires
-    an expression without symbols."""
+    """A sentence about `what` if a value inside `expr` may reach 2^63 in magnitude for 0 <= d_i < extents[i], else
+    empty. Requires an expression without symbols."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = lin.box(extents)
@@ -65,8 +65,8 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """A sentence about `what` if a value or intermediate value of a form may reach 2^63 over the inclusive `ranges` of
-    its variables, else empty."""
+    """A sentence about `what` if a value or intermediate value of a form may reach 2^63 in magnitude over the inclusive
+    `ranges` of its variables, else empty."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""

@@ -319,8 +319,8 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """Return the buffer of a convolution's weights: the read in whose index the filter, axis 1, occurs alone, not only
-    its group; without one the read in whose index it occurs."""
+    """Return the buffer of a convolution's weights: the first read in whose index axis 1, the filter, has a constant
+    factor, and is not only in a quotient (its group); without one the first read in whose index it occurs."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]

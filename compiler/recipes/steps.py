@@ -65,7 +65,7 @@ def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
 
 def operand_over(s: Schedule, block: Handle, axis: int) -> str:
     """Return the first buffer that a block reads at an index with the axis number `axis`; the last one that it reads if
-    there is none."""
+    there is none. Requires a read."""
     node = node_of(s, block)
     over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
     return over[0] if over else node.sources[-1]

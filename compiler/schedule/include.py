@@ -109,7 +109,7 @@ def only_included(op: Operation) -> bool:
 
 def size_attribute(size: object) -> Attribute:
     """Encode a size, or a list of factors, as an attribute. Raises ScheduleError for any value that is neither an
-    integer nor a list or tuple of them."""
+    integer nor a list or tuple of them; and VerifyException or ValueError beyond 64 bits."""
     try:
         if isinstance(size, list | tuple):
             return DenseArrayBase.from_list(i64, [index(factor) for factor in size])

@@ -186,7 +186,7 @@ class State:
         self.handles.setdefault(loop.number, []).extend(handles)
 
     def drop_after(self, length: int) -> None:
-        """Erase the ops of the script after the first `length`; they only define handles."""
+        """Erase the ops of the script after the first `length`. Requires that these only define handles."""
         for op in reversed(list(self.script.ops)[length:-1]):
             for handle in op.results:
                 value = self.values.pop(handle)

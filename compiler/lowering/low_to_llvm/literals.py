@@ -72,7 +72,7 @@ def _float(value: float, type: Attribute) -> str:
 
 
 def fast_flags(op: Operation) -> str:
-    """Return the fast-math flags of an op, with a space after; "" without flags."""
+    """Return the fast-math flags of an op, with a space after: `fast ` for all of them; "" without flags."""
     flags = op.properties.get("fastmath")
     if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
         return ""

@@ -105,7 +105,8 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
 
 
 def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
-    """Whether a form has each value from 0 to its largest exactly once over the ranges: 4*i + j with j in [0, 4)."""
+    """Whether a form, less its constant, has each value from 0 to its largest exactly once over ranges that begin at 0:
+    4*i + j with j in [0, 4). False for a form with a floordiv or mod."""
     step = 1
     for atom, factor in sorted(form.terms, key=lambda term: term[1]):
         if not isinstance(atom, int) or factor != step:

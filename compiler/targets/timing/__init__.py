@@ -71,7 +71,7 @@ def work_of(launch: KernelLaunch, resources: Mapping[str, KernelResources], in_o
 
 def _spills(code: list[Code], bytes: int) -> list[Code]:
     """Return a loop of loads of `bytes` of spilled registers, one for each word, that runs as often as the most
-    frequent instruction: compilers spill values that live across the innermost loop."""
+    frequent instruction: compilers spill values that live across the innermost loop. Requires an instruction."""
     most = max(times for _, times in weighted(code))
     accesses = [WarpInstruction(SPILL, ("spilled", n), (), rounds=1.0, is_load=True) for n in range(-(-bytes // WORD))]
     return [Repeat(most, accesses)]

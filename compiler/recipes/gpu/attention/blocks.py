@@ -99,7 +99,8 @@ def in_one_place(s: Schedule, blocks: StreamedBlocks, keys: Handle) -> None:
 
 
 def set_first(s: Schedule, blocks: StreamedBlocks, keys: Handle) -> None:
-    """Set the maximum and the sums before the loop over blocks of keys, which ends for copies of operands, too."""
+    """Set the maximum and the sums before the loop `keys` over blocks of keys. If the wide block has a guard, that loop
+    is trimmed, also for the copies of operands."""
     for block in (blocks.wide, blocks.running):
         s.decompose_reduction(block, keys)
     if node_of(s, blocks.wide).guard:
@@ -107,7 +108,7 @@ def set_first(s: Schedule, blocks: StreamedBlocks, keys: Handle) -> None:
 
 
 def queries_alike(program: Program, queries: int) -> bool:
-    """Return whether all of a block of `queries` queries read the results of one block of keys."""
+    """Return whether, in each block of `queries` consecutive queries, all read the results of one block of keys."""
     block, row = program.blocks[NAMES.result], len(program.buffers[NAMES.rows].shape) - 2
     read = block.reads[0]
     (axis,) = read.index[row].variables()
