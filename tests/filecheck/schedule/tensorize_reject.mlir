@@ -3,7 +3,7 @@
 // There is no such intrinsic.
 // PAYLOAD: matmul_u8i8
 // PAYLOAD: loops_C_ijk_by_4
-  // expected-error@below {{tensorize: there is no intrinsic 'amx' (there are dot.*, interleave.*, tile.*, mma.*, warp.*)}}
+  // expected-error@below {{tensorize: there is no intrinsic 'amx' (there are dot.*, interleave.*, tile.*, mma.*, warp.*, quad.*, half.*)}}
   sched.tensorize %j with "amx"
 
 // -----
