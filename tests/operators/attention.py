@@ -18,7 +18,8 @@ def _sample(rng: random.Random) -> Parameters:
     if heads is None:
         groups, share = extent(rng, 2), rng.choice([1, 1, 2])
         heads = ((groups * share,), (groups,))
-    rows, columns, width, out = (extent(rng, 5) for _ in range(4))
+    rows, width, out = (extent(rng, 5) for _ in range(3))
+    columns = 2 + extent(rng, 6)  # of one column the weight is 1, whatever the scores
     return {
         "q": (*batch, *heads[0], rows, width),
         "k": (*batch, *heads[1], columns, width),
@@ -28,7 +29,7 @@ def _sample(rng: random.Random) -> Parameters:
         "causal": rng.random() < 0.5,
         "scale": rng.choice([None, 0.5]),
         "offset": rng.choice([0, 0, 1, -1]),
-        "softcap": rng.choice([None, None, 1.5]),
+        "softcap": rng.choice([None, None, None, 1.5]),
     }
 
 
