@@ -72,8 +72,8 @@ def steps(text: str) -> list[PipelineStep]:
 def nested_steps(text: str) -> list[PipelineStep]:
     """Parse `builtin.module(a,func.func(b{x=1}))`, mlir-opt's syntax, to passes; all run on the module.
 
-    Raises InputError, also for a pass under func.func that does not rewrite each function by itself, as its attribute
-    `anchor` states.
+    Raises InputError for a text that is not written like this, an unknown pass and invalid options, and for a pass
+    under func.func that does not rewrite each function by itself, as its attribute `anchor` states.
     """
     stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))

@@ -108,7 +108,7 @@ def _is_part(access: Access, join: Compute, block: Block, dimension: int, window
 
 def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Compute:
     """Return a compute restricted to the range `window`, both ends included, of the spatial axis `dimension`, with a
-    fresh name."""
+    fresh name. Requires a compute of one result."""
     (low, high), block = window, node.block
     size = high - low + 1
     axes = list(block.axes)

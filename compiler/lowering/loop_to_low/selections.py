@@ -39,7 +39,8 @@ def _uses_axes(body: tuple[Scalar, ...]) -> bool:
 
 
 class _Resolution:
-    """Expressions without the selections that the forms of axes, or known conditions, decide."""
+    """Expressions without the selections that the forms of axes, or known conditions, decide. axes: the forms of a
+    block's axes, whose variables have `ranges`. holds: whether a condition is known to be true."""
 
     def __init__(self, axes: Values, ranges: lin.Ranges, holds: Callable[[Condition], bool]) -> None:
         self._axes, self._ranges, self._holds = axes, ranges, holds

@@ -34,8 +34,9 @@ FastCall = Callable[..., object]
 
 @dataclass(frozen=True)
 class NativeFunction:
-    """A native function of arrays, the last `outputs` of them results; with 0 outputs it writes to all. fixed: constant
-    addresses, by their positions among all arguments. threads: whether there are parallel loops."""
+    """A native function of arrays, the last `outputs` of them results; with 0 outputs it writes to all. call: takes the
+    addresses of all arguments. fixed: constant addresses, by their positions among all arguments. threads: whether
+    there are parallel loops."""
 
     call: Callable[..., None]
     arguments: Sequence[Argument]

@@ -42,7 +42,8 @@ class PtxMemory:
     """A memory that is accessed by byte offsets. size: the bytes of a part: a buffer is one part, shared memory has one
     for each block, local memory one for each thread. data: the bytes of all parts, `stride` bytes apart. granule: the
     bytes that one entry of `shadow` describes; without a shadow all bytes count as set, and races are not looked for.
-    is_constant: a store is a fault. is_cached: read by `.nc`. layout: byte offset and name of each variable."""
+    is_constant: a store is a fault. is_cached: a `.nc` load has read it: a later store is a fault. layout: byte offset
+    and name of each variable."""
 
     name: str
     size: int
