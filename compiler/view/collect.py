@@ -39,8 +39,8 @@ CACHES = {"block_shared_bytes": "shared", "l1_bytes": "L1", "l2_bytes": "L2", "l
 
 def page_of_kernel(kernel: Kernel, group: str | None = None, program: object = None) -> ProgramPage:
     """What a page shows of a kernel: the program if it calls groups, then each group, or only the one named `group`.
-    program: what was built, for its lines of source. Raises TargetError for a kernel without texts, such as a pickled
-    one, and InputError for an unknown group."""
+    program: what was built, for its lines of source; a Schedule also for its script. Raises TargetError for a kernel
+    without texts, such as a pickled one, and InputError for an unknown group."""
     if CERTIFICATE not in kernel.levels:
         raise TargetError(f"{kernel.name}: its texts were not kept, which a page shows: build it in this process")
     certificate = certificate_of(kernel.text(CERTIFICATE))

@@ -58,7 +58,10 @@ def subjects_of(
 ) -> Iterator[PageSubject]:
     """Yield the functions of a kernel from its certificate, in the order of their calls, those that run once first.
     program: the te program or model that was built, under `policy`; it has lines of source, which a certificate has
-    not."""
+    not. Or the Schedule, which has a script."""
+    if isinstance(program, Schedule):
+        yield PageSubject(program.name, None, program.unscheduled, program.script)
+        return
     function, constants = program_and_constants(program, None)
     source = _parsed(certificate["source"]) if program is None else te_module(function)
     by_name = {group.name: group for group in facts}

@@ -310,9 +310,9 @@ class Kernel:
 
         For the program and each of its groups it has the IR after each pass, the loops, the schedule script step by
         step, the memory that a loop touches, machine loops with their bound, and the proof: see docs/view.md. program:
-        the te program or model that was built, for the modules, nodes and lines of source behind each loop. Raises
-        InputError for a path that cannot be written, TargetError for a kernel without texts of levels, such as a
-        pickled one.
+        the te program or model that was built, for the modules, nodes and lines of source behind each loop, or the
+        Schedule, also for its script. Raises InputError for a path that cannot be written, TargetError for a kernel
+        without texts of levels, such as a pickled one.
 
         >>> A = te.placeholder((4,), name="A")
         >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)

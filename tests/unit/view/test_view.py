@@ -344,6 +344,14 @@ def test_loops_and_low_level_have_pages() -> None:
     assert part.stages[0].name == "low" and part.nests[-1] and not part.memory
 
 
+def test_a_schedule_has_its_script() -> None:
+    s = total()
+    s.parallel("C.m")
+    (part,) = page_of_kernel(compiler.build(s, threads=1), program=s).parts
+    assert [step.text.split()[0] for step in part.steps[-1:]] == ["sched.parallel"] and part.proof is not None
+    assert part.nests[-1][0]["kind"] == "parallel" and part.code
+
+
 def test_an_error_of_the_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise TargetError("no code today")
