@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.build import build_kernel, parse_file, program_arguments
 from compiler.cli.printing import input_error, show
-from compiler.cli.program import workload
+from compiler.cli.program import module, workload
 from compiler.support.errors import InputError
 from compiler.support.files import write
 from compiler.targets.registry import CPU, target_named
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     program_arguments(parser)
     scripts = "a schedule script to apply, step by step; a file that has one itself needs none"
     parser.add_argument("--script", metavar="FILE", help=scripts)
+    parser.add_argument("--original", metavar="FILE", help="of loops edited by hand: the program that they compute")
     parser.add_argument("--group", metavar="NAME", help="only that group of a whole program")
     parser.add_argument("--target", default=CPU, help="what it is for: cpu, the default, c, or a GPU's target")
     parser.add_argument("--arch", help="of a GPU: the architecture, such as sm_90")
@@ -54,9 +55,17 @@ def run(options: argparse.Namespace) -> int:
         raise input_error(error, options.file) from error
     _write(page(shown), options, default_path(shown.name if options.file == "-" else Path(options.file).stem))
     if shown.refusal is None:
-        return 0
+        return _status(shown)
     refused = InputError(shown.refusal.sentence)
     raise refused if shown.refusal.span is None else refused.within(shown.refusal.span)
+
+
+def _status(shown: ProgramPage) -> int:
+    """The exit status for a page without a refusal: 0. Raises InputError for loops that are not proved to compute their
+    original."""
+    if shown.fault is not None:
+        raise InputError(shown.fault)
+    return 0
 
 
 def _write(lines: Iterable[str], options: argparse.Namespace, default: Path) -> None:
@@ -72,7 +81,7 @@ def _write(lines: Iterable[str], options: argparse.Namespace, default: Path) -> 
 def _shown(options: argparse.Namespace, program: ModuleOp | Imported) -> ProgramPage:
     """What the page shows of a program: under a script if there is one, else as `--target` compiles it. Raises
     InputError for options that a script or a target excludes."""
-    from compiler.view.collect import page_of_kernel, page_of_schedule, page_of_target
+    from compiler.view.collect import page_of_kernel, page_of_loops, page_of_schedule, page_of_target
     from compiler.view.parts import PageTarget
 
     target = target_named(options.target)
@@ -81,8 +90,14 @@ def _shown(options: argparse.Namespace, program: ModuleOp | Imported) -> Program
         way = PageTarget(options.policy, target.threads(options.threads), target, options.arch or target.arch())
     script = _script(options, program)
     if script is not None:
-        _exclude(options, ("group", "schedule", "error"), "a program that Strata schedules, not for one under a script")
+        _exclude(
+            options,
+            ("group", "schedule", "error", "original"),
+            "a program that Strata schedules, not for one under a script",
+        )
         return page_of_schedule(program, script, options.function, way)
+    if options.original is not None:
+        return page_of_loops(program, module(options.original), options.function, way)
     if way.target is not None:
         _exclude(options, ("schedule", "error"), "a CPU's programs")
         return page_of_target(program, way, options.function, options.group)

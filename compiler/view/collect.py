@@ -103,6 +103,18 @@ def page_of_schedule(x: object, script: Script, name: str | None = None, way: Pa
     return _page(part.name, f"One function under a script, policy {way.policy}.", [part], way)
 
 
+def page_of_loops(x: object, original: object, name: str | None = None, way: PageTarget = ON_CPU) -> ProgramPage:
+    """What a page shows of a program at the loop level, such as one edited by hand, and of the proof that it computes
+    what `original` does. Raises InputError for another level, and the errors of `lower` for the original."""
+    module = module_of(x)
+    if level_of(module) != "loop":
+        raise InputError(f"loops are compared with an original, and the program is at the {level_of(module)} level")
+    loops = ModuleOp([find_function(module, name).clone()])
+    compared_with = read(find_function(lower(original), name))
+    part = page_part(PageSubject(find_function(loops).sym_name.data, module=loops, original=compared_with), way)
+    return _page(part.name, f"Loops beside their original, policy {way.policy}.", [part], way)
+
+
 def _main(kernel: Kernel, source: str, program: str, main: str) -> PagePart:
     """The part of a whole program: its te program, that in groups, and the calls."""
 

@@ -28,8 +28,8 @@ def _lines(shown: ProgramPage) -> Iterator[str]:
     yield from document(f"{shown.name}: view", style)
     yield f"<header><h1>{escaped(shown.name)}</h1>"
     yield from map(paragraph, shown.sentences)
-    if shown.refusal is not None:
-        yield f'<p class="refused">Refused: {escaped(shown.refusal.sentence)}</p>'
+    if shown.fault is not None:
+        yield f'<p class="refused">{escaped(shown.fault)}</p>'
     yield "</header>"
     yield '<div id="app"><noscript><p>The page needs JavaScript.</p></noscript></div>'
     used = len(style) + len(script)

@@ -87,6 +87,9 @@ def page_part(subject: PageSubject, way: PageTarget = ON_CPU) -> PagePart:
         draft.stages += [module_stage("te", lowered), *after_passes(lowered, parse_passes(TO_LOOPS))]
     if subject.script is None or subject.unscheduled is None:
         draft.notes["script"] = draft.notes["proof"] = NO_SCRIPT
+        if subject.original is not None and module is not None:
+            draft.proof = proof(read(find_function(module)), subject.original)
+            del draft.notes["proof"]
     else:
         scheduled = _scheduled(draft, subject, subject.unscheduled)
         module = scheduled

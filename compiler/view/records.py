@@ -116,3 +116,12 @@ class ProgramPage:
     def refusal(self) -> StepRefusal | None:
         """The first refusal of a part's script; None if there is none."""
         return next((part.refusal for part in self.parts if part.refusal is not None), None)
+
+    @property
+    def fault(self) -> str | None:
+        """The sentence of the refusal, or of the first part that is not proved to compute its original; None without
+        one."""
+        if self.refusal is not None:
+            return f"Refused: {self.refusal.sentence}"
+        proofs = (part.proof for part in self.parts if part.proof is not None)
+        return next((f"{each.answer.capitalize()}: {each.reason}" for each in proofs if each.answer != "proved"), None)

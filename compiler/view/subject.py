@@ -42,7 +42,7 @@ class PageSubject:
 
     te: its te program, None for loops. unscheduled: the loops to which the script applies, None without a script.
     script: None for the loops as written. module: what was compiled without a script, loops or the low level. facts:
-    lines of the list of parts.
+    lines of the list of parts. original: the loops with which those of `module` are compared; None for no proof.
     """
 
     name: str
@@ -51,6 +51,7 @@ class PageSubject:
     script: ModuleOp | NamedSequenceOp | None = None
     module: ModuleOp | None = None
     facts: Sequence[str] = field(default_factory=tuple)
+    original: Program | None = None
 
 
 def subjects_of(

@@ -369,7 +369,7 @@ async function render() {
   else {
     const part = await load(number);
     if (mine !== shown) return;
-    const tab = RENDERERS[s.tab] ? s.tab : row.refused ? "script" : "passes";
+    const tab = RENDERERS[s.tab] ? s.tab : row.refused ? "script" : part.proof && part.proof.answer !== "proved" ? "proof" : "passes";
     main.append(h("div", { class: "tabs", role: "tablist" }, Object.entries(TABS).map(([name, title]) =>
       button(title, () => go({ tab: name }), { role: "tab", "aria-selected": name === tab, class: HAS[name](part) ? "" : "idle" }))));
     if (part.notes[tab]) main.append(h("p", { class: "note" }, part.notes[tab]));

@@ -16,6 +16,7 @@ import pytest
 import compiler
 from benchmarks.networks import bert
 from compiler import te
+from compiler.__main__ import main
 from compiler.pipeline.source import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, TargetError
@@ -23,7 +24,7 @@ from compiler.targets.cpu import Kernel
 from compiler.targets.registry import target_named
 from compiler.types.machines import host
 from compiler.view import page as page_module
-from compiler.view.collect import default_path, page_of_kernel, page_of_schedule, page_of_target
+from compiler.view.collect import default_path, page_of_kernel, page_of_loops, page_of_schedule, page_of_target
 from compiler.view.equations import equations_of
 from compiler.view.nests import memory
 from compiler.view.page import MAX_BYTES, page
@@ -32,6 +33,7 @@ from compiler.view.records import IrStage, PagePart, ProgramPage
 from compiler.view.stages import MAX_COLUMNS, MAX_LINES, assembly_stage, compared, llvm_stage, stage
 from compiler.view.steps import MAX_QUERIES, stepped
 from compiler.view.subject import PageSubject, certificate_of, subjects_of
+from tests import said
 from tests.pages import Elements, parts_of
 from tests.programs import matmul
 from tests.whole import whole
@@ -350,6 +352,29 @@ def test_a_schedule_has_its_script() -> None:
     (part,) = page_of_kernel(compiler.build(s, threads=1), program=s).parts
     assert [step.text.split()[0] for step in part.steps[-1:]] == ["sched.parallel"] and part.proof is not None
     assert part.nests[-1][0]["kind"] == "parallel" and part.code
+
+
+def test_loops_edited_by_hand_are_compared_with_their_original(
+    tmp_path: Path, strata: said.Strata, capsys: pytest.CaptureFixture[str]
+) -> None:
+    s = total()
+    s.parallel("C.m")
+    shown = page_of_loops(s.module, total_of_rows())
+    assert shown.fault is None and shown.parts[0].proof is not None and "proof" not in shown.parts[0].notes
+    wrong = str(s.module).replace('"k" %k = 32', '"k" %k = 31')
+    shown = page_of_loops(wrong, total_of_rows())
+    assert shown.fault is not None and shown.fault.startswith("Refuted: contributions to 'C' are missing")
+    assert "Refuted: contributions" in "".join(page(shown))
+    files = {"wrong.mlir": wrong, "right.mlir": str(s.module), "total.mlir": str(total_of_rows().module)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    path, original = str(tmp_path / "page.html"), str(tmp_path / "total.mlir")
+    assert strata("view", str(tmp_path / "right.mlir"), "--original", original, "-o", path) == f"{path}\n"
+    assert main(["view", str(tmp_path / "wrong.mlir"), "--original", original, "-o", path]) == 1
+    out, err = capsys.readouterr()
+    assert out == f"{path}\n" and "Refuted: contributions to 'C' are missing" in said.refusal(err)
+    assert parts_of(Path(path).read_text())[0]["proof"]["answer"] == "refuted"
+    assert "at the te level" in strata("view", original, "--original", original, "-o", path, status=1)
 
 
 def test_an_error_of_the_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
