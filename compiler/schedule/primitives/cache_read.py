@@ -32,10 +32,9 @@ def cache_read(program: Program, block: str, buffer: str, scope: str = "local", 
         alloc A.shared;  loop.for "ax0" { A.shared[ax0] = A[ax0] }  loop.for "i" { S[i] = f(A.shared[i]) }
 
     The copy is of the whole buffer, before the outermost loop around the block in which nothing writes it; compute_at
-    then makes it a copy of a tile. With `read`, the number of one of the block's reads, only that one reads the copy;
-    with a negative one all do. Requires a buffer that the block reads and does not write, by that read if it is stated;
-    the table of a gather is copied whole and stays so. Elsewhere: TVM cache_read, Halide in(), Exo stage_mem, MLIR
-    promote.
+    then makes it a copy of a tile. With `read`, the number of one of the block's reads, only that one reads the copy.
+    Requires a buffer that the block reads and does not write, by that read if it is stated; the table of a gather is
+    copied whole and stays so. Elsewhere: TVM cache_read, Halide in(), Exo stage_mem, MLIR promote.
     """
     reader = program.blocks[block]
     require_read(reader, buffer)

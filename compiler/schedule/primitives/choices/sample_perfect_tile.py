@@ -42,8 +42,8 @@ def sample_perfect_tile(
       ->
         %t0, %t1 = sample_perfect_tile %i decision [2, 5]
 
-    Drawn evenly from all ways to factor the extent. Requires an extent that has such factors, and a decision that is
-    one of these ways. Elsewhere: TVM sample_perfect_tile.
+    Drawn evenly from all ways to factor the extent. Requires an extent that has such factors, and of a decision that
+    its product is the extent. Elsewhere: TVM sample_perfect_tile.
     """
     if not parts:
         refuse(loop_place(program, loop), "it needs at least one factor")
