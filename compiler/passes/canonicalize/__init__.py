@@ -36,7 +36,7 @@ from compiler.passes.canonicalize.scalars import (
     UpstreamPatterns,
 )
 from compiler.program.read import read
-from compiler.program.write import update
+from compiler.program.write import update, write
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,6 @@ def _simplify_nests(function: FuncOp) -> None:
         return
     if not any(isinstance(op, loop.BlockOp | loop.GatherOp | loop.ForOp | loop.AllocOp) for op in ops_in(function)):
         return
-    program = read(function)
-    new = simplified(program)
-    if new is not program:
-        update(function, new)
+    program = simplified(read(function))  # whose forms are simplified by the ranges of loops
+    if not function.body.is_structurally_equivalent(write(program).body):
+        update(function, program)

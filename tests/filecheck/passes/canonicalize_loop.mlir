@@ -17,6 +17,20 @@ func.func @unit_loops(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
   func.return
 }
 
+// CHECK-LABEL: @bindings
+// CHECK: loop.block "A" [i = 4 at %i, j = 4 at %j] () ->
+func.func @bindings(%A: memref<4x4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "j" %j = 4 {
+      loop.block "A" [i = 4 at (%i * 4 + %j) floordiv 4, j = 4 at (%i * 4 + %j) mod 4] () -> (%A[i, j] : memref<4x4xf32>) {
+        %0 = arith.constant 1.0 : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
 // Loops of a GPU's threads stay, and so do loops with attributes.
 // CHECK-LABEL: @bound
 // CHECK: loop.for "b" %b = 1 block_x
