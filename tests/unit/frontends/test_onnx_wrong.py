@@ -131,7 +131,16 @@ MODELS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     ),
     "a rank that does not fit": (
         lambda: _model([_node("Hardmax")], [_value("x", ())]),
-        "Hardmax .*its inputs and attributes do not fit each other",
+        "Hardmax .*axis -1 is none of 0",
+    ),
+    "an axis of none": (
+        lambda: _model([_node("Hardmax", axis=9)]),
+        "Hardmax .*axis 9|is not a valid model",
+    ),
+    "a flat axis of none": (lambda: _model([_node("Flatten", axis=5)]), "Flatten .*axis 5|is not a valid model"),
+    "an axis twice": (
+        lambda: _model([_node("Unsqueeze", "x", "n")], stored={"n": np.array([1, 1])}),
+        "Unsqueeze .*name one twice|is not a valid model",
     ),
     "counts that do not fit": (
         lambda: _model([_node("MaxPool", kernel_shape=[2, 2], strides=[1])], [_value("x", (1, 1, 4, 4))]),

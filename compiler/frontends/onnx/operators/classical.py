@@ -25,12 +25,14 @@ MOST_ROWS = 4
 
 @handles("Binarizer", domain=ML)
 def binarizer(node: Node) -> Tensor:
-    """1 where x > threshold, else 0, in x's dtype; for an integer one the threshold is first clamped to its range."""
+    """1 where x > threshold, else 0, in x's dtype."""
     x, threshold = node.tensor(0), float(node.attribute("threshold", 0.0))
     limit: float | int = threshold
     if not is_float(x.dtype):  # x > 2.5 is x > 2 for integers
         bounds = np.iinfo(DTYPES[x.dtype].array)
-        limit = floor(min(max(threshold, bounds.min), bounds.max))
+        if threshold < bounds.min:
+            return compute(x.shape, lambda *i: e.const(1, x.dtype), name=node.name)
+        limit = floor(min(threshold, bounds.max))
 
     def element(*i: Index) -> Expr:
         return e.select(x[i] > e.const(limit, x.dtype), e.const(1, x.dtype), e.const(0, x.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler.frontends.onnx.operators.shape import axis_of
 from compiler.frontends.onnx.table import Node, Refused, handler, handles, register
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -25,7 +26,7 @@ register(
 def hardmax(node: Node) -> Tensor:
     """1 at the first maximum along an axis, 0 at all other elements."""
     x = node.tensor(0)
-    axis = node.attribute("axis", -1) % x.rank
+    axis = axis_of(node, node.attribute("axis", -1), x.rank)
     top_index = nn.argmax(x, axis, keepdims=True, name=f"{node.name}.place")
 
     def element(*i: Index) -> Expr:
@@ -76,7 +77,7 @@ def layer_norm(node: Node) -> list[Tensor]:
     `stash_type` 0 in x's dtype, if one of them is used. Raises Refused for a scale or bias that varies along a
     dimension that is not normalised."""
     x = node.tensor(0)
-    axis, eps = node.attribute("axis", -1) % x.rank, node.attribute("epsilon", 1e-5)
+    axis, eps = axis_of(node, node.attribute("axis", -1), x.rank), node.attribute("epsilon", 1e-5)
     axes = tuple(range(axis, x.rank))
     gamma, beta = (_shaped(node, position, x, axes) for position in (1, 2))
     outputs = [nn.layer_norm(x, gamma, beta, eps, axes, name=node.name)]
@@ -93,7 +94,7 @@ def rms_norm(node: Node) -> Tensor:
     """RMS normalisation over the dimensions from an axis on. Raises Refused for a scale that varies along another
     one."""
     x = node.tensor(0)
-    axes = tuple(range(node.attribute("axis", -1) % x.rank, x.rank))
+    axes = tuple(range(axis_of(node, node.attribute("axis", -1), x.rank), x.rank))
     return nn.rms_norm(x, _shaped(node, 1, x, axes), node.attribute("epsilon", 1e-5), axes, name=node.name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler.frontends.onnx.operators.shape import axis_of
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.te import nn
 from compiler.te.tensor import Tensor
@@ -13,7 +14,7 @@ def resize(node: Node) -> Tensor:
     stretch makes one scale of the sizes. Raises Refused without either, and for sizes, scales or a region that the
     model computes."""
     x = node.tensor(0)
-    axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
+    axes = [axis_of(node, axis, x.rank) for axis in node.attribute("axes") or range(x.rank)]
     roi = [float(n) for n in node.constant(1, "the region").reshape(-1)] if node.has(1) else []
     scales = [float(n) for n in node.constant(2, "the scales").reshape(-1)] if node.has(2) else []
     sizes = node.integers(3, "the sizes") if node.has(3) else []

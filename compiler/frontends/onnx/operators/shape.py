@@ -50,19 +50,24 @@ def reshape(node: Node) -> Tensor:
 
 @handles("Flatten")
 def flatten(node: Node) -> Tensor:
-    """Fuse the dimensions before the axis to one, and those from it on to another."""
-    x, axis = node.tensor(0), node.attribute("axis", 1)
-    axis = axis + x.rank if axis < 0 else axis
+    """Fuse the dimensions before the axis to one, and those from it on to another. Raises Refused for an axis out of
+    range, which is up to the rank."""
+    x = node.tensor(0)
+    axis = node.attribute("axis", 1)
+    if axis != x.rank:  # all dimensions, and one of extent 1
+        axis = axis_of(node, axis, x.rank)
     return nn.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), name=node.name)
 
 
 @handles("Unsqueeze")
 def unsqueeze(node: Node) -> Tensor:
-    """Insert dimensions of extent 1, so that they are the listed axes of the result, all different. Raises Refused for
-    an axis out of range, and for axes that the model computes."""
+    """Insert dimensions of extent 1, so that they are the listed axes of the result. Raises Refused for an axis out of
+    range, one listed twice, and axes that the model computes."""
     x, axes = node.tensor(0), node.integer_list("axes", 1) or []
     rank = x.rank + len(axes)
     new_dims = {axis_of(node, axis, rank) for axis in axes}
+    if len(new_dims) < len(axes):
+        raise Refused(f"the axes {list(axes)} name one twice")
     extents = iter(x.shape)
     return nn.reshape(x, [1 if d in new_dims else next(extents) for d in range(rank)], name=node.name)
 
