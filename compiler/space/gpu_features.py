@@ -1,12 +1,14 @@
 """Features of a program scheduled for a GPU, reasons not to build a candidate, and an estimate of its time.
 
 As in cpu_features.py one function reads concrete programs and traced ones. A kernel's time is estimated by a roofline
-of one multiprocessor: the longest of the times in which its resident blocks compute, access shared memory and access
-global memory, times the number of waves of the grid.
+of one multiprocessor with latencies: the longest of the times in which its resident blocks compute, access shared
+memory, access global memory and issue instructions, or in which one block waits for its loads, times the number of
+waves of the grid. The terms are those of targets/timing, which has the kernel's instructions and takes a lowering.
 
     program   estimated time over that of perfect kernels, kernels, padded work, traffic
     kernel    of the kernels with the most time: blocks, threads, registers, shared memory, resident warps, waves,
-              times of arithmetic, shared and global memory and barriers, prefetch, padding, loads for a multiplication
+              times of arithmetic, shared and global memory, barriers, issue and latency, prefetch, padding, loads for a
+              multiplication
 
 Source: roofline (Williams et al., CACM 2009), occupancy and waves as in Hong and Kim (ISCA 2009); features of Ansor
 (Zheng et al., OSDI 2020).
@@ -69,6 +71,10 @@ SHARED_BYTES = 128
 """Bytes that a multiprocessor moves to or from shared memory in a cycle."""
 L2 = 2.5
 """The bandwidth of L2 relative to that of memory."""
+APART = 0.25
+"""The share of the shorter of two times, work of all blocks and waits of one, that does not overlap with the longer."""
+STEPS = 2
+"""Instructions of an iteration beside its operations and accesses: addresses, counters."""
 BESIDE = 0.15
 """The share of the shorter of three times (arithmetic, on chip, off chip) that does not overlap with the longest."""
 AHEAD = 0.05
@@ -82,7 +88,8 @@ class KernelCost:
     blocks: of the grid. threads: of a block. registers: of a thread. shared: bytes of shared memory of a block.
     operations, products: of the grid, floating-point, outside of and on tensor cores. rounds: cycles of access to
     shared memory, of the grid. l2_bytes: bytes from L2. compulsory_bytes: the fewest bytes from memory. barriers: of a
-    block. tile: independent results of a thread. is_pipelined: whether operands are prefetched.
+    block. tile: independent results of a thread. issued: instructions of all threads. waits: cycles that a block alone
+    waits. is_pipelined: whether operands are prefetched.
     """
 
     blocks: Number
@@ -96,6 +103,8 @@ class KernelCost:
     compulsory_bytes: Number
     barriers: Number
     tile: Number
+    issued: Number
+    waits: Number
     is_pipelined: bool
     gpu: Gpu
 
@@ -160,12 +169,25 @@ class KernelCost:
         return self.waves * self.barriers * BARRIER / self.gpu.clock / self.busy
 
     @cached_property
+    def issue(self) -> Number:
+        """Seconds in which the schedulers begin instructions of all waves; a scheduler needs a warp."""
+        schedulers = traced_min(SCHEDULERS, self.warps)
+        return self.waves * self._wave(self.issued) * self.idle / self.gpu.warp / schedulers / self.gpu.clock
+
+    @cached_property
+    def latency(self) -> Number:
+        """Seconds that a block alone waits for loads and for results, times the waves."""
+        return self.waves * self.waits / self.gpu.clock
+
+    @cached_property
     def seconds(self) -> Number:
-        """The estimated seconds of a launch of the kernel."""
-        terms = (self.arithmetic, self.on_chip, self.off_chip)
+        """The estimated seconds of a launch of the kernel: the longest of its terms, and shares of the others."""
+        terms = (self.arithmetic, self.on_chip, self.off_chip, self.issue)
         longest = traced_max(*terms)
         beside = AHEAD if self.is_pipelined else BESIDE
-        return LAUNCH + longest + beside * (float_sum(terms) - longest) + self.waiting
+        busy = longest + beside * (float_sum(terms) - longest) + self.waiting
+        alone = self.latency
+        return LAUNCH + traced_max(busy, alone) + APART * traced_min(busy, alone)
 
 
 def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
@@ -235,6 +257,8 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
         ),
         barriers=_barriers(program, inside),
         tile=traced_max(1, *(_tile(s) for s in inside)),
+        issued=float_sum(_issued(s, program) for s in inside),
+        waits=float_sum(_waits(s, program, gpu) for s in inside),
         is_pipelined=any(_is_ahead(s) for s in inside),
         gpu=gpu,
     )
@@ -258,6 +282,29 @@ def _is_product(s: BlockView) -> bool:
     """Whether a statement is a reduction on tensor cores."""
     names = [loop.intrinsic for loop in s.loops]
     return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
+
+
+def _issued(s: BlockView, program: Program) -> Number:
+    """The instructions of all threads for a statement: its operations, two of a multiply-add being one, its accesses to
+    shared and global memory, and STEPS of each iteration of its loops that are not unrolled."""
+    scopes = ("shared", "global")
+    accesses = float_sum(_loads(t, s) for t in s.touches if program.buffers[t.buffer].scope in scopes)
+    steps = s.count / float_product(loop.extent for loop in _repeated(s))
+    operations: Number = 0.0 if _is_product(s) else s.count * max(1, s.work // 2)
+    return operations + accesses + STEPS * steps
+
+
+def _waits(s: BlockView, program: Program, gpu: Gpu) -> Number:
+    """The cycles that a thread waits for a statement if nothing else runs: for each iteration of its loops that are not
+    unrolled the latency of its slowest load, or of an operation. Unrolled iterations with conditions of their own wait
+    one after another; asynchronous copies are complete when a later round needs them."""
+    scopes = {program.buffers[t.buffer].scope for t in s.touches if not t.is_write}
+    wait = gpu.l2_latency if "global" in scopes else gpu.shared_latency if "shared" in scopes else gpu.alu_latency
+    guards = set[int]().union(*(condition.form.variables() for condition in s.block.guard))
+    for axis in {axis for a in s.block.reads for condition in a.where for axis in condition.form.variables()}:
+        guards |= s.block.bindings[axis].variables()
+    serial = (loop for loop in s.loops if loop.kind == "serial" or (loop in _repeated(s) and loop.number in guards))
+    return (gpu.alu_latency if _is_ahead(s) else wait) * float_product(loop.extent for loop in serial)
 
 
 def _tile(s: BlockView) -> Number:
@@ -364,6 +411,8 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
         kernel.on_chip / best,
         kernel.off_chip / best,
         kernel.waiting / best,
+        kernel.issue / best,
+        kernel.latency / best,
         int(kernel.is_pipelined),
         (kernel.operations + kernel.products) / useful,
         kernel.rounds * SHARED_BYTES / traced_max(1.0, kernel.operations + kernel.products),
@@ -371,7 +420,7 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
     ]
 
 
-WIDTH = 4 + KERNELS * 17
+WIDTH = 4 + KERNELS * 19
 """The number of features of a program and its KERNELS kernels."""
 
 
