@@ -6,16 +6,21 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from compiler.dialects.grid import ArriveOp
+
 MOST = 1024
 """The most stores of an unrolled loop over register tiles."""
 
 
 def pragmas(loop: scf.ForOp) -> list[str]:
     """Return the pragmas of a loop: with the attribute `unroll_by` to unroll that many iterations, else to unroll all
-    if it has the attribute `unroll` or is a short loop over loops that have it, else none."""
+    if it has the attribute `unroll` or is a short loop over loops that have it, else none. Loops behind an arrival
+    without `unroll` stay loops: loads of all parts would take the registers of the blocks that do not go on."""
     by = loop.attributes.get("unroll_by")
     if isinstance(by, IntegerAttr):
         return [f"#pragma unroll {by.value.data}"]
+    if _is_behind_arrival(loop) and "unroll" not in loop.attributes:
+        return ["#pragma unroll 1"]
     return ["#pragma unroll"] if is_unrolled(loop) else []
 
 
@@ -25,9 +30,21 @@ def is_unrolled(loop: scf.ForOp) -> bool:
     loop over a panel."""
     if "unroll" in loop.attributes:
         return True
+    if _is_behind_arrival(loop):
+        return False
     nests = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
     stores = _stores(loop) if nests and all("unroll" in nest.attributes for nest in nests) else None
     return stores is not None and 0 < stores <= MOST
+
+
+def _is_behind_arrival(loop: scf.ForOp) -> bool:
+    """Return whether the last block to arrive alone runs a loop."""
+    outer = loop.parent_op()
+    while outer is not None and not isinstance(outer, gpu.FuncOp):
+        if isinstance(outer, scf.IfOp) and isinstance(outer.cond.owner, ArriveOp):
+            return True
+        outer = outer.parent_op()
+    return False
 
 
 def _stores(loop: scf.ForOp) -> int | None:

@@ -55,6 +55,9 @@ def test_the_last_block_adds_up_the_parts(rows: int, sample: simt.BlockSample | 
 @needs_gxx
 def test_the_text_is_right_on_the_host(tmp_path: Path) -> None:
     kernel = built(rows_in_parts())
+    assert "#pragma unroll 1\n    for (int k_0" in kernel.text, (
+        "all loads at once would take the registers of other blocks"
+    )
     begin, sums = kernel.launches
     assert begin.begins and sums.grid == (3, 4, 1)
     np.testing.assert_allclose(run_on_host(kernel, [X], tmp_path)[0], EXPECTED, rtol=1e-5)
