@@ -172,7 +172,7 @@ def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Ha
 
 
 def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
-    """Fuse nested loops, outermost first, and return the fused loop; a single loop stays as it is."""
+    """Fuse nested loops, outermost first, and return the fused loop; a single loop stays as it is. Requires a loop."""
     return s.fuse(*loops) if len(loops) > 1 else loops[0]
 
 

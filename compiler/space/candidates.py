@@ -98,7 +98,8 @@ def is_in_space(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
 
 
 def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[Candidate]:
-    """Yield all candidates of the sketch number `sketch`, with the last choice varying fastest."""
+    """Yield all candidates of the sketch number `sketch`, with the last choice varying fastest. sizes: the number of
+    options of each choice, by sketch."""
     return ((sketch, positions) for positions in product(*map(range, sizes[sketch])))
 
 

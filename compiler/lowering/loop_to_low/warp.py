@@ -116,7 +116,7 @@ def _store_fragment(nest: Operands, fragment: SSAValue, at: Mapping[int, Linear]
 
 
 def _is_of_scalars(buffer: MemRefType, fragment: VectorType) -> bool:
-    """Return whether an open fragment's buffer has the scalars of fragments of a type."""
+    """Return whether a buffer has the element type of a fragment type and, in its last two dimensions, the shape."""
     return buffer.element_type == fragment.element_type and buffer.get_shape()[-2:] == fragment.get_shape()
 
 

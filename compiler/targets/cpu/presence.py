@@ -59,7 +59,7 @@ class Sample:
 
     @property
     def wall(self) -> float:
-        """Wall seconds of a call, on average."""
+        """Wall seconds of a call, on average. Requires a call."""
         return self.seconds / self.calls
 
     @property

@@ -39,7 +39,7 @@ class TiledLayoutOp(IRDLOperation):
 
     @property
     def dims(self) -> list[int]:
-        """The dimension of each tile."""
+        """The dimension of the unpacked tensor that each tile cuts, by tile."""
         return [int(dim) for dim in self.inner_dims_pos.get_values()]
 
     @property
