@@ -331,3 +331,13 @@ def test_seconds_of_preempted_calls_add_up_to_the_time_present() -> None:
     assert usual_seconds(quiet) == pytest.approx([1e-3, 2e-3])
     assert usual_seconds(busy) == pytest.approx([0.5e-3, 2.5e-3]) and usual_seconds([]) == []
     assert usual_seconds([*quiet, *quiet, *quiet, busy[0]]) == pytest.approx([1e-3, 2e-3])
+
+
+def test_locations_are_in_no_key_of_the_cache() -> None:
+    here, there = layers(), layers()
+    for op in there.module.walk():
+        op.location = at(99, "other.py")
+    kernels = [strata.build(f, threads=1, schedule="auto") for f in (here, there)]
+    assert not kernels[0].facts.cached and kernels[1].facts.cached
+    rows = [{row.origin.file for row in kernel.explain(runs=1).rows} for kernel in kernels]
+    assert rows == [{"m.py"}, {"other.py"}]
