@@ -37,12 +37,13 @@ class SourceOrigin:
 
     @property
     def place(self) -> str:
-        """The line of the source, `model.py:12`, below the current folder by its path from there; "" if unknown."""
+        """The line of the source, `model.py:12`: below the current folder by its path from there, elsewhere by the
+        name of its file; "" if unknown."""
         if not self.file:
             return ""
         path = Path(self.file)
         folder = Path.cwd()
-        return f"{path.relative_to(folder) if path.is_relative_to(folder) else path}:{self.line}"
+        return f"{path.relative_to(folder) if path.is_relative_to(folder) else path.name}:{self.line}"
 
     def __str__(self) -> str:
         """The name with the operator or the line in parentheses; without a name the line alone."""
