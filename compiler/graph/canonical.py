@@ -215,8 +215,9 @@ def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
 
 
 def _stem(node: Node) -> str:
-    """The stem of a node's canonical name: `call`, `constant`, `gather`, `view` for a copy of elements, `map`,
-    `product`, the combiner as `sum`, `prod`, `max` or `min`, else `reduce`."""
+    """The stem of a node's canonical name: `call`, `constant`, `gather`; of a compute without reduction `view` if it
+    only copies elements of one value, else `map`; of a reduction `product` for one sum of products of several reads,
+    else, if all its results have one named combiner, that as `sum`, `prod`, `max` or `min`, else `reduce`."""
     match node:
         case Call():
             return "call"
