@@ -178,7 +178,8 @@ def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], ele
 
 
 def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], AccessAttr]:
-    """Parse an access; return a function from its element type, which the text states later, to the attribute."""
+    """Parse an access; return a function from its element type, which the text states later, to the attribute. Raises
+    ParseError for a name of an axis that `names` lacks, and then for a literal that the type lacks."""
     map = parse_indices(parser, names)
     condition = parse_set(parser, names)
     if condition is None:

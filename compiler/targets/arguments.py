@@ -133,9 +133,9 @@ def check_input(kernel: str, expected: Argument, value: object) -> Array:
 
 
 def check_output(kernel: str, expected: Argument, value: object) -> Array:
-    """Return a numpy array on the memory of `value`, for native code to write. Raises TargetError for a value that
-    `as_numpy` refuses, for another shape or dtype, and for an array that is not contiguous, writable, aligned and in
-    native byte order."""
+    """Return a numpy array on the memory of `value`, for native code to write. Raises TargetError for a value that is
+    no array in the memory of the CPU, that requires a gradient, or is of a subclass that may have a mask or a unit, for
+    another shape or dtype, and for an array that is not contiguous, writable, aligned and in native byte order."""
     array = _matching(kernel, expected, value)
     for fault, has_fault in (
         ("not contiguous", not array.flags.c_contiguous),
