@@ -14,7 +14,7 @@ from compiler.schedule.plan import Plan, block_place, loop_place, refuse, requir
 from compiler.schedule.primitive import primitive
 
 
-@primitive("$loop", "sched.trim %t", "trim{block=C loop=t}", loop=LOOP)
+@primitive("$loop", "sched.trim %m", "trim{block=C loop=m}", loop=LOOP)
 def trim(program: Program, loop: int) -> Plan:
     """End a loop with the last iteration whose results are needed.
 
