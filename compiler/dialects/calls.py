@@ -39,14 +39,18 @@ def callees(function: FuncOp) -> list[FuncOp]:
 
 
 def recursive(module: ModuleOp) -> FuncOp | None:
-    """Find the first function of a module that calls itself, directly or through others, or calls such a function; None
-    if there is none. Calls of functions that the module does not define are ignored."""
-    called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
-    while True:
-        leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}
-        if not leaves:
-            return next((f for f in functions(module) if f.sym_name.data in called_by), None)
-        called_by = {name: callees for name, callees in called_by.items() if name not in leaves}
+    """Find the first function of a module that calls itself, directly or through others; None if there is none. Calls
+    of functions that the module does not define are ignored."""
+    callees = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
+    for function in functions(module):
+        reached, waiting = set[str](), [function.sym_name.data]
+        while waiting:
+            new = callees.get(waiting.pop(), set()) - reached
+            reached |= new
+            waiting += new
+        if function.sym_name.data in reached:
+            return function
+    return None
 
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:

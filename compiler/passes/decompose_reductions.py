@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from compiler.affine import linear as lin
 from compiler.dialects.functions import functions
 from compiler.dialects.loop import BlockOp
-from compiler.intrinsics import find
+from compiler.intrinsics import INTRINSICS
 from compiler.program.init import init_block, init_depth, init_nest
 from compiler.program.names import fresh
 from compiler.program.read import read
@@ -70,7 +70,8 @@ def _is_whole_warp_sum(block: Block, enclosing_loops: Sequence[Loop]) -> bool:
     """Whether one warp intrinsic computes a complete reduction and sets its target: each outer loop that the block
     uses is bound to a spatial axis, so that no two iterations add to one element."""
     depth = next((n for n, loop in enumerate(enclosing_loops) if loop.intrinsic), len(enclosing_loops))
-    if depth == len(enclosing_loops) or find(enclosing_loops[depth].intrinsic).form != "sum":
+    intrinsic = INTRINSICS.get(enclosing_loops[depth].intrinsic or "") if depth < len(enclosing_loops) else None
+    if intrinsic is None or intrinsic.form != "sum":
         return False
     reduced = {loop.number for loop in enclosing_loops[depth:]} & block.loops_of(True)
     spatial = block.bindings[: block.spatial]

@@ -49,10 +49,11 @@ def runs_along(access: Access, axis: int) -> bool:
 
 def _holds_together(condition: Condition, multiple: int) -> bool:
     """Return whether a condition is true in all or in none of `multiple` neighbouring iterations of a loop that begin
-    at a multiple of that: 7 - 4*i - j is for 4 iterations of j. Requires a factor of -1 of the loop, and of no other
-    variable a factor of 1 or -1. False for an equality."""
+    at a multiple of that: 7 - 4*i - j is for 4 iterations of j. Requires a factor of -1 of the loop. False for an
+    equality and for other variables with a factor of 1 or -1."""
     steps = [factor for _, factor in condition.form.terms if abs(factor) != 1]
-    return not condition.equal and all(n % multiple == 0 for n in (condition.form.constant + 1, *steps))
+    is_alone = len(condition.form.terms) - len(steps) <= 1
+    return is_alone and not condition.equal and all(n % multiple == 0 for n in (condition.form.constant + 1, *steps))
 
 
 def starts_at(program: Program, access: Access, axis: int, multiple: int) -> bool:

@@ -275,9 +275,8 @@ def tile_product(
         block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
     )
     at_once = at_once or [gcd(tiles.vector, row) for row in rows]
-    fetches = [
-        cooperative_fetch(s, block, name, k0, threads, vector) for name, vector in zip(names, at_once, strict=True)
-    ]
+    each = zip(names, at_once, strict=True)
+    fetches = [cooperative_fetch(s, block, name, k0, threads, vector) for name, vector in each]
     for fetch, name, vector in zip(fetches, names, at_once, strict=True):
         pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
         if vector == 1:

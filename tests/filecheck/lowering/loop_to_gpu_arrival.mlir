@@ -8,7 +8,7 @@
 // CHECK: memref.store %1, %arrivals[%3] : memref<3xi32>
 // CHECK: sym_name = "parts_begin"
 // CHECK-SAME: arrivals
-// CHECK: memref.store %x, %P[%by, %1] : memref<4x6xf32>
+// CHECK: memref.store %x, %P[%by, %{{[0-9]+}}] : memref<4x6xf32>
 // CHECK-NEXT: %last = "grid.arrive"(%arrivals, %bx) <{count = 4 : i64}> : (memref<3xi32>, index) -> i1
 // CHECK-NEXT: scf.if %last {
 // CHECK: memref.load %P
