@@ -9,7 +9,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineSet
 from compiler.affine import linear as lin
 from compiler.affine.condition import conditions
 
-_MAX_OPERATIONS = 1_000_000
+MAX_OPERATIONS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition
     index = lin.to_isl(lin.linear(expr, dims, ranges), names)
     outside = f"({index} < 0 or {index} >= {size})"
     context = isl.Context()
-    context.set_max_operations(_MAX_OPERATIONS)
+    context.set_max_operations(MAX_OPERATIONS)
     try:
         escapes = isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join([*inside, outside])} }}", context)
         if escapes.is_empty():

@@ -1,6 +1,6 @@
 """Quasi-affine expressions as text: printed with names, parsed within MLIR text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from xdsl.ir.affine import (
@@ -10,6 +10,7 @@ from xdsl.ir.affine import (
     AffineConstraintExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineSymExpr,
 )
 from xdsl.parser import AttrParser
 from xdsl.parser.affine_parser import AffineParser
@@ -25,10 +26,25 @@ _DIVISIONS = frozenset(("mod", "floordiv", "ceildiv"))
 RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
 
 
+class SizedNames(list[str]):
+    """The names of dimensions, such as axes, and in `sizes` those of symbols."""
+
+    def __init__(self, dims: Iterable[str], sizes: Sequence[str] = ()) -> None:
+        super().__init__(dims)
+        self.sizes = tuple(sizes)
+
+
+def size_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of symbols beside names of dimensions; none for a plain sequence."""
+    return names.sizes if isinstance(names, SizedNames) else ()
+
+
 def to_text(expr: AffineExpr, names: Sequence[str]) -> str:
-    """Print an expression without symbols in MLIR's affine syntax, dimension i spelled names[i]; negative terms become
-    subtractions."""
+    """Print an expression in MLIR's affine syntax, dimension i spelled names[i] and symbol i by `size_names`; negative
+    terms become subtractions. An expression with symbols needs SizedNames."""
     match expr:
+        case AffineSymExpr(position):
+            return size_names(names)[position]
         case AffineConstantExpr(value):
             return str(value)
         case AffineDimExpr(position):
@@ -97,11 +113,13 @@ def _is_symbolic(expr: AffineExpr) -> bool:
 
 
 class NamedAffineParser(AffineParser):
-    """Parser of expressions over `names` or, if these are None, over `%` values, which it collects in `names`."""
+    """Parser of expressions over `names` or, if these are None, over `%` values, which it collects in `names`. Sizes
+    beside the names (SizedNames) are symbols."""
 
     def __init__(self, parser: AttrParser, names: Sequence[str] | None) -> None:
         super().__init__(parser._parser_state)  # pyright: ignore
         self.names = list(names or ())
+        self.sizes = () if names is None else size_names(names)
         self.ssa = names is None
         self.spans: list[Span] = []
 
@@ -119,6 +137,12 @@ class NamedAffineParser(AffineParser):
         for other text."""
         return self._guarded(lambda: self._parse_affine_constraint(self._leaf))
 
+    def _unknown(self, name: str) -> str:
+        axes, sizes = ", ".join(self.names), ", ".join(self.sizes)
+        if not sizes:
+            return f"unknown axis '{name}' (the axes are {axes})"
+        return f"unknown axis or size '{name}' (the axes are {axes or 'none'}, the sizes {sizes})"
+
     def _guarded(self, parse: Callable[[], _T]) -> _T:
         start = self._current_token.span
         try:
@@ -133,8 +157,10 @@ class NamedAffineParser(AffineParser):
             return None
         name = token.text
         if name not in self.names:
+            if name in self.sizes:
+                return AffineExpr.symbol(self.sizes.index(name))
             if not self.ssa:
-                raise ParseError(token.span, f"unknown axis '{name}' (the axes are {', '.join(self.names)})")
+                raise ParseError(token.span, self._unknown(name))
             self.names.append(name)
             self.spans.append(token.span)
         return AffineExpr.dimension(self.names.index(name))
