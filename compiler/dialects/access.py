@@ -19,12 +19,14 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
-from xdsl.ir.affine import AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
-from compiler.affine.text import NamedAffineParser, constraint_text, to_text
+from compiler.affine.sized import size_map, size_set
+from compiler.affine.text import NamedAffineParser, SizedNames, constraint_text, size_names, to_text
 from compiler.types.dtypes import row_of
 from compiler.types.elements import is_unsigned
 from compiler.types.rounding import rounded
@@ -49,9 +51,11 @@ class AxisAttr(ParametrizedAttribute):
     axis_name: StringAttr
     extent: IntAttr
     reduces: IntAttr
+    limit: AffineMapAttr | NoneAttr
 
-    def __init__(self, label: str, extent: int, reduce: bool = False) -> None:
-        super().__init__(StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
+    def __init__(self, label: str, extent: int, reduce: bool = False, below: AffineMap | None = None) -> None:
+        limit = NoneAttr() if below is None else AffineMapAttr(below)
+        super().__init__(StringAttr(label), IntAttr(extent), IntAttr(int(reduce)), limit)
 
     @property
     def label(self) -> str:
@@ -60,8 +64,18 @@ class AxisAttr(ParametrizedAttribute):
 
     @property
     def size(self) -> int:
-        """The axis' extent: its values are 0 .. size - 1."""
+        """The axis' extent: its values are 0 .. size - 1. Of an axis below a size, the most that it can be."""
         return self.extent.data
+
+    @property
+    def below(self) -> AffineExpr | None:
+        """The extent as an expression of sizes, which are its symbols; None for an axis of constant extent."""
+        return self.limit.data.results[0] if isinstance(self.limit, AffineMapAttr) else None
+
+    @property
+    def end(self) -> AffineExpr:
+        """The extent as an expression of sizes, a constant without them."""
+        return AffineExpr.constant(self.size) if self.below is None else self.below
 
     @property
     def is_reduce(self) -> bool:
@@ -69,7 +83,11 @@ class AxisAttr(ParametrizedAttribute):
         return bool(self.reduces.data)
 
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.label} = {self.size}{' reduce' if self.is_reduce else ''}>")
+        printer.print_string(f"<{self.label} = {self.size}{' reduce' if self.is_reduce else ''}")
+        if isinstance(self.limit, AffineMapAttr):
+            printer.print_string(" below ")
+            printer.print_attribute(self.limit)
+        printer.print_string(">")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -78,14 +96,20 @@ class AxisAttr(ParametrizedAttribute):
             parser.parse_punctuation("=")
             extent = parser.parse_integer(allow_boolean=False)
             reduce = parser.parse_optional_keyword("reduce") is not None
-        return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
+            limit = parser.parse_attribute() if parser.parse_optional_keyword("below") else NoneAttr()
+        return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)), limit)
+
+    def verify(self) -> None:
+        """Raise VerifyException unless the extent over sizes, if there is one, is one expression without axes."""
+        if isinstance(self.limit, AffineMapAttr) and (self.limit.data.num_dims or len(self.limit.data.results) != 1):
+            raise VerifyException(f"axis '{self.label}' is below one expression of sizes")
 
 
 @lru_cache(maxsize=4096)
-def axis_attribute(label: str, extent: int, reduce: bool = False) -> AxisAttr:
+def axis_attribute(label: str, extent: int, reduce: bool = False, below: AffineMap | None = None) -> AxisAttr:
     """Return the attribute of an axis, spatial unless `reduce`, from a cache: programs repeat few different axes, and
     verifying is slow."""
-    return AxisAttr(label, extent, reduce)
+    return AxisAttr(label, extent, reduce, below)
 
 
 @irdl_attr_definition
@@ -150,7 +174,7 @@ def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
     name."""
     affine = NamedAffineParser(parser, names)
     exprs = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, affine.expr)
-    return AffineMap(len(names), 0, tuple(exprs))
+    return size_map(len(names), exprs, len(size_names(names)))
 
 
 def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> None:
@@ -165,7 +189,7 @@ def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
         return None
     affine = NamedAffineParser(parser, names)
     constraints = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, affine.constraint)
-    return AffineSet(len(names), 0, tuple(constraints))
+    return size_set(len(names), constraints, len(size_names(names)))
 
 
 def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], element: Attribute) -> None:
@@ -246,6 +270,6 @@ def parse_attributes(parser: Parser, op: Op) -> Op:
     return op
 
 
-def names_of(axes: Sequence[AxisAttr]) -> list[str]:
-    """The axes' names, in order."""
-    return [axis.label for axis in axes]
+def names_of(axes: Sequence[AxisAttr], sizes: Sequence[str] = ()) -> list[str]:
+    """The axes' names, in order, with those of sizes beside."""
+    return SizedNames([axis.label for axis in axes], sizes) if sizes else [axis.label for axis in axes]

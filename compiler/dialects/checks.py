@@ -4,15 +4,17 @@ operand."""
 from collections.abc import Sequence
 from functools import lru_cache
 
-from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType, Signedness
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, ContainerType, IndexType, IntegerType, ShapedType, Signedness
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import Escape, escape
 from compiler.affine.limits import bad_extent, bad_index, bad_shape
+from compiler.affine.sized import escape_below
 from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
+from compiler.dialects.sizes import SizesAttr, extent_fault
 from compiler.types.elements import scalar_type
 
 
@@ -22,13 +24,21 @@ def refuse(fault: str) -> None:
         raise VerifyException(fault)
 
 
-def check_axes(axes: Sequence[AxisAttr]) -> None:
-    """Raise VerifyException unless extents are in [1, 2^63), labels unique and not reserved, and spatial axes first."""
+def check_axes(axes: Sequence[AxisAttr], sizes: SizesAttr | None = None) -> None:
+    """Raise VerifyException unless extents are in [1, 2^63), labels unique and not reserved, spatial axes first, and
+    axes below an expression only of `sizes`, which no axis has the name of."""
     labels = names_of(axes)
     for axis in axes:
         refuse(bad_extent(f"axis '{axis.label}'", axis.size))
         if axis.label in RESERVED:
             raise VerifyException(f"'{axis.label}' is a reserved word and cannot name an axis")
+        if sizes is not None and axis.label in sizes.names:
+            raise VerifyException(f"axis '{axis.label}' has the name of a size")
+        if axis.below is not None:
+            symbols = axis.limit.data.num_symbols if isinstance(axis.limit, AffineMapAttr) else 0
+            if sizes is None or symbols != len(sizes.names):
+                raise VerifyException(f"axis '{axis.label}' is below a size, which this op does not have")
+            refuse(extent_fault(f"axis '{axis.label}'", axis.below, axis.size, sizes))
     for label in labels:
         if labels.count(label) > 1:
             raise VerifyException(f"axis '{label}' occurs twice")
@@ -42,22 +52,32 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 
 
 def check_access(
-    subject: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
+    subject: str,
+    access: AccessAttr,
+    shape: Sequence[int],
+    axes: Sequence[AxisAttr],
+    domain: Domain | None = None,
+    sizes: SizesAttr | None = None,
+    ends: Sequence[AffineExpr] = (),
 ) -> None:
     """Raise VerifyException unless an access has one index a dimension, stays inside the shape, and has a condition and
     an `else` value or neither; `subject` begins the sentence of a failure.
 
     Each axis takes all values below its extent; with a domain, only those that the loops bind to it under the guard.
+    With sizes, `ends` are the extents of the shape over them, and the access stays inside these for all sizes.
     """
     indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
         raise VerifyException(f"{subject} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
-    if access.affine_map.num_symbols:
+    if access.affine_map.num_symbols not in (0, len(sizes.names) if sizes is not None else 0):
         raise VerifyException(f"{subject} is indexed by symbols; an index is an expression of axes")
     if len(indices) != len(shape):
         raise VerifyException(f"{subject} has {len(shape)} dimensions but {len(indices)} indices")
     if (access.condition is None) != (access.otherwise is None):
         raise VerifyException(f"{subject} needs both a condition and the value read where it fails")
+    if sizes is not None:
+        _check_sized(subject, access, axes, sizes, ends)
+        return
     extents = [axis.size for axis in axes]
     check_condition(subject, access.condition, extents)
     for dim, (expr, size) in enumerate(zip(indices, shape, strict=True)):
@@ -76,6 +96,28 @@ def check_access(
             f"{subject} is out of bounds in dimension {dim}: index {to_text(expr, names_of(axes))} is {outside.value} "
             f"at {position}, the size is {size}"
         )
+
+
+def _check_sized(
+    subject: str, access: AccessAttr, axes: Sequence[AxisAttr], sizes: SizesAttr, ends: Sequence[AffineExpr]
+) -> None:
+    """Raise VerifyException unless an access over axes and sizes is inside the extents `ends` for all sizes."""
+    names = names_of(axes, sizes.names)
+    domain = sizes.domain([axis.end for axis in axes])
+    capacities = [axis.size for axis in axes] + [most + 1 for _, most in sizes.ranges]
+    for constraint in access.condition.constraints if access.condition is not None else ():
+        form = domain.over_dims(constraint.lhs + constraint.rhs * -1)
+        refuse(bad_index(f"the condition of {subject}", form, capacities))
+    for dim, (expr, end) in enumerate(zip(access.affine_map.results, ends, strict=True)):
+        refuse(bad_index(f"the index of {subject} in dimension {dim}", domain.over_dims(expr), capacities))
+        outside = escape_below(expr, end, domain, access.condition)
+        if outside is not None:
+            labels = [*(axis.label for axis in axes), *sizes.names]
+            position = ", ".join(f"{label}={value}" for label, value in zip(labels, outside.point, strict=True))
+            raise VerifyException(
+                f"{subject} is out of bounds in dimension {dim}: index {to_text(expr, names)} is {outside.value} at "
+                f"{position}, the size is {to_text(end, names)}"
+            )
 
 
 def check_condition(subject: str, condition: AffineSet | None, extents: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -13,6 +14,7 @@ from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.calls import recursive
 from compiler.dialects.foreign_errors import is_foreign, said
 from compiler.dialects.signature import signature
+from compiler.dialects.sizes import size_faults
 from compiler.support import plugins
 
 MOST_SIGNATURES = 4096
@@ -87,6 +89,9 @@ def _check_each(op: Operation, seen: set[SSAValue], report: Report) -> None:
     fault = _own_fault(op) or _size_fault(op)
     if fault is not None:
         report(fault)
+    if isinstance(op, FuncOp):
+        for at, sentence in size_faults(op):
+            report(Refusal(at, sentence))
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:

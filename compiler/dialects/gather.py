@@ -42,6 +42,7 @@ from compiler.dialects.access import (
     print_access,
 )
 from compiler.dialects.checks import Domain, check_access, check_axes, element_type, shape_of
+from compiler.dialects.sizes import SizesAttr, extents_of
 from compiler.types.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
@@ -100,10 +101,10 @@ class Gathering(IRDLOperation):
         assert isinstance(self.otherwise, FloatAttr | IntegerAttr)
         return self.otherwise
 
-    def verify_gather(self, domain: Domain | None = None) -> None:
+    def verify_gather(self, domain: Domain | None = None, sizes: SizesAttr | None = None) -> None:
         """Raise VerifyException unless axes are spatial, index tensors have integers, and at least one, and these and
-        the affine dimensions of the table are accessed in bounds, within `domain` if it is given."""
-        check_axes(self.axes.data)
+        the affine dimensions of the table are accessed in bounds, within `domain` if it is given, for all `sizes`."""
+        check_axes(self.axes.data, sizes)
         if any(axis.is_reduce for axis in self.axes):
             raise VerifyException("a gather has spatial axes only; reduce what it gives")
         if not self.inputs or len(self.reads) != len(self.inputs) - 1:
@@ -119,15 +120,18 @@ class Gathering(IRDLOperation):
             raise VerifyException("an index value is a dimension of the table's index by itself, without arithmetic")
         for value, access in zip(self.indices, self.reads, strict=True):
             _check_integer(value)
-            check_access(_what("index", value), access, shape_of(value), axes, domain)
-        affine_parts = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
-        check_access(_what("read of table", self.table), AccessAttr(affine_parts), shape_of(self.table), axes, domain)
+            ends = extents_of(value, sizes) if sizes is not None else ()
+            check_access(_what("index", value), access, shape_of(value), axes, domain, sizes, ends)
+        table, ends = self.table, extents_of(self.table, sizes) if sizes is not None else ()
+        affine_parts = AccessAttr(AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results)))
+        check_access(_what("read of table", table), affine_parts, shape_of(table), axes, domain, sizes, ends)
         if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 
-    def print_gather(self, printer: Printer) -> None:
-        """Print the table, its index, the value outside, and the types: ` %T[%I[i], d] else 0.0 : type, type`."""
-        names = names_of(self.axes.data)
+    def print_gather(self, printer: Printer, sizes: Sequence[str] = ()) -> None:
+        """Print the table, its index, the value outside, and the types: ` %T[%I[i], d] else 0.0 : type, type`; `sizes`
+        are the names of sizes."""
+        names = names_of(self.axes.data, sizes)
         printer.print_string("\n    ")
         printer.print_ssa_value(self.table)
         printer.print_string("[")
@@ -173,9 +177,12 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
     accesses = []
 
     def dimension() -> AffineExpr:
-        operand = parser.parse_optional_unresolved_operand()
+        operand, position = parser.parse_optional_unresolved_operand(), parser.pos
         if operand is None:
-            return affine.expr()
+            expr = affine.expr()
+            if any(isinstance(part, AffineSymExpr) for part in expr.dfs()):
+                parser.raise_error("a size in the index of a table is not supported yet", position)
+            return expr
         unresolved.append(operand)
         accesses.append(parse_access(parser, names))
         return AffineExpr.symbol(len(accesses) - 1)

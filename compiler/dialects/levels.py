@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation
 from compiler.dialects import loop
 from compiler.dialects.calls import is_main
 from compiler.dialects.functions import functions, has_tensors
+from compiler.dialects.sizes import not_built
 from compiler.dialects.upstream.arith import CmpfOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError
@@ -55,7 +56,9 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
         raise LoweringError(f"{by} takes functions with one block: @{name} has {len(function.body.blocks)}").at(
             function
         )
-    body = function.body.block
+    body, fault = function.body.block, not_built(function)
+    if fault:
+        raise LoweringError(fault).at(function)
     for number, type in enumerate(function.function_type.inputs):
         if not isinstance(type, kind):
             reason = f"argument {number} of @{name} is of type {type}, expected a {word}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import prod
 from typing import Any, NoReturn, TypeVar
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    DictionaryAttr,
     FileLineColLoc,
     Float32Type,
     IndexType,
@@ -32,6 +33,7 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
     i1,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.parser import UnresolvedOperand
@@ -44,6 +46,7 @@ from compiler.affine.text import SemiAffineParser
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign_errors import is_foreign, said
 from compiler.dialects.locations import LocationParser
+from compiler.dialects.sizes import SIZES, SizesAttr
 from compiler.support import plugins, spans
 from compiler.types.dtypes import FLOATS
 from compiler.types.elements import element_bits
@@ -107,16 +110,27 @@ class Parser(LocationParser):
         self._blobs: dict[str, str] = {}
         self._named: dict[Operation, int] = {}
         self._early: dict[str, Span[str]] = {}
+        self.sizes: SizesAttr | None = None
 
     def parse_operation(self) -> Operation:
         """Parse an op, and record its position; its constants are converted at the end."""
         start = self._latest = self.pos
         op = super().parse_operation()
+        if isinstance(op, FuncOp):
+            self.sizes = None
         if isinstance(op.location, UnknownLoc):
             op.location = self._location(start)
         if op.name in HOLDERS and (op.name != "arith.constant" or _is_resource(op)):
             self._named[op] = start
         return op
+
+    def parse_optional_attr_dict_with_keyword(self, reserved_attr_names: Iterable[str] = ()) -> DictionaryAttr | None:
+        """Parse `attributes {...}`; None for other text. The sizes that a function declares so are those of its ops."""
+        parsed = super().parse_optional_attr_dict_with_keyword(reserved_attr_names)
+        declared = None if parsed is None else parsed.data.get(SIZES)
+        if isinstance(declared, SizesAttr):
+            self.sizes = declared
+        return parsed
 
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None

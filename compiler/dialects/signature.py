@@ -11,8 +11,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 def signature(op: Operation) -> Hashable | None:
     """Return a hashable key of all that verifiers read of a compute and its regions, except for its label's value.
 
-    None if an op in a region has regions or successors, or uses a value from outside its block: it is verified anew.
+    None if an op in a region has regions or successors, or uses a value from outside its block, and for one over sizes,
+    whose verifier reads the extents of its operands: it is verified anew.
     """
+    if "sizes" in op.properties:
+        return None
     properties = tuple((name, type(value) if name == "label" else value) for name, value in op.properties.items())
     outer = _types(op.operands), _types(op.results), properties, tuple(op.attributes.items())
     try:

@@ -15,9 +15,11 @@ from xdsl.dialects.arith import ArithConstantMaterializationInterface
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, StringAttr, TensorType
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -30,12 +32,14 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.affine.text import NamedAffineParser, SizedNames, to_text
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of, parse_access, parse_attributes, print_access
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
 from compiler.dialects.printing import print_label, print_type
+from compiler.dialects.sizes import DimsAttr, SizesAttr, extents_of
 from compiler.types.elements import scalar_type
 
 __all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "ConstantOp", "GatherOp", "IndexOp", "YieldOp"]
@@ -67,6 +71,7 @@ class ComputeOp(Combining):
     label = prop_def(StringAttr)
     axes = prop_def(ArrayAttr[AxisAttr])
     reads = prop_def(ArrayAttr[AccessAttr])
+    sizes = opt_prop_def(SizesAttr)
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
     body = region_def("single_block")
@@ -82,6 +87,7 @@ class ComputeOp(Combining):
         result_types: Sequence[Attribute],
         body: Region,
         combination: Combination | None = None,
+        sizes: SizesAttr | None = None,
     ) -> None:
         combination = combination or Combination()
         super().__init__(
@@ -91,6 +97,7 @@ class ComputeOp(Combining):
                 "label": StringAttr(label),
                 "axes": ArrayAttr(axes),
                 "reads": ArrayAttr(reads),
+                "sizes": sizes,
                 **combination.properties,
             },
             regions=[body, combination.region],
@@ -102,15 +109,16 @@ class ComputeOp(Combining):
         return [axis for axis in self.axes if not axis.is_reduce]
 
     def verify_(self) -> None:
-        axes = self.axes.data
-        check_axes(axes)
+        axes, sizes = self.axes.data, self.sizes
+        check_axes(axes, sizes)
         self.verify_combination([element_type(v) for v in self.outputs], axes, YieldOp)
         if len(self.reads) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs but {len(self.reads)} accesses")
         block = check_body(self.body, self.inputs, YieldOp, "te")
         for position, (value, access) in enumerate(zip(self.inputs, self.reads, strict=True)):
             what = f"'{value.name_hint}'" if value.name_hint else f"input {position}"
-            check_access(f"the read of {what}", access, shape_of(value), axes)
+            ends = extents_of(value, sizes) if sizes is not None else ()
+            check_access(f"the read of {what}", access, shape_of(value), axes, None, sizes, ends)
         extents = tuple(axis.size for axis in self.spatial_axes)
         expected = [TensorType(v.type, extents) for v in block.last_op.operands]  # type: ignore[union-attr]
         output_types = [TensorType(scalar_type(element_type(v)), shape_of(v)) for v in self.outputs]
@@ -121,10 +129,10 @@ class ComputeOp(Combining):
             )
 
     def print(self, printer: Printer) -> None:
-        names = names_of(self.axes.data)
+        names = names_of(self.axes.data, size_labels(self.sizes))
         printer.print_string(" ")
         print_label(printer, self.label.data)
-        printer.print_string(f" [{', '.join(axis_text(axis) for axis in self.axes)}]")
+        printer.print_string(f" [{', '.join(axis_text(axis, names) for axis in self.axes)}]")
         print_combination(printer, self)
         print_reads(printer, self.body.block.args, self.inputs, self.reads.data, names)
         printer.print_string(" -> ")
@@ -137,13 +145,13 @@ class ComputeOp(Combining):
     def parse(cls, parser: Parser) -> ComputeOp:
         label = parser.parse_str_literal()
         axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: parse_axis(parser))
-        combination = parse_combination(parser)
-        names = names_of(axes)
+        combination, sizes = parse_combination(parser), parsed_sizes(parser)
+        names = names_of(axes, size_labels(sizes))
         reads = parse_reads(parser, names)
         parser.parse_punctuation("->")
         types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         body = parser.parse_region(reads.arguments)
-        return parse_attributes(parser, cls(label, axes, reads.inputs, reads.accesses, types, body, combination))
+        return parse_attributes(parser, cls(label, axes, reads.inputs, reads.accesses, types, body, combination, sizes))
 
 
 class Reads:
@@ -213,23 +221,44 @@ def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[Tenso
     return parser.resolve_operand(operand, type), access(type.get_element_type())
 
 
-def axis_text(axis: AxisAttr) -> str:
-    """The text of an axis and its extent: `m = 8`, or `reduce m = 8`."""
-    return f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}"
+def axis_text(axis: AxisAttr, names: Sequence[str] = ()) -> str:
+    """The text of an axis and its extent: `m = 8`, `reduce m = 8`, or below a size, which `names` has, `m = 8 below
+    S`."""
+    below = "" if axis.below is None else f" below {to_text(axis.below, names)}"
+    return f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}{below}"
+
+
+def size_labels(sizes: SizesAttr | None) -> tuple[str, ...]:
+    """The names of sizes, none for None."""
+    return () if sizes is None else sizes.names
+
+
+def parsed_sizes(parser: Parser) -> SizesAttr | None:
+    """The sizes of the function that a parser is in; None without them."""
+    sizes = getattr(parser, "sizes", None)
+    return sizes if isinstance(sizes, SizesAttr) else None
 
 
 def parse_axis(parser: Parser) -> AxisAttr:
-    """Parse an axis and its extent: `m = 8`, or `reduce m = 8`. A negative or zero extent is parsed, and refused by the
-    op's verification."""
+    """Parse an axis and its extent: `m = 8`, `reduce m = 8`, or `m = 8 below S`. A negative or zero extent is parsed,
+    and refused by the op's verification."""
     label = parser.parse_identifier()
     name = parser.parse_optional_identifier() if label == "reduce" else None
     parser.parse_punctuation("=")
     extent = parser.parse_integer(allow_boolean=False, allow_negative=True)
-    return AxisAttr(label if name is None else name, extent, name is not None)
+    label, reduce = (label, False) if name is None else (name, True)
+    position = parser.pos
+    if not parser.parse_optional_keyword("below"):
+        return AxisAttr(label, extent, reduce)
+    labels = size_labels(parsed_sizes(parser))
+    if not labels:
+        parser.raise_error(f"axis '{label}' is below a size, and the function declares none in te.sizes", position)
+    end = NamedAffineParser(parser, SizedNames((), labels)).expr()
+    return AxisAttr(label, extent, reduce, AffineMap(0, len(labels), (end,)))
 
 
 class AxisValue(IRDLOperation, HasFolderInterface):
-    """The base of te.index and loop.index: the value of an axis inside the body of an op."""
+    """The base of te.index and loop.index: the value of an axis, or of a size, inside the body of an op."""
 
     OWNER: ClassVar[type[Operation]]
 
@@ -252,7 +281,8 @@ class AxisValue(IRDLOperation, HasFolderInterface):
         parent = self.parent_op()
         if not isinstance(parent, self.OWNER):
             raise VerifyException(f"{self.name} stands only in the body of a {self.OWNER.name}")
-        if self.label.data not in names_of(parent.axes.data):  # type: ignore[attr-defined]
+        sizes = size_labels(getattr(parent, "sizes", None))
+        if self.label.data not in (*names_of(parent.axes.data), *sizes):  # type: ignore[attr-defined]
             raise VerifyException(f"'{self.label.data}' is not an axis of '{parent.label.data}'")  # type: ignore[attr-defined]
 
 
@@ -324,20 +354,27 @@ class GatherOp(Gathering):
 
     label = prop_def(StringAttr)
     axes = prop_def(ArrayAttr[AxisAttr])
+    sizes = opt_prop_def(SizesAttr)
     inputs = var_operand_def(TensorType)
     output = result_def(TensorType)
 
     traits = traits_def(Pure())
 
-    def __init__(self, label: str, axes: Sequence[AxisAttr], gathered: Gathered, result_type: Attribute) -> None:
+    def __init__(
+        self,
+        label: str,
+        axes: Sequence[AxisAttr],
+        gathered: Gathered,
+        result_type: Attribute,
+        sizes: SizesAttr | None = None,
+    ) -> None:
+        placed = {"label": StringAttr(label), "axes": ArrayAttr(axes), "sizes": sizes}
         super().__init__(
-            operands=[gathered.inputs],
-            result_types=[result_type],
-            properties={"label": StringAttr(label), "axes": ArrayAttr(axes), **gathered.properties},
+            operands=[gathered.inputs], result_types=[result_type], properties={**placed, **gathered.properties}
         )
 
     def verify_(self) -> None:
-        self.verify_gather()
+        self.verify_gather(sizes=self.sizes)
         assert isinstance(self.table.type, TensorType)
         expected = TensorType(self.table.type.get_element_type(), [axis.size for axis in self.axes])
         if self.output.type != expected:
@@ -349,8 +386,9 @@ class GatherOp(Gathering):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_label(printer, self.label.data)
-        printer.print_string(f" [{', '.join(axis_text(axis) for axis in self.axes)}]")
-        self.print_gather(printer)
+        names = names_of(self.axes.data, size_labels(self.sizes))
+        printer.print_string(f" [{', '.join(axis_text(axis, names) for axis in self.axes)}]")
+        self.print_gather(printer, size_labels(self.sizes))
         printer.print_string(" -> ")
         print_type(printer, self.output.type)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -359,9 +397,10 @@ class GatherOp(Gathering):
     def parse(cls, parser: Parser) -> GatherOp:
         label = parser.parse_str_literal()
         axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: parse_axis(parser))
-        gathered = parse_gather(parser, names_of(axes))
+        sizes = parsed_sizes(parser)
+        gathered = parse_gather(parser, names_of(axes, size_labels(sizes)))
         parser.parse_punctuation("->")
-        return parse_attributes(parser, cls(label, axes, gathered, parser.parse_type()))
+        return parse_attributes(parser, cls(label, axes, gathered, parser.parse_type(), sizes))
 
 
 @irdl_op_definition
@@ -410,6 +449,6 @@ class ConstantOp(IRDLOperation):
 TE = Dialect(
     "te",
     [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp],
-    [AxisAttr, AccessAttr],
+    [AxisAttr, AccessAttr, DimsAttr, SizesAttr],
     [ArithConstantMaterializationInterface()],
 )

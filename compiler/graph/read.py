@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.dialects import te
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import is_private
+from compiler.dialects.sizes import not_built
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program.names import Names
 from compiler.program.read import computed, gathered
@@ -25,8 +26,8 @@ def read(function: FuncOp) -> Graph:
     constant's own name; the result of a compute by its label, of a call by the callee, several results `label.0`,
     `label.1`. Equal names get a number.
 
-    Raises InputError for a function of other than one block, a value that is no tensor, and an op that is neither of te
-    nor a call.
+    Raises InputError for a function with sizes or of other than one block, a value that is no tensor, and an op that is
+    neither of te nor a call.
 
     >>> A = te.placeholder((4,), name="A")
     >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
@@ -47,6 +48,9 @@ class _Reader:
         name = function.sym_name.data
         if len(function.body.blocks) != 1:
             raise InputError(f"@{name} has {len(function.body.blocks)} blocks, expected one")
+        fault = not_built(function)
+        if fault:
+            raise InputError(fault)
         block = function.body.block
         inputs = tuple(self._value(v, v.name_hint or f"arg{n}") for n, v in enumerate(block.args))
         nodes = tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))

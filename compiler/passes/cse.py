@@ -66,7 +66,7 @@ def _key(op: Operation, is_te: bool) -> object:
         return (type(op), op.value, types)
     if isinstance(op, CallOp) and is_te:
         return ("call", op.callee, tuple(map(id, op.operands)), types, tuple(sorted(op.attributes.items())))
-    if not isinstance(op, te.ComputeOp | te.GatherOp):
+    if not isinstance(op, te.ComputeOp | te.GatherOp) or op.sizes is not None:
         return None
     names: dict[SSAValue, str] = {value: str(id(value)) for value in op.operands}
     block = computed(op, names) if isinstance(op, te.ComputeOp) else gathered(op, names)

@@ -72,11 +72,14 @@ def fold_constants(function: FuncOp, max_bytes: int = MAX_INLINE_BYTES) -> bool:
 
 
 def fold(op: te.ComputeOp | te.GatherOp, max_bytes: int = MAX_INLINE_BYTES) -> list[DenseAttr] | None:
-    """Evaluate an op on constants; return its results' values. None if an operand is no constant, an operand or result
-    has more than `max_bytes` bytes, a result has no numpy dtype, or the index space has more than MAX_POINTS points."""
+    """Evaluate an op on constants; return its results' values. None if it is over sizes, an operand is no constant, an
+    operand or result has more than `max_bytes` bytes, a result has no numpy dtype, or the index space has more than
+    MAX_POINTS points."""
     owners = [value.owner for value in op.operands]
     constants = [owner for owner in owners if isinstance(owner, te.ConstantOp)]
-    if len(constants) < len(owners) or any(row_of(element_type(value)) is None for value in op.results):
+    if op.sizes is not None or len(constants) < len(owners):
+        return None
+    if any(row_of(element_type(value)) is None for value in op.results):
         return None
     types = [value.type for value in (*op.operands, *op.results)]
     if any(isinstance(type, TensorType) and bytes_of(type) > max_bytes for type in types):

@@ -16,10 +16,12 @@ from compiler.dialects import te
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import constant_values, positions
+from compiler.dialects.sizes import not_built
 from compiler.program import body
 from compiler.program.names import fresh
 from compiler.program.read import computed, gathered
 from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, nested
+from compiler.support.errors import LoweringError
 
 
 def lowered(function: FuncOp) -> Program:
@@ -48,6 +50,9 @@ class _TeLowering:
     """The program of one function under construction: the buffer of each tensor, and the nests."""
 
     def __init__(self, function: FuncOp) -> None:
+        fault = not_built(function)
+        if fault:
+            raise LoweringError(fault).at(function)
         self.function = function
         self.names: dict[SSAValue, str] = {}
         self.buffers: dict[str, Buffer] = {}

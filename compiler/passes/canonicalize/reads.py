@@ -20,7 +20,7 @@ from compiler.program.write import access_attribute
 
 class SimplifyReads(RewritePattern):
     """Simplify the reads of a compute or block: indices and conditions by the extents of its axes; read equal elements
-    once; drop a read that no value needs, and one whose condition never holds.
+    once; drop a read that no value needs, and one whose condition never holds. An op over sizes stays.
 
         te.compute "Y" [i = 4] (%a = %A[i mod 4] where (i + 1 >= 0) else 0.0, %b = %A[i], %c = %B[i]) { %a * %b }
       ->
@@ -29,6 +29,8 @@ class SimplifyReads(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: te.ComputeOp | loop.BlockOp, rewriter: PatternRewriter, /) -> None:
+        if "sizes" in op.properties:
+            return
         names = {value: str(number) for number, value in enumerate(op.inputs)}
         block = computed(op, names)
         reads = [_simplified(access, block.axis_ranges) for access in block.reads]

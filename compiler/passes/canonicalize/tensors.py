@@ -36,7 +36,9 @@ class EvaluateComputes(RewritePattern):
 
 
 def _is_exact(op: te.ComputeOp | te.GatherOp) -> bool:
-    """Whether all evaluators compute the same elements."""
+    """Whether all evaluators compute the same elements, and as many in all calls."""
+    if op.sizes is not None:
+        return False
     if isinstance(op, te.GatherOp):
         return True
     names = set(op.combination.names)
@@ -69,7 +71,7 @@ def _original(op: te.ComputeOp, position: int) -> SSAValue | None:
     body = op.body.block
     assert body.last_op is not None
     value = body.last_op.operands[position]
-    if op.is_reduction or not isinstance(value, BlockArgument) or value.owner is not body:
+    if op.is_reduction or op.sizes is not None or not isinstance(value, BlockArgument) or value.owner is not body:
         return None
     access, source = op.reads.data[value.index], op.inputs[value.index]
     is_in_place = access.affine_map == AffineMap.identity(len(op.axes)) and access.condition is None
@@ -106,6 +108,7 @@ class DropUnusedResults(RewritePattern):
             [op.results[position].type for position in used],
             body,
             Combination([names[position] for position in used] if names else ()),
+            op.sizes,
         )
         new.attributes |= op.attributes
         new.location = op.location
