@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,18 +15,21 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
-from compiler.dialects.calls import called
+from compiler.dialects.calls import alone, called
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.mathematics import Value
 from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
+from compiler.dialects.size_values import values_of
+from compiler.dialects.sizes import sizes_of
 from compiler.dialects.te import ComputeOp, ConstantOp, GatherOp
 from compiler.interpret.combination import fold, joint, neutral
 from compiler.interpret.maps import condition_function, index_function
 from compiler.interpret.modules import HasModule, module_in
 from compiler.interpret.scalar import Body, combiner
 from compiler.support.errors import InputError, TeError
+from compiler.te.bound import bound
 
 Tensors: TypeAlias = dict[SSAValue, Array]
 Box: TypeAlias = tuple[slice, ...]
@@ -35,7 +38,11 @@ MAX_POINTS = 1 << 22  # of the index space evaluated at once: 32 MB an intermedi
 
 
 def evaluate(
-    module: ModuleOp | HasModule, inputs: Sequence[Array], dtype: DTypeLike | None = None, name: str | None = None
+    module: ModuleOp | HasModule,
+    inputs: Sequence[Array],
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> list[Array]:
     """Evaluate the te function `name`, or the only one, on arrays; return a new array for each result.
 
@@ -44,6 +51,7 @@ def evaluate(
     inputs: one array an argument, of its shape and dtype (i1 is bool, index is int64).
     dtype: a float dtype that replaces all float dtypes of the function, such as float64 for a more exact reference;
     float inputs may then have any float dtype. None: their own.
+    sizes: values, by name, of sizes that no shape of an input gives. None: all are in shapes.
 
     Raises InputError for inputs that do not match the function, a `dtype` that is no float, a function that is missing
     or not unique, and an op of another level; TeError for a read out of bounds.
@@ -54,6 +62,9 @@ def evaluate(
     [array([3., 3.], dtype=float32)]
     """
     function = find_function(module_in(module), name)
+    if sizes_of(function) is not None or sizes:
+        values: dict[Any, int] = {**values_of(function, [np.shape(array) for array in inputs], sizes or {})}
+        function = find_function(bound(alone(module_in(module), function.sym_name.data), values))
     floats = _float_dtype(dtype)
     tensors = _bind(function, inputs, floats)
     with np.errstate(all="ignore"):

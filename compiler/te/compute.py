@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, overload
 
-from xdsl.ir.affine import AffineSet
-
 from compiler.affine.exact import escape
+from compiler.affine.sized import escape_below, size_set
 from compiler.program.names import spellings
 from compiler.support.errors import TeError
 from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Reduce, Scalar, as_expr
-from compiler.te.index import Axis, Condition, Index, check_fits, check_name
-from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, nodes_of, static_shape
+from compiler.te.index import Axis, Condition, Index, check_fits, check_name, numbered
+from compiler.te.sizes import Dim, capacity_of, domain_of, expression, sizes_in
+from compiler.te.tensor import Compute, Gather, Read, Shape, TableRead, Tensor, checked_dims, nodes_of
 
 Labels: TypeAlias = Sequence[str] | None
 """Names of axes; None for those of the function's parameters."""
@@ -49,7 +49,7 @@ def compute(
             raise
         words = "numpy's functions take no expressions; te has its own, such as te.exp"
         raise TeError(f"in compute '{name}': {words}") from error
-    extents = tuple(axis.extent for axis in spatial)
+    extents = dims_of(spatial)
     tensors = [Tensor(name, extents, body.dtype, op, i) for i, body in enumerate(op.bodies)]
     return tuple(tensors) if isinstance(value, tuple) else tensors[0]
 
@@ -58,12 +58,20 @@ def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Label
     """Return a spatial axis for each dimension, named by `axes`, else after fn's parameters (*i: i0, i1, ...). Raises
     TeError for an invalid or repeated name, an invalid shape, and a number of names other than that of dimensions."""
     check_name("a tensor", name)
-    extents = static_shape(f"tensor '{name}'", shape)
+    extents = checked_dims(f"tensor '{name}'", shape)
     names = _axis_names(name, extents, fn, axes)
-    return tuple(Axis(axis, extent) for axis, extent in zip(names, extents, strict=True))
+    return tuple(
+        Axis(axis, capacity_of(extent), below=extent if isinstance(extent, Index) else None)
+        for axis, extent in zip(names, extents, strict=True)
+    )
 
 
-def _axis_names(name: str, extents: Sequence[int], fn: Callable[..., object], axes: Labels) -> list[str]:
+def dims_of(axes: Sequence[Axis]) -> tuple[Dim, ...]:
+    """The extents of axes, integers or expressions of sizes."""
+    return tuple(axis.extent if axis.below is None else axis.below for axis in axes)
+
+
+def _axis_names(name: str, extents: Sequence[Dim], fn: Callable[..., object], axes: Labels) -> list[str]:
     if not callable(fn):
         raise TeError(f"in compute '{name}': {fn!r} is not a function of the axes")
     parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
@@ -97,6 +105,7 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
     joint = _joint(reduces)
     combiners = () if joint else tuple(r.combiner for r in reduces if isinstance(r.combiner, str))
     op = Compute(name, spatial, reduce, bodies, combiners, joint)
+    check_labels(op)
     for body in bodies:
         _check(op, body)
     return op
@@ -120,6 +129,14 @@ def _value(value: object) -> Expr:
     return as_expr(value)
 
 
+def check_labels(op: Compute | Gather) -> None:
+    """Raise TeError if an axis has the name of a size."""
+    sizes = {size.name for size in op.sizes}
+    for axis in op.axes:
+        if axis.named and axis.name in sizes:
+            raise TeError(f"the axis '{axis.name}' has the name of a size")
+
+
 def _check(op: Compute, body: Expr) -> None:
     for expr in nodes_of(body):
         if isinstance(expr, TableRead):
@@ -127,9 +144,9 @@ def _check(op: Compute, body: Expr) -> None:
         if isinstance(expr, Read):
             check_read(op.axes, expr)
         elif isinstance(expr, AxisValue):
-            check_fits("the index", expr.index, {axis: n for n, axis in enumerate(op.axes)})
+            check_fits("the index", expr.index, numbered(op.axes, op.sizes))
         elif isinstance(expr, Holds):
-            check_fits("the condition on", expr.condition, {axis: n for n, axis in enumerate(op.axes)})
+            check_fits("the condition on", expr.condition, numbered(op.axes, op.sizes))
 
 
 def check_read(axes: Sequence[Axis], read: Read) -> None:
@@ -141,18 +158,28 @@ def check_indices(
     axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
 ) -> None:
     """Raise TeError unless each (dimension, index) of a read of `tensor` is in bounds for all values of the axes that
-    satisfy `condition` (None: for all values)."""
-    # A[i + 1] with i < 8 and A of 8 elements: `escape` finds i = 7, where the index is 8.
-    order = {axis: i for i, axis in enumerate(axes)}
-    domain = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
+    satisfy `condition` (None: for all values), and of the size in them. With two sizes or more, te.function checks
+    the read."""
+    # A[i + 1] with i < 8 and A of 8 elements: `escape` finds i = 7, where the index is 8. With i below S and A of S
+    # elements, `escape_below` finds i = 0 and S = 1, where the index is 1.
+    sizes = sizes_in([*(axis.below for axis in axes), *tensor.dims, *(index for _, index in indices), condition])
+    order = numbered(axes, sizes)
+    domain = None if condition is None else size_set(len(axes), condition.affine(order), len(sizes))
     if condition is not None:
         check_fits(f"the read of '{tensor.name}': the condition on", condition, order)
     for dim, index in indices:
-        size = tensor.shape[dim]
+        size = tensor.dims[dim]
         check_fits(f"the read of '{tensor.name}' in dimension {dim}: the index", index, order)
-        escaped = escape(index.affine(order), size, [axis.extent for axis in axes], domain)
+        expr = index.affine(order)
+        if len(sizes) > 1:  # te.function checks it, which has the relations between them
+            continue
+        if sizes:
+            escaped = escape_below(expr, expression(size, order), domain_of(axes, sizes), domain)
+        else:
+            escaped = escape(expr, tensor.capacities[dim], [axis.extent for axis in axes], domain)
         if escaped is not None:
-            point = ", ".join(f"{a.name}={v}" for a, v in zip(axes, escaped.point, strict=True))
+            names = [*(axis.name for axis in axes), *(s.name for s in sizes)]
+            point = ", ".join(f"{name}={v}" for name, v in zip(names, escaped.point, strict=True))
             raise TeError(
                 f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {escaped.value} "
                 f"at {point}, the size is {size}; guard it with te.select, or read it .padded(value)"

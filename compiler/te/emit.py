@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr, AffineMap
 
+from compiler.affine.sized import size_map, size_set
 from compiler.dialects import te
 from compiler.dialects.access import axis_attribute
 from compiler.dialects.combination import Combination
 from compiler.dialects.gather import Gathered
 from compiler.dialects.mathematics import ELEMENTARY
+from compiler.dialects.sizes import SizesAttr
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp
 from compiler.dialects.upstream.casts import (
     ExtFOp,
@@ -31,15 +33,35 @@ from compiler.dialects.upstream.casts import (
 )
 from compiler.program.names import spelled
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
-from compiler.te.index import Axis, Binary, Fixed, Index
+from compiler.te.index import Axis, Binary, Fixed, Index, Size, numbered
 from compiler.te.tensor import Compute, Gather, Read, Tensor, nodes_of
 from compiler.types.dtypes import SCALARS, TYPES, has_sign, is_float, limits, width
 from compiler.types.rounding import rounded
 
 
-def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:
-    """Build the op te.compute called `label`; `value_of` maps each tensor that it reads to an SSA value."""
-    body = _Body(op)
+@dataclass(frozen=True)
+class SizeNumbers:
+    """The sizes of a function by number, and their attribute; None without sizes."""
+
+    sizes: Sequence[Size] = ()
+    attribute: SizesAttr | None = None
+
+    def below(self, axis: Axis) -> AffineMap | None:
+        """The extent of an axis as a map of the sizes; None for a constant one."""
+        if axis.below is None:
+            return None
+        return AffineMap(0, len(self.sizes), (axis.below.affine(numbered((), self.sizes)),))
+
+
+NO_SIZES = SizeNumbers()
+
+
+def emit_compute(
+    op: Compute, label: str, value_of: Callable[[Tensor], SSAValue], sizes: SizeNumbers = NO_SIZES
+) -> te.ComputeOp:
+    """Build the op te.compute called `label` in a function with `sizes`; `value_of` maps each tensor that it reads to
+    an SSA value."""
+    body = _Body(op, sizes)
     inputs: list[SSAValue] = []
     accesses: list[te.AccessAttr] = []
     for expr in (e for root in op.bodies for e in nodes_of(root)):
@@ -56,13 +78,20 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]
     types = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
-    axes = [axis_attribute(label, axis.extent, axis.reduce) for label, axis in zip(op.labels, op.axes, strict=True)]
-    return te.ComputeOp(label, axes, inputs, accesses, types, Region(body.block), _combination(op))
+    axes = [
+        axis_attribute(label, axis.extent, axis.reduce, sizes.below(axis))
+        for label, axis in zip(op.labels, op.axes, strict=True)
+    ]
+    region = Region(body.block)
+    return te.ComputeOp(label, axes, inputs, accesses, types, region, _combination(op), sizes.attribute)
 
 
-def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.GatherOp:
-    """Build the op te.gather called `label`; `value_of` maps each tensor that it reads to an SSA value."""
-    body = _Body(op)
+def emit_gather(
+    op: Gather, label: str, value_of: Callable[[Tensor], SSAValue], sizes: SizeNumbers = NO_SIZES
+) -> te.GatherOp:
+    """Build the op te.gather called `label` in a function with `sizes`; `value_of` maps each tensor that it reads to
+    an SSA value."""
+    body = _Body(op, sizes)
     numbers = {read: n for n, read in enumerate(op.reads)}
     expressions = [
         AffineExpr.symbol(numbers[index]) if isinstance(index, Read) else index.affine(body.order)
@@ -76,17 +105,17 @@ def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) 
         [value_of(read.tensor) for read in op.reads],
         [body.access(read) for read in op.reads],
     )
-    axes = [axis_attribute(axis.name, axis.extent) for axis in op.axes]
+    axes = [axis_attribute(axis.name, axis.extent, below=sizes.below(axis)) for axis in op.axes]
     assert isinstance(table.type, TensorType)
     type = TensorType(table.type.get_element_type(), [axis.extent for axis in op.axes])
-    return te.GatherOp(label, axes, gathered, type)
+    return te.GatherOp(label, axes, gathered, type, sizes.attribute)
 
 
 def _combination(op: Compute) -> Combination:
     if op.joint is None:
         return Combination(op.combiners)
     block = Block(arg_types=[SCALARS[operand.dtype] for operand in op.joint.operands])
-    body = _Body(op, block, dict(zip(op.joint.operands, block.args, strict=True)))
+    body = _Body(op, NO_SIZES, block, dict(zip(op.joint.operands, block.args, strict=True)))
     yielded = [body.emit(root) for root in op.joint.results]
     block.add_op(te.YieldOp(*yielded))
     identities = [body.attribute(value.value, value.dtype) for value in op.joint.identities]
@@ -98,22 +127,23 @@ class _Body:
     """A block under construction, and the SSA value of each expression, constant and axis emitted to it."""
 
     op: Compute | Gather
+    sizes: SizeNumbers
     block: Block = field(default_factory=Block)
     values: dict[Expr, SSAValue] = field(default_factory=dict)
     constants: dict[Attribute, SSAValue] = field(default_factory=dict)
     indices: dict[str, SSAValue] = field(default_factory=dict)
 
     @property
-    def order(self) -> dict[Axis, int]:
-        return {axis: i for i, axis in enumerate(self.op.axes)}
+    def order(self) -> dict[Axis | Size, int]:
+        return numbered(self.op.axes, self.sizes.sizes)
 
     def access(self, read: Read) -> te.AccessAttr:
         """Return a read's access attribute: its index map, and its condition and the value where that is false."""
-        order = self.order
-        map = AffineMap(len(order), 0, tuple(index.affine(order) for index in read.indices))
+        order, axes, sizes = self.order, len(self.op.axes), len(self.sizes.sizes)
+        map = size_map(axes, [index.affine(order) for index in read.indices], sizes)
         if read.condition is None:
             return te.AccessAttr(map)
-        condition = AffineSet(len(order), 0, read.condition.affine(order))
+        condition = size_set(axes, read.condition.affine(order), sizes)
         assert read.otherwise is not None
         return te.AccessAttr(map, condition, self.attribute(read.otherwise, read.dtype))
 
@@ -155,7 +185,7 @@ class _Body:
 
     def _index(self, index: Index) -> SSAValue:
         match index:
-            case Axis():
+            case Axis() | Size():
                 index.affine(self.order)
                 if index.name not in self.indices:
                     self.indices[index.name] = self._add(te.IndexOp(index.name))

@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dominance import verify_module
+from compiler.dialects.sizes import DIMS, SIZES, dims_attribute
 from compiler.dialects.te import ConstantOp
 from compiler.program.names import Names, spelled, spellings
 from compiler.support import display
 from compiler.support.errors import TeError
 from compiler.support.spans import of_caller
-from compiler.te.emit import emit_compute, emit_gather
-from compiler.te.index import check_name
+from compiler.te.emit import SizeNumbers, emit_compute, emit_gather
+from compiler.te.index import Condition, check_name, numbered
+from compiler.te.sizes import declared, expression, sizes_in
 from compiler.te.tensor import Constant, Gather, Source, Tensor, shown
 from compiler.types.dtypes import TYPES
 
@@ -48,12 +51,15 @@ class Function:
         return display.line(f"<Function {self.name}({inputs}) -> {outputs}>")
 
 
-def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
+def function(
+    name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor, where: Sequence[Condition] = ()
+) -> Function:
     """Build the function that computes outputs from inputs.
 
-    Computes and constants are in topological order; of equal names the second gets the suffix _1, and so on. Raises
-    TeError for an output that depends on a placeholder outside `inputs`, for an input that is no placeholder, for two
-    inputs of one name, for an input or output that is no tensor, and without outputs.
+    Computes and constants are in topological order; of equal names the second gets the suffix _1, and so on. `where`
+    has conditions over sizes, such as `pos + T <= 2048`, that hold in all calls. Raises TeError for an output that
+    depends on a placeholder outside `inputs`, for an input that is no placeholder, for two inputs of one name, for an
+    input or output that is no tensor, without outputs, and for two sizes of one name or relations that none satisfy.
 
     >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
     >>> te.function("f", [A, B], te.nn.add(A, B, name="C"))
@@ -76,9 +82,10 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
         argument.name_hint = hint
         values[_key(tensor)] = argument
     labels = Names(names, separator="_")
+    sizes = _sizes(name, inputs, _ordered(outs), where)
     for op in _ordered(outs):
         label = labels.fresh(spelled(op.name))
-        emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
+        emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values), sizes)
         block.add_op(emitted)
         for position, value in enumerate(emitted.results):
             value.name_hint = label if len(emitted.results) == 1 else f"{label}.{position}"
@@ -86,18 +93,57 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     returned = [_find(name, tensor, values) for tensor in outs]
     block.add_op(end := ReturnOp(*returned))
     type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])
-    function = FuncOp(title, type, Region(block))
+    function = FuncOp(title, type, Region(block), arg_attrs=_dims(inputs, sizes))
+    if sizes.attribute is not None:
+        function.attributes[SIZES] = sizes.attribute
     function.location = end.location = of_caller()
     module = ModuleOp([function])
-    verify_module(module)
+    try:
+        verify_module(module)
+    except VerifyException as error:
+        if sizes.attribute is None:
+            raise
+        raise TeError(f"in function '{name}': {error}") from error
     return Function(title, module, tuple(inputs), outs)
 
 
-def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:
+def _sizes(name: str, inputs: Sequence[Tensor], ops: Sequence[Source], where: Sequence[Condition]) -> SizeNumbers:
+    """The sizes of a function and of its relations, in order of occurrence. Raises TeError for invalid ones."""
+    if not isinstance(where, tuple | list):
+        raise TeError(f"the relations of function '{name}' are {where!r}, expected a list of conditions")
+    conditions = [condition for condition in where if isinstance(condition, Condition)]
+    own = dict.fromkeys(size for op in ops for size in op.sizes)
+    sizes = list(dict.fromkeys([*sizes_in(dim for t in inputs for dim in t.dims), *own, *sizes_in(conditions)]))
+    names = {size.name for size in sizes}
+    for op in ops:
+        clash = [label for label in ([] if isinstance(op, Constant) else op.labels) if label in names]
+        if clash:
+            raise TeError(f"in function '{name}': the axis '{clash[0]}' of '{op.name}' has the name of a size")
+    try:
+        return SizeNumbers(sizes, declared(name, sizes, where))
+    except VerifyException as error:
+        raise TeError(f"in function '{name}': {error}") from error
+
+
+def _dims(inputs: Sequence[Tensor], sizes: SizeNumbers) -> ArrayAttr[DictionaryAttr] | None:
+    """The attributes of arguments: te.dims for those with sizes; None without sizes in any shape."""
+    if sizes.attribute is None or not sizes_in(dim for tensor in inputs for dim in tensor.dims):
+        return None
+    order, declaration = numbered((), sizes.sizes), sizes.attribute
+
+    def attributes(tensor: Tensor) -> DictionaryAttr:
+        if not sizes_in(tensor.dims):
+            return DictionaryAttr({})
+        return DictionaryAttr({DIMS: dims_attribute([expression(dim, order) for dim in tensor.dims], declaration)})
+
+    return ArrayAttr(map(attributes, inputs))
+
+
+def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue], sizes: SizeNumbers) -> Operation:
     if isinstance(op, Constant):
         return ConstantOp(DenseAttr(op.value))
     emitted: Operation = (
-        emit_gather(op, label, value_of) if isinstance(op, Gather) else emit_compute(op, label, value_of)
+        emit_gather(op, label, value_of, sizes) if isinstance(op, Gather) else emit_compute(op, label, value_of, sizes)
     )
     for inner in emitted.walk():
         inner.location = op.location
@@ -151,4 +197,4 @@ def _ordered(outputs: Sequence[Tensor]) -> list[Source]:
 
 
 def _type(tensor: Tensor) -> TensorType:
-    return TensorType(TYPES[tensor.dtype], tensor.shape)
+    return TensorType(TYPES[tensor.dtype], tensor.capacities)

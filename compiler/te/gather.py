@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.support.errors import TeError
-from compiler.te.compute import Labels, check_indices, check_read, spatial_axes
+from compiler.te.compute import Labels, check_indices, check_labels, check_read, dims_of, spatial_axes
 from compiler.te.expr import Number, const
-from compiler.te.index import Axis
+from compiler.te.index import Axis, Index
 from compiler.te.tensor import Gather, Read, Shape, TableRead, Tensor
 
 
@@ -34,7 +34,7 @@ def gather(
         op = _gather(name, spatial, fn(*spatial), otherwise)
     except TeError as error:
         raise TeError(f"in gather '{name}': {error}") from error
-    return Tensor(name, tuple(axis.extent for axis in spatial), op.read.dtype, op)
+    return Tensor(name, dims_of(spatial), op.read.dtype, op)
 
 
 def _gather(name: str, axes: tuple[Axis, ...], read: object, otherwise: Number) -> Gather:
@@ -43,6 +43,11 @@ def _gather(name: str, axes: tuple[Axis, ...], read: object, otherwise: Number) 
     op = Gather(name, axes, read, const(otherwise, read.dtype).value)
     if not op.reads:
         raise TeError(f"no index of '{read.tensor.name}' is an element of a tensor; write a te.compute")
+    check_labels(op)
+    for affine_index in op.read.indices:
+        if isinstance(affine_index, Index) and affine_index.sizes():
+            words = f"the table '{read.tensor.name}' is indexed with {affine_index}"
+            raise TeError(f"{words}: sizes in the index of a table are not supported yet")
     for index in op.reads:
         check_read(axes, index)
     affine = [(d, index) for d, index in enumerate(read.indices) if not isinstance(index, Read)]

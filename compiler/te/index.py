@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index as as_integer
 from typing import NoReturn, SupportsIndex, TypeAlias
@@ -65,8 +65,13 @@ class Index:
         """Return the axes in the expression, each once, from left to right."""
         return []
 
-    def affine(self, order: dict[Axis, int]) -> AffineExpr:
-        """Convert to an affine expression; axis a is dimension order[a]. Raises TeError for an axis not in `order`."""
+    def sizes(self) -> list[Size]:
+        """Return the sizes in the expression, each once, from left to right."""
+        return []
+
+    def affine(self, order: Order) -> AffineExpr:
+        """Convert to an affine expression; axis a is dimension order[a], size s symbol order[s]. Raises TeError for an
+        axis or size not in `order`."""
         raise NotImplementedError
 
     __add__, __radd__ = _operator("+"), _reflected("+")
@@ -100,17 +105,23 @@ IndexLike: TypeAlias = Index | SupportsIndex
 @dataclass(frozen=True, eq=False)
 class Axis(Index):
     """An axis of a compute, spatial or `reduce`. If not `named`, its name is a default, which gets a suffix in a
-    clash."""
+    clash. `below`: its extent as an expression of sizes, of which `extent` is the most; None for a constant."""
 
     name: str
     extent: int
     reduce: bool = False
     named: bool = True
+    below: Index | None = None
+
+    @property
+    def end(self) -> Index:
+        """The extent as an index expression, of sizes if the axis is below one."""
+        return Fixed(self.extent) if self.below is None else self.below
 
     def axes(self) -> list[Axis]:
         return [self]
 
-    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+    def affine(self, order: Order) -> AffineExpr:
         if self not in order:
             kind = "reduce axis" if self.reduce else "axis"
             raise TeError(f"the {kind} '{self.name}' is not one of this compute's axes")
@@ -121,12 +132,39 @@ class Axis(Index):
 
 
 @dataclass(frozen=True, eq=False)
+class Size(Index):
+    """An integer that each call gives, in [least, most], as an extent or in index expressions."""
+
+    name: str
+    least: int
+    most: int
+
+    def sizes(self) -> list[Size]:
+        return [self]
+
+    def affine(self, order: Order) -> AffineExpr:
+        if self not in order:
+            raise TeError(f"the size '{self.name}' is not one of this function's")
+        return AffineExpr.symbol(order[self])
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Size {self.name}: {self.least} to {self.most}>"
+
+
+Order: TypeAlias = Mapping[Axis | Size, int]
+"""The numbers of axes, as dimensions, and of sizes, as symbols."""
+
+
+@dataclass(frozen=True, eq=False)
 class Fixed(Index):
     """An integer constant as an index expression."""
 
     value: int
 
-    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+    def affine(self, order: Order) -> AffineExpr:
         return AffineExpr.constant(self.value)
 
     def __str__(self) -> str:
@@ -144,7 +182,10 @@ class Binary(Index):
     def axes(self) -> list[Axis]:
         return list(dict.fromkeys([*self.lhs.axes(), *self.rhs.axes()]))
 
-    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+    def sizes(self) -> list[Size]:
+        return list(dict.fromkeys([*self.lhs.sizes(), *self.rhs.sizes()]))
+
+    def affine(self, order: Order) -> AffineExpr:
         lhs, rhs = self.lhs.affine(order), self.rhs.affine(order)
         match self.operator:
             case "+":
@@ -173,7 +214,7 @@ class Condition:
             return Condition(self.constraints + other.constraints)
         return NotImplemented
 
-    def affine(self, order: dict[Axis, int]) -> tuple[AffineConstraintExpr, ...]:
+    def affine(self, order: Order) -> tuple[AffineConstraintExpr, ...]:
         """Convert to affine constraints; axis a is dimension order[a]. Raises TeError for an axis not in `order`."""
         kinds = (AffineConstraintKind.ge, AffineConstraintKind.eq)
         zero = AffineExpr.constant(0)
@@ -183,15 +224,25 @@ class Condition:
         raise TeError("a condition has no value while the expression is built; use te.select and te.all_of")
 
 
-def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> None:
+def check_fits(what: str, index: Index | Condition, order: Order) -> None:
     """Raise TeError, whose message begins with `what`, unless all values of an index, or of a condition's constraints,
-    fit in 64-bit integers; `order` numbers the axes."""
-    extents = [axis.extent for axis in order]
+    fit in 64-bit integers; `order` numbers the axes, then the sizes."""
+    extents = [item.most + 1 if isinstance(item, Size) else item.extent for item in order]
+    axes = [item for item in order if isinstance(item, Axis)]
+    sizes = [AffineExpr.dimension(n) for n in range(len(axes), len(extents))]
+    dims = [AffineExpr.dimension(n) for n in range(len(axes))]
     forms = [form for form, _ in index.constraints] if isinstance(index, Condition) else [index]
     for form in forms:
-        fault = bad_index(f"{what} {form}", form.affine(order), extents)
+        expr = form.affine(order)
+        expr = expr.replace_dims_and_symbols(dims, sizes) if sizes else expr
+        fault = bad_index(f"{what} {form}", expr, extents)
         if fault:
             raise TeError(fault)
+
+
+def numbered(axes: Sequence[Axis], sizes: Iterable[Size]) -> dict[Axis | Size, int]:
+    """The order of axes, and of sizes, each once, by their first occurrences."""
+    return {axis: n for n, axis in enumerate(axes)} | {size: n for n, size in enumerate(dict.fromkeys(sizes))}
 
 
 def as_index(value: object) -> Index | None:
@@ -212,7 +263,9 @@ def _arithmetic(operator: str, lhs: object, rhs: object) -> Index:
     if operator == "*" and isinstance(left, Fixed):
         left, right = right, left
     if operator in ("*", "//", "%") and not isinstance(right, Fixed):
-        raise TeError(f"the index '{left} {operator} {right}' is not quasi-affine: one side must be an integer")
+        both = left.sizes() and right.sizes()
+        kind = "a product of sizes" if both and operator == "*" else "not quasi-affine"
+        raise TeError(f"the index '{left} {operator} {right}' is {kind}: one side must be an integer")
     if operator in ("//", "%") and isinstance(right, Fixed) and right.value < 1:
         raise TeError(f"the index '{left} {operator} {right}' divides by an integer below 1")
     return Binary(operator, left, right)

@@ -14,12 +14,24 @@ from compiler.dialects.dense_elements import Dense
 from compiler.program.names import fresh, spelled
 from compiler.support import display, spans
 from compiler.support.errors import TeError
-from compiler.te.expr import Expr, Joint, Number, const
-from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check_extent, check_name, compared
+from compiler.te.expr import AxisValue, Expr, Holds, Joint, Number, const
+from compiler.te.index import (
+    Axis,
+    Condition,
+    Index,
+    IndexLike,
+    Size,
+    as_index,
+    check_extent,
+    check_name,
+    compared,
+    numbered,
+)
+from compiler.te.sizes import Dim, capacity_of, check_dim, dims_text, domain_of, same, sizes_in
 from compiler.types.dtypes import INDICES, TYPES, check_dtype
 from compiler.types.elements import element_bytes
 
-Shape: TypeAlias = int | Sequence[int]
+Shape: TypeAlias = Dim | Sequence[Dim]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
 TensorOperator: TypeAlias = "Callable[..., Tensor]"
 OPERATORS: dict[str, TensorOperator] = {}
@@ -28,7 +40,7 @@ OPERATORS: dict[str, TensorOperator] = {}
 
 def shown(tensor: Tensor) -> str:
     """Format a tensor's name, dtype and shape: `C: f32[64, 32]`."""
-    return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
+    return f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.dims))}]"
 
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
@@ -42,9 +54,10 @@ def _function(name: str) -> Callable[[Tensor], Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor of static shape: an input, a constant, or one result of a compute.
+    """A tensor: an input, a constant, or one result of a compute.
 
-    source: the op that defines it, None for an input. position: the number of the op's result.
+    dims: its extents, each an integer or an expression of sizes. source: the op that defines it, None for an input.
+    position: the number of the op's result.
 
     Python's operators on tensors build the operators of te.nn, elementwise with numpy's broadcasting; == and hash are
     by identity, te.nn.equal compares elements.
@@ -57,14 +70,14 @@ class Tensor:
     """
 
     name: str
-    shape: tuple[int, ...]
+    dims: tuple[Dim, ...]
     dtype: str
     source: Source | None = None
     position: int = 0
 
     def __post_init__(self) -> None:
-        shape = static_shape(f"tensor '{self.name}'", self.shape)
-        fault = bad_size(f"tensor '{self.name}'", shape, element_bytes(TYPES[check_dtype(self.dtype)]))
+        checked_dims(f"tensor '{self.name}'", self.dims)
+        fault = bad_size(f"tensor '{self.name}'", self.capacities, element_bytes(TYPES[check_dtype(self.dtype)]))
         if fault:
             raise TeError(fault)
 
@@ -72,9 +85,21 @@ class Tensor:
         return display.line(f"<Tensor {shown(self)}>")
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, which are integers. Raises TeError for a tensor with sizes in its shape."""
+        if any(isinstance(dim, Index) for dim in self.dims):
+            raise TeError(f"the shape {dims_text(self.dims)} of '{self.name}' has sizes; a static one is needed here")
+        return self.capacities
+
+    @property
+    def capacities(self) -> tuple[int, ...]:
+        """The most that each extent can be; the shape of a tensor without sizes."""
+        return tuple(map(capacity_of, self.dims))
+
+    @property
     def rank(self) -> int:
         """The number of dimensions."""
-        return len(self.shape)
+        return len(self.dims)
 
     def __getitem__(self, indices: Indices) -> Read:
         return Read(self, self.indices(indices))
@@ -140,21 +165,30 @@ class Padded:
     def __getitem__(self, positions: Indices) -> Read:
         indices = self.tensor.indices(positions)
         constraints: list[Condition] = []
-        for index, size in zip(indices, self.tensor.shape, strict=True):
+        for index, size in zip(indices, self.tensor.dims, strict=True):
             low, high = _bounds(index)
             constraints += [compared(index, ">=", 0)] if low < 0 else []
-            constraints += [compared(index, "<=", size - 1)] if high >= size else []
+            if isinstance(size, Index):
+                constraints += [] if index in below(size, index.axes()) else [compared(index, "<", size)]
+            else:
+                constraints += [compared(index, "<=", size - 1)] if high >= size else []
         if not constraints:
             return Read(self.tensor, indices)
         condition = Condition(tuple(c for constraint in constraints for c in constraint.constraints))
         return Read(self.tensor, indices, condition, self.value)
 
 
+def below(extent: Index, axes: Sequence[Axis]) -> list[Axis]:
+    """The axes that have an extent, an expression of sizes."""
+    return [axis for axis in axes if axis.below is not None and same(axis.below, extent)]
+
+
 def _bounds(index: Index) -> lin.Range:
     axes = index.axes()
-    expr = index.affine({axis: i for i, axis in enumerate(axes)})
-    ranges = {i: (0, axis.extent - 1) for i, axis in enumerate(axes)}
-    return lin.bounds(lin.linear(expr, [lin.variable(i) for i in range(len(axes))], ranges), ranges)
+    sizes = sizes_in([index, *(axis.below for axis in axes)])
+    domain = domain_of(axes, sizes)
+    form = domain.form(index.affine(numbered(axes, sizes)), domain.ranges)
+    return lin.bounds(form, domain.ranges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +264,7 @@ class Compute:
     @property
     def labels(self) -> list[str]:
         """Distinct names of the axes; a default name gets a suffix if another axis has it."""
-        used_names = {axis.name for axis in self.axes if axis.named}
+        used_names = {axis.name for axis in self.axes if axis.named} | {size.name for size in self.sizes}
         labels = []
         for axis in self.axes:
             label = axis.name if axis.named else fresh(axis.name, used_names, "")
@@ -238,9 +272,27 @@ class Compute:
             labels.append(label)
         return labels
 
+    @property
+    def sizes(self) -> list[Size]:
+        """The sizes in axes, tensors read, indices and conditions, each once."""
+        reads = [e for body in self.bodies for e in nodes_of(body)]
+        return sizes_in([*(axis.below for axis in self.axes), *(form for e in reads for form in _forms(e))])
+
     def sources(self) -> list[Tensor]:
         """Return the tensors that the bodies read, one entry for each read, in order."""
         return [e.tensor for body in self.bodies for e in nodes_of(body) if isinstance(e, Read)]
+
+
+def _forms(expr: Expr) -> list[Dim | Condition | None]:
+    """The extents, indices and conditions in one node of a body."""
+    match expr:
+        case Read():
+            return [*expr.tensor.dims, *expr.indices, expr.condition]
+        case AxisValue():
+            return [expr.index]
+        case Holds():
+            return [expr.condition]
+    return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +311,17 @@ class Gather:
         return [*(index.tensor for index in self.reads), self.read.tensor]
 
     @property
+    def labels(self) -> list[str]:
+        """The names of the axes, in order."""
+        return [axis.name for axis in self.axes]
+
+    @property
+    def sizes(self) -> list[Size]:
+        """The sizes in axes, in the table's extents, and in the reads of index tensors, each once."""
+        forms = [form for read in self.reads for form in _forms(read)]
+        return sizes_in([*(axis.below for axis in self.axes), *self.read.tensor.dims, *forms])
+
+    @property
     def reads(self) -> list[Read]:
         """The reads of index tensors, in the order of the table's dimensions."""
         return [index for index in self.read.indices if isinstance(index, Read)]
@@ -270,6 +333,11 @@ class Constant:
 
     name: str
     value: Dense
+
+    @property
+    def sizes(self) -> list[Size]:
+        """The sizes in the constant: none."""
+        return []
 
     def sources(self) -> list[Tensor]:
         """Return the tensors that the constant reads: none."""
@@ -283,13 +351,24 @@ Source: TypeAlias = Compute | Gather | Constant
 def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tensor:
     """An input tensor. `dtype` is a name of te ("f32"), or numpy's or torch's dtype or its name ("float32").
 
-    Raises TeError for a shape that is not static and positive, an unknown dtype, and a name that is no text.
+    Extents are integers or expressions of sizes (`te.size`). Raises TeError for a shape that is not positive for all
+    sizes, an unknown dtype, and a name that is no text.
 
     >>> te.placeholder((4, 8), "f16", name="A"), te.placeholder((2,), np.int32, name="I")
     (<Tensor A: f16[4, 8]>, <Tensor I: i32[2]>)
     """
     check_name("a tensor", name)
-    return Tensor(name, static_shape(f"tensor '{name}'", shape), check_dtype(dtype))
+    return Tensor(name, checked_dims(f"tensor '{name}'", shape), check_dtype(dtype))
+
+
+def checked_dims(what: str, shape: object) -> tuple[Dim, ...]:
+    """Return the shape, an extent or a sequence, of an object called `what` as a tuple. Raises TeError unless all
+    extents are integers or expressions of sizes, and at least 1."""
+    if isinstance(shape, int | Index):
+        return (check_dim(what, shape),)
+    if not isinstance(shape, tuple | list):
+        raise TeError(f"{what} has shape {shape!r}; a shape is a tuple of integers")
+    return tuple(check_dim(f"dimension {d} of {what}", size) for d, size in enumerate(shape))
 
 
 def static_shape(what: str, shape: object) -> tuple[int, ...]:
@@ -302,8 +381,9 @@ def static_shape(what: str, shape: object) -> tuple[int, ...]:
     return tuple(check_extent(f"dimension {d} of {what}", size) for d, size in enumerate(shape))
 
 
-def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
-    """An axis to reduce over, with values below its extent; or from the range (0, extent), as TVM writes it.
+def reduce_axis(extent: Dim | tuple[int, Dim], name: str | None = None) -> Axis:
+    """An axis to reduce over, with values below its extent, an integer or an expression of sizes; or from the range (0,
+    extent), as TVM writes it.
 
     The default name is k, or k1, k2 ... if a compute has several. Raises TeError for an extent below 1 or that is no
     integer, for a range that does not begin at 0, and for a name that is no text.
@@ -320,7 +400,8 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
                 f"{label} + {extent[0]!r}"
             )
         extent = extent[1]
-    return Axis(label, check_extent(f"axis '{label}'", extent), True, name is not None)
+    dim = check_dim(f"axis '{label}'", extent)
+    return Axis(label, capacity_of(dim), True, name is not None, dim if isinstance(dim, Index) else None)
 
 
 def nodes_of(body: Expr) -> list[Expr]:

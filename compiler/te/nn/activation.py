@@ -107,4 +107,4 @@ def prelu(x: Tensor, slope: Tensor, name: str = "prelu") -> Tensor:
         value = e.cast(read_at(x, i), acc_dtype)
         return e.cast(e.select(value < 0.0, value * e.cast(read_at(slope, i), acc_dtype), value), x.dtype)
 
-    return compute(broadcast_shape("prelu", x.shape, slope), element, name)
+    return compute(broadcast_shape("prelu", x.dims, slope), element, name)

@@ -11,6 +11,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import IndexLike
+from compiler.te.sizes import Dim, dims_text, same
 from compiler.te.tensor import Tensor
 from compiler.types.dtypes import check_dtype, is_float, width
 
@@ -48,7 +49,8 @@ def check_rank(operator: str, tensor: object, rank: int, layout: str) -> Tensor:
     if not isinstance(tensor, Tensor):
         raise _no_tensor(operator, tensor)
     if tensor.rank != rank:
-        raise TeError(f"{operator}: '{tensor.name}' has shape {tensor.shape}, expected {rank} dimensions ({layout})")
+        dims = dims_text(tensor.dims)
+        raise TeError(f"{operator}: '{tensor.name}' has shape {dims}, expected {rank} dimensions ({layout})")
     return tensor
 
 
@@ -59,9 +61,9 @@ def check_tensor(operator: str, tensor: object) -> Tensor:
     return tensor
 
 
-def check_equal(operator: str, what: str, left: int, right: int) -> None:
-    """Raise TeError, which calls the pair `what`, unless two sizes are equal."""
-    if left != right:
+def check_equal(operator: str, what: str, left: Dim, right: Dim) -> None:
+    """Raise TeError, which calls the pair `what`, unless two extents are equal for all sizes."""
+    if not same(left, right):
         raise TeError(f"{operator}: {what} differ: {left} and {right}")
 
 
@@ -126,7 +128,7 @@ def astype(x: Tensor, dtype: str, name: str) -> Tensor:
     """Convert a tensor to a dtype by a compute called `name`; return it unchanged if it has that dtype."""
     if x.dtype == dtype:
         return x
-    return compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
+    return compute(x.dims, lambda *i: e.cast(x[i], dtype), name)
 
 
 def per_dim(operator: str, what: str, value: object, minimum: int, count: int) -> tuple[int, ...]:

@@ -51,10 +51,10 @@ def _product(
         check_rank(operator, tensor, len(axes), layout)
     check_flag(operator, "transpose_a", transpose_a)
     check_flag(operator, "transpose_b", transpose_b)
-    for left_extent, right_extent in zip(a.shape[:-2], b.shape[:-2], strict=True):
+    for left_extent, right_extent in zip(a.dims[:-2], b.dims[:-2], strict=True):
         check_equal(operator, f"the batches of '{a.name}' and '{b.name}'", left_extent, right_extent)
-    rows, inner = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
-    inner_b, columns = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
+    rows, inner = a.dims[-2:][::-1] if transpose_a else a.dims[-2:]
+    inner_b, columns = b.dims[-2:][::-1] if transpose_b else b.dims[-2:]
     check_equal(operator, f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
     k = reduce_axis(inner, "k")
 
@@ -66,7 +66,7 @@ def _product(
 
     out_dtype = result_dtype(operator, a.dtype, dtype)
     label = name if out_dtype == accumulator(a.dtype) else f"{name}.sum"
-    return astype(compute((*a.shape[:-2], rows, columns), element, label, axes=axes), out_dtype, name)
+    return astype(compute((*a.dims[:-2], rows, columns), element, label, axes=axes), out_dtype, name)
 
 
 def batch_matmul(
@@ -91,12 +91,12 @@ def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = 
     out_dtype, acc_dtype = result_dtype("dense", x.dtype, dtype), accumulator(x.dtype)
     sums = matmul(x, w, transpose_b=True, dtype=acc_dtype, name=name if out_dtype == acc_dtype else f"{name}.sum")
     check_rank("dense", bias, 1, "columns")
-    check_equal("dense", f"the columns of '{w.name}' and '{bias.name}'", w.shape[0], bias.shape[0])
+    check_equal("dense", f"the columns of '{w.name}' and '{bias.name}'", w.dims[0], bias.dims[0])
 
     def biased(m: Index, n: Index) -> Expr:
         return e.cast(sums[m, n] + e.cast(bias[n], acc_dtype), out_dtype)
 
-    return compute(sums.shape, biased, f"{name}.bias")
+    return compute(sums.dims, biased, f"{name}.bias")
 
 
 def broadcast_matmul(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:

@@ -12,6 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator, check_tensor, is_count, named
+from compiler.te.sizes import Dim, dims_text, same
 from compiler.te.tensor import Read, Tensor
 from compiler.types.dtypes import has_sign, is_float
 
@@ -108,7 +109,7 @@ def unary_op(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow
             value = scalar(e.cast(x[i], calc_dtype))
             return e.cast(value, dtype) if calc_dtype != dtype else value
 
-        return compute(x.shape, element, name)
+        return compute(x.dims, element, name)
 
     return build
 
@@ -158,7 +159,7 @@ def clamp(
     """Y[i...] = min(max(X[i...], low), high) with broadcasting; a bound is a tensor, a number or None (no bound).
     Raises TeError for two dtypes, and for shapes that do not broadcast."""
     bounds = [bound for bound in (low, high) if isinstance(bound, Tensor)]
-    shape = check_tensor("clamp", x).shape
+    shape = check_tensor("clamp", x).dims
     for bound in bounds:
         shape = broadcast_shape("clamp", shape, bound)
 
@@ -190,27 +191,28 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
         raise TeError(f"where: the condition '{condition.name}' is of {condition.dtype}, expected i1")
     if a.dtype != b.dtype:
         raise TeError(f"where: '{a.name}' is of {a.dtype}, '{b.name}' of {b.dtype}")
-    shape = broadcast_shape("where", broadcast_shape("where", condition.shape, a), b)
+    shape = broadcast_shape("where", broadcast_shape("where", condition.dims, a), b)
     return compute(shape, lambda *i: e.select(read_at(condition, i), read_at(a, i), read_at(b, i)), name)
 
 
-def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor, name: str = "") -> tuple[int, ...]:
-    """Broadcast the shape of a tensor called `name` with b's, as numpy does. Raises TeError if that is impossible."""
+def broadcast_shape(operator: str, shape: tuple[Dim, ...], b: Tensor, name: str = "") -> tuple[Dim, ...]:
+    """Broadcast the extents of a tensor called `name` with b's, as numpy does; a size with itself or 1. Raises TeError
+    if that is impossible."""
     rank = max(len(shape), b.rank)
     left = (1,) * (rank - len(shape)) + shape
-    right = (1,) * (rank - b.rank) + b.shape
+    right = (1,) * (rank - b.rank) + b.dims
     for m, n in zip(left, right, strict=True):
-        if m != n and 1 not in (m, n):
-            pairs = ((shape, b.shape, b.name), (b.shape, shape, name))
+        if not same(m, n) and 1 not in (m, n):
+            pairs = ((shape, b.dims, b.name), (b.dims, shape, name))
             hint = next(filter(None, (_reshape_hint(*pair) for pair in pairs)), "")
-            shown = f"'{name}' {shape}" if name else f"{shape}"
-            raise TeError(f"{operator}: {shown} and '{b.name}' {b.shape} do not broadcast{hint}")
-    return tuple(max(m, n) for m, n in zip(left, right, strict=True))
+            shown = f"'{name}' {dims_text(shape)}" if name else dims_text(shape)
+            raise TeError(f"{operator}: {shown} and '{b.name}' {dims_text(b.dims)} do not broadcast{hint}")
+    return tuple(n if m == 1 else m for m, n in zip(left, right, strict=True))
 
 
-def _reshape_hint(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
+def _reshape_hint(shape: tuple[Dim, ...], vector: tuple[Dim, ...], name: str) -> str:
     """Return a hint to reshape a vector, such as a bias, that fits an axis of `shape` other than the last; else ""."""
-    if not name or len(vector) != 1 or vector[0] not in shape:
+    if not name or len(vector) != 1 or not isinstance(vector[0], int) or vector[0] not in shape:
         return ""
     axis = 1 if len(shape) > 1 and shape[1] == vector[0] else shape.index(vector[0])
     fitting_shape = (*vector, *[1] * (len(shape) - axis - 1))
@@ -220,7 +222,7 @@ def _reshape_hint(shape: tuple[int, ...], vector: tuple[int, ...], name: str) ->
 def read_at(x: Tensor, axes: Indices) -> Read:
     """Read a tensor at the index of a shape to which it broadcasts."""
     last_axes = axes[len(axes) - x.rank :]
-    return x[tuple(0 if size == 1 else axis for axis, size in zip(last_axes, x.shape, strict=True))]
+    return x[tuple(0 if size == 1 else axis for axis, size in zip(last_axes, x.dims, strict=True))]
 
 
 def binary_op(
@@ -241,11 +243,11 @@ def binary_op(
 
         if isinstance(b, int | float):
             first = check_tensor(operator, a)
-            return compute(first.shape, lambda *i: element(first[i], b), name)
+            return compute(first.dims, lambda *i: element(first[i], b), name)
         second = check_tensor(operator, b)
         if isinstance(a, int | float):
-            return compute(second.shape, lambda *i: element(as_expr(a, calc_dtype), second[i]), name)
-        shape = broadcast_shape(operator, a.shape, second, a.name)
+            return compute(second.dims, lambda *i: element(as_expr(a, calc_dtype), second[i]), name)
+        shape = broadcast_shape(operator, a.dims, second, a.name)
         return compute(shape, lambda *i: element(read_at(a, i), read_at(second, i)), name)
 
     return build

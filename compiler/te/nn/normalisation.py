@@ -25,7 +25,7 @@ from compiler.te.nn.common import (
     check_rank,
     is_count,
 )
-from compiler.te.nn.reduction import Axes, reduce_dims
+from compiler.te.nn.reduction import Axes, inverse_of, reduce_dims
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.dtypes import DTYPES
@@ -41,7 +41,7 @@ def _widened(x: Tensor) -> Value:
 
 def _reduce(x: Tensor, dims: Sequence[int], combine: e.Reduction, value: Value, name: str) -> Tensor:
     """Reduce value(index), for the indices of x's shape, over dimensions, which keep extent 1."""
-    return reduce_dims(x.shape, dims, True, lambda at, axes: combine(value(at), axes), name)
+    return reduce_dims(x.dims, dims, True, lambda at, axes: combine(value(at), axes), name)
 
 
 def _reduced_index(i: Indices, dims: Sequence[int]) -> Indices:
@@ -50,7 +50,7 @@ def _reduced_index(i: Indices, dims: Sequence[int]) -> Indices:
 
 def _map(x: Tensor, value: Value, name: str) -> Tensor:
     """Compute a tensor of x's shape whose element at each index is value(index)."""
-    return compute(x.shape, lambda *i: value(i), name)
+    return compute(x.dims, lambda *i: value(i), name)
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
@@ -119,7 +119,7 @@ def logsumexp_as(dtype: str, x: Tensor, dims: Sequence[int], keepdims: bool, nam
         reduced = tuple(0 if d in dims else coordinates[d] for d in range(x.rank))
         return e.cast(finite_max(reduced) + e.log(total[reduced]), dtype)
 
-    shape = [1 if d in dims else x.shape[d] for d in result_dims]
+    shape = [1 if d in dims else x.dims[d] for d in result_dims]
     return compute(shape, element, name, axes=[f"i{d}" for d in result_dims])
 
 
@@ -164,8 +164,8 @@ def _scales(operator: str, x: Tensor, dims: Sequence[int], gamma: Tensor | None,
 def _check_scales(operator: str, x: Tensor, dims: Sequence[int], *scales: Tensor | None) -> None:
     for scale in (s for s in scales if s is not None):
         check_rank(operator, scale, len(dims), "one element a position of the axes")
-        for d, extent in zip(dims, scale.shape, strict=True):
-            check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.shape[d], extent)
+        for d, extent in zip(dims, scale.dims, strict=True):
+            check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.dims[d], extent)
         if scale.dtype != x.dtype:
             raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{scale.name}' of {scale.dtype}")
 
@@ -190,7 +190,7 @@ def moments(x: Tensor, dims: Sequence[int], name: str) -> Moments:
     would lose its digits. The shift is clamped so that differences do not overflow.
     Source: shifted data, Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983.
     """
-    value, inverse_count = _widened(x), 1.0 / math.prod(x.shape[d] for d in dims)
+    value, inverse_count = _widened(x), inverse_of([x.dims[d] for d in dims], accumulator(x.dtype))
     largest = float(math.isqrt(DTYPES[accumulator(x.dtype)].infinite))
 
     def origin(i: Indices) -> Expr:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Reduce
+from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Axis, Index
 from compiler.te.nn.common import (
     Indices,
@@ -21,10 +21,22 @@ from compiler.te.nn.common import (
     named,
     result_dtype,
 )
+from compiler.te.sizes import Dim
 from compiler.te.tensor import Tensor, reduce_axis
 
 Axes: TypeAlias = int | Sequence[int] | None
 """One dimension or several; None for all."""
+
+
+def inverse_of(extents: Sequence[Dim], dtype: str) -> Expr | float:
+    """The inverse of the product of extents: a number or, if some are sizes, an expression of `dtype`, a float."""
+    count = product(extent for extent in extents if isinstance(extent, int))
+    inverse: Expr | float = 1.0 / count
+    for extent in extents:
+        if not isinstance(extent, int):
+            inverse = e.const(inverse, dtype) if isinstance(inverse, float) else inverse
+            inverse = inverse / e.cast(extent, dtype)
+    return inverse
 
 
 class ReductionOperator(Protocol):
@@ -34,7 +46,7 @@ class ReductionOperator(Protocol):
 
 
 def reduce_dims(
-    shape: Sequence[int],
+    shape: Sequence[Dim],
     dims: Sequence[int],
     keep: bool,
     element: Callable[[Indices, tuple[Axis, ...]], Reduce],
@@ -71,7 +83,7 @@ def _reduce(operator: str, combine: e.Reduction, sums: bool) -> ReductionOperato
         dims = check_axes(operator, x, axis)
         out_dtype = result_dtype(operator, x.dtype, None) if sums else x.dtype
         label = name if out_dtype == acc_dtype else f"{name}.wide"
-        reduction = reduce_dims(x.shape, dims, keepdims, lambda i, axes: combine(e.cast(x[i], acc_dtype), axes), label)
+        reduction = reduce_dims(x.dims, dims, keepdims, lambda i, axes: combine(e.cast(x[i], acc_dtype), axes), label)
         return astype(reduction, out_dtype, name)
 
     return build
@@ -88,6 +100,6 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "mean
     arguments. In f32 for narrower floats, rounded once."""
     dims, acc_dtype = check_axes("mean", check_float("mean", x), axis), accumulator(x.dtype)
     check_flag("mean", "keepdims", keepdims)
-    total = reduce_dims(x.shape, dims, keepdims, lambda i, axes: e.sum(e.cast(x[i], acc_dtype), axes), f"{name}.sum")
-    inverse_count = 1.0 / product(x.shape[d] for d in dims)
-    return compute(total.shape, lambda *i: e.cast(total[i] * inverse_count, x.dtype), name)
+    total = reduce_dims(x.dims, dims, keepdims, lambda i, axes: e.sum(e.cast(x[i], acc_dtype), axes), f"{name}.sum")
+    inverse_count = inverse_of([x.dims[d] for d in dims], acc_dtype)
+    return compute(total.dims, lambda *i: e.cast(total[i] * inverse_count, x.dtype), name)

@@ -28,7 +28,7 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
     def element(*i: Index) -> Expr:
         return x[tuple(i[order.index(d)] for d in range(x.rank))]
 
-    return compute([x.shape[d] for d in order], element, name)
+    return compute([x.dims[d] for d in order], element, name)
 
 
 def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
