@@ -69,7 +69,9 @@ def batched(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
-    """Tile two matmuls; exp of the first result is stored in the packed layout that the second reads."""
+    """Tile two matmuls, rows parallel with several threads. The first's operands are packed unless they fit half of L2.
+    exp of the first result is stored in the packed layout that the second reads; the second's operand b is always
+    packed."""
     first, exp, second = _blocks(s)
     m, n = (s.extent(loop) for loop in s.get_loops(second)[:2])
     tile = register_tile(machine, m, n)

@@ -209,8 +209,9 @@ def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names:
 
 
 def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
-    """Parse a tensor or buffer, its index over the axes `names`, and its type: `%A[m, k] : type`; return the value and
-    the access. Raises ParseError for other text."""
+    """Parse an access of a tensor or buffer and its type, `%A[m, k] : type` or `%A[h - 1] where (h - 1 >= 0) else 0.0 :
+    type`, with indices over the axes `names`; return the value and the access. Raises ParseError for other text and for
+    a name that `names` lacks."""
     operand = parser.parse_unresolved_operand()
     access = parse_access(parser, names)
     parser.parse_punctuation(":")

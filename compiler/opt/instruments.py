@@ -54,7 +54,8 @@ class Dumps(Instrument):
             self._previous = self._text(module)
 
     def after(self, applied: ModulePass, module: ModuleOp) -> None:
-        """Print the module, or the lines that a pass has changed, if the options select it."""
+        """Print the module after a pass that the options select. With `--print-ir-after-change`, only if the pass
+        changed it: the whole module if passes are selected too, else the changed lines after any pass."""
         self._count += 1
         selected = self._options.print_ir_after_all or applied.name in self._names_after
         if self._options.print_ir_after_change:

@@ -34,8 +34,8 @@ class Listing:
 
 
 def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
-    """Build a script of a task on this machine; return its machine loops, or the reason why there are none: the records
-    of another machine, or an error of the build."""
+    """Compile a script of a task for this machine; return its machine loops, adjacent copies once, or the reason why
+    there are none: records of another machine, or an error of the build."""
     if not task.is_of_this_machine:
         return Listing(
             reason=f"the records are of {task.key.machine}, and machine code is made for the machine at hand"

@@ -71,8 +71,8 @@ class Parameter:
         return replace(self, option=option)
 
     def definitions(self, name: str) -> dict[str, object]:
-        """Return irdl's definitions of the op's fields for the parameter, by field name; none here, where a subclass
-        adds none."""
+        """Return the irdl definitions of the op's fields for the parameter `name`, by field name. The base class has
+        none; subclasses override it."""
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:

@@ -39,10 +39,11 @@ class UnitLoop:
 
 @dataclass(eq=False)
 class State:
-    """The program and the script so far. By handle: `values`, its loop, block or integer; `names`, its label;
-    `consumed`, the primitive that consumed it; `units`, an omitted loop; `decided`, the program before a choice (by its
-    first result). `handles` lists the handles on each loop and block. `script` is the body of the script, `judged`
-    whether steps are checked for legality."""
+    """The program and the script so far. By handle: `values`, its loop, block or integer, None or "" if the step had
+    nothing to copy; `names`, its label; `consumed`, the primitive that consumed it; `units`, an omitted loop;
+    `decided`, the program before a choice (by its first result). `handles` lists the handles on each loop and block.
+    `random` generates the sampled decisions. `script` is the body of the script, `judged` whether steps are checked for
+    legality."""
 
     program: Program
     random: random.Random

@@ -75,8 +75,8 @@ def read_forest(file: IO[bytes]) -> Forest | None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Whether prediction by a forest terminates within its arrays: children have larger numbers than parents, and
-    features are valid columns."""
+    """Whether a loaded forest is well-formed: arrays of equal length, roots in range, children after their parents,
+    features that are valid columns, and `units` of shape (machines, 2). Prediction then terminates."""
     inner = np.flatnonzero(forest.feature != LEAF)
     nodes = len(forest.feature)
     even = {len(array) for array in (forest.threshold, forest.left, forest.right, forest.value)} == {nodes}

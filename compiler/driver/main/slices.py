@@ -26,16 +26,17 @@ def joins(functions: Iterable[FuncOp]) -> Joins:
 
 
 def sliced(main: Main, joins: Joins, buffers: Mapping[str, Buffer]) -> Main:
-    """Main without the calls of concatenations whose producers can write into their slices.
+    """Remove the calls of concatenations whose producers can write into slices of the result; return the new main.
 
         call @f(%x, %a)  call @g(%x, %b)  call @join(%a, %b, %c)
       ->
         %a = view of %c  %b = view of %c  call @f(%x, %a)  call @g(%x, %b)
 
-    A part becomes a slice if it is a temporary, computed by a call of main, in no other concatenation; other parts are
-    copied into their slices. If no part becomes a slice, the call stays. If all parts of a concatenation are in a
-    larger one, in the same order, it is a view of the larger: of dense blocks, each of which reads all earlier results,
-    only the last has memory. `buffers` are main's buffers and the constants that main reads, by name.
+    `joins`: the parts of each concatenating function, by its name. A temporary becomes a slice of the last
+    concatenation that has it; other parts are copied into their slices. If all parts of a concatenation are in another
+    one at the same relative offsets, it becomes a view of that one: of the nested concatenations of a dense block only
+    the last has memory. Otherwise, if no part can be a slice, the call stays. `buffers`: main's buffers and the
+    constants that main reads, by name.
     """
     slices = _Slices(main, buffers)
     for number in reversed(range(len(main.steps))):

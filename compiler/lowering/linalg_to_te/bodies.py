@@ -87,8 +87,8 @@ class ComputeBody:
         return new
 
     def value(self, value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
-        """Return the scalar of a value of the op's body, or of a scalar defined outside; it is read, and added to
-        `values`, at its first use."""
+        """Return the te scalar of a value of the source op's body, or of a scalar defined outside. values: the scalars
+        so far, by value; an absent one is read and added. Raises LoweringError for a value without a te value."""
         if value not in values:
             values[value] = self.read(*self.arguments.get(value, (value, AffineMap(len(self.axes), 0, ()))))
         return values[value]

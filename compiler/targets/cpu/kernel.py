@@ -341,10 +341,11 @@ class Kernel:
         return import_module(EXPLAINER).explain_kernel(self.name, self.origin, runs)
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
-        """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last
-        `min_seconds`, at least one; times are seconds of a call. A repeat whose threads were preempted is made again, a
-        few times; `disturbance` is the preemption that remained. Raises TargetError for fewer than one repeat and a
-        negative `min_seconds`."""
+        """Time native calls on the input `arrays` and new results, after a warm-up call, on `threads` threads (None:
+        the kernel's own number). Each repeat makes enough calls to last `min_seconds`, at least one; times are seconds
+        of a call. A disturbed repeat is tried again a few times, and its least disturbed try counts; `disturbance`
+        covers all tries, rejected ones included. Raises TargetError for fewer than one repeat and a negative
+        `min_seconds`."""
         repeats = validation.integer("repeats", repeats, 1, error=TargetError)
         min_repeat_seconds = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)

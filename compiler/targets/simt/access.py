@@ -43,9 +43,10 @@ class LaneAccess:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a kernel, at the first wrong element: index `address` of the buffer `memory`. threads: one thread, or
-    two, the earlier one first; none if unknown. blocks: the block, two for a race between blocks, none for an element
-    that no block writes."""
+    """A fault that simt finds in a kernel. kind: such as "divergent barrier". op: the text of the op; "" for an
+    unwritten element. memory, address: the buffer and the index of the first wrong element; "" and () for a barrier or
+    warp that diverges. blocks: the block; two for a race between blocks; none for an element that no block writes.
+    threads: one thread, or two, the earlier one first; none if unknown."""
 
     kind: str
     op: str

@@ -196,8 +196,8 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
 
 
 def broadcast_shape(operator: str, shape: tuple[Dim, ...], b: Tensor, name: str = "") -> tuple[Dim, ...]:
-    """Broadcast the extents of a tensor called `name` with b's, as numpy does; a size with itself or 1. Raises TeError
-    if that is impossible."""
+    """Return the broadcast of `shape` with b's shape, as numpy has it; a size broadcasts with itself or 1. Raises
+    TeError, which names `operator` and the tensor of `shape` by `name` if it has one, if they do not broadcast."""
     rank = max(len(shape), b.rank)
     left = (1,) * (rank - len(shape)) + shape
     right = (1,) * (rank - b.rank) + b.dims

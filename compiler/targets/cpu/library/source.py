@@ -30,10 +30,10 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Stored:
-    """The weights of a library, stored in it or in a safetensors file beside it. offsets: of each weight in the stored
-    bytes, in the order of the description; with `is_filled`, of each code version's block of constants, which the
-    export computed. file: the layout of the file; None for weights in the library. checksum: of the file's bytes; 0
-    without a file."""
+    """The storage of a library's weights: in the library or in a safetensors file beside it. is_filled: the export
+    stored each code version's computed block of constants instead of the weights. offsets: of each weight, in the order
+    of the description, or of each block. file: the layout of the file; None for the library itself. checksum: of the
+    file's bytes; 0 without a file."""
 
     offsets: Sequence[int]
     is_filled: bool
