@@ -65,8 +65,8 @@ class SplitConstantsPass(ModulePass):
 class SplitProgram:
     """The two functions: `main` runs in each call, `prepare` once before the first; None if no nest moves.
 
-    aligned: the names of arguments that are aligned to 64 bytes; in `main` those of `constants` are, too.
-    attributes: of both functions.
+    aligned: the names of arguments that are aligned to 64 bytes; in `main` those of `constants` are, too. constants:
+    the names of the constant inputs. attributes: of both functions.
     """
 
     main: Program

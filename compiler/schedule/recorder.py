@@ -46,7 +46,8 @@ from compiler.support.validation import LARGEST, integer, text
 
 
 class Recorder(Unpicklable):
-    """A loop-level function and the script that leads from the original to it; `Schedule` adds the primitives."""
+    """A loop-level function and the script that leads from the original to it; `Schedule` adds the primitives. Its
+    arguments are those of `Schedule`. inclusions: the recipes that the script includes, with their steps."""
 
     _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 

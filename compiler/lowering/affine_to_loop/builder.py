@@ -36,7 +36,9 @@ class Surroundings:
 
 
 class Builder:
-    """A factory of blocks and buffers. Each memref has a buffer; some scalar values are stored in an element of one."""
+    """A factory of blocks and buffers. buffers: the name of each memref's buffer. stored: the element of each scalar
+    value that is in memory. variables: the name of each loop's variable in messages, by the loop's number. elements:
+    the element type of each buffer, by name."""
 
     def __init__(self) -> None:
         self.forms = ValueForms()

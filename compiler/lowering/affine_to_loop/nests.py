@@ -40,7 +40,8 @@ _SKIPPED = (memref.DeallocOp, affine.ApplyOp, affine.MinOp, affine.YieldOp, scf.
 
 
 class Nests(Builder):
-    """The builder of the loop program's nodes for the ops of a function."""
+    """The builder of the loop program's nodes for the ops of a function. literals: the constants so far. returned: the
+    memrefs that the function returns."""
 
     def __init__(self, function: func.FuncOp) -> None:
         super().__init__()
@@ -176,8 +177,8 @@ class Nests(Builder):
         return None if touched else store
 
     def _carried(self, op: ForLike, argument: SSAValue, value: SSAValue, around: Surroundings) -> list[Node]:
-        """Return the updates of a loop-carried scalar by the yielded value. Raises LoweringError unless that is a chain
-        of updates of the scalar by one combiner."""
+        """Return the updates of a loop-carried scalar by the yielded value. Raises LoweringError for a value that is no
+        chain of updates of the scalar by one combiner, or whose contributions no block computes."""
         target = self._accumulators[argument]
         chain = chain_of(value, lambda start: self._is_accumulator(start) and self._accumulators[start] == target)
         if chain is None:
@@ -251,8 +252,9 @@ class Nests(Builder):
 
     def _conditional(self, op: IfLike, around: Surroundings) -> list[Node]:
         """Return the nodes of both branches, under the condition or its negation, once for each alternative of it; none
-        for a conditional with results, whose users compute them. Raises LoweringError unless condition and negation are
-        affine."""
+        for a conditional with results, whose users compute them. Raises LoweringError for a condition or a negation
+        that is not affine, for a store, a copy or a loop in a conditional with results, and for ops in the branches
+        without a form."""
         if op.results:
             return _without_effect(op)
         truth = condition_of(op, self.forms)

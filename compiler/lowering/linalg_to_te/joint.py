@@ -82,8 +82,8 @@ class JointUpdate:
         return [scalars[value] for value in self.yields]
 
     def combination(self, identities: Sequence[Literal], ties: ArgExtremum | None) -> Combination:
-        """Return the combiner region of a te.compute with the identities. With `ties`, its comparison compares the
-        indices of equal values too; None if it has none."""
+        """Return the combiner region of a te.compute with the identities. ties: the argmax or argmin whose comparison
+        also compares the indices of equal values; None for other updates, which are copied as they are."""
         block = Block(arg_types=[value.type for value in self.outputs] * 2)
         half = len(self.outputs)
 

@@ -62,8 +62,8 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
     """Return a kernel's launch: along each dimension the largest extent of a loop bound to it, 1 without such a loop.
     Raises LoweringError for parallel loops, block loops inside other loops, stages that are empty, allocate shared
-    memory or have blocks on different threads, and for warp intrinsics in loops over x or with other than 32 threads
-    along x."""
+    memory or have blocks on different threads, for warp intrinsics in loops over x or with other than 32 threads along
+    x, and for blocks that arrive but are not all of their dimensions or share more than global memory."""
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     loops = loops_in(kernel)
     for loop in loops:
@@ -159,7 +159,9 @@ def _threads_of(program: Program, block: Computed) -> set[str]:
 
 
 class _KernelLowering:
-    """The lowering of one function: the body of the host function, and the kernels that it launches."""
+    """The lowering of one function: the body of the host function, `host`, and the kernels that it launches, by name.
+    parts: by local buffer, the part that a thread owns. buffers: the host's memrefs, by name in the program. module:
+    the name of the gpu.module. constants: the globals of the constants that kernels read."""
 
     def __init__(self, program: Program, policy: Policy) -> None:
         self.program, self.policy = program, policy

@@ -34,7 +34,9 @@ Number = FloatAttr | IntegerAttr
 
 
 class ConstantGlobals:
-    """The globals of constant buffers, with symbols `TITLE_BUFFER` that avoid `taken`; unused globals are dropped."""
+    """The globals of constant buffers, with symbols `TITLE_BUFFER` that avoid `taken`; unused globals are dropped.
+    names: the symbol of each constant buffer, by the buffer's name. references: each constant with an op that reads its
+    global."""
 
     def __init__(self, title: str, taken: Iterable[str]) -> None:
         self.title, self.taken = title, set(taken)

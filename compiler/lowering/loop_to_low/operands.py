@@ -16,7 +16,8 @@ from compiler.lowering.loop_to_low.context import Context
 
 @dataclass(frozen=True)
 class Operands:
-    """The operands of a nest that is emitted as its intrinsic; `fit` maps the intrinsic's loops and reads to them."""
+    """The operands of a nest that is emitted as its intrinsic; `fit` maps the intrinsic's axes to loops of the nest,
+    and its operands to reads of the nest's block."""
 
     context: Context
     nest: PerfectNest

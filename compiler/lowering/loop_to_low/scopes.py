@@ -35,8 +35,9 @@ class InsertionScope:
 
 @dataclass
 class Scopes:
-    """The stack of scopes, the variables bound in them, and their ranges. home: by variable, the level of its scope: an
-    index in the stack. constants: the constants emitted at the top."""
+    """The stack of scopes, the outermost first. bound: the value of each variable that is bound in them. home: by
+    variable, the level of its scope: an index in the stack. ranges: of the variables. constants: the constants emitted
+    at the top; numbers: those of type index, by number. location: of new ops."""
 
     stack: list[InsertionScope]
     bound: dict[int, SSAValue] = field(default_factory=dict)

@@ -59,9 +59,10 @@ class FunctionEmitter:
     """The emitter of one function. `names` maps SSA values to registers or, for constants, literals.
 
     lines: the instructions so far; allocas: those that precede them. alloca_bytes: the bytes of stack buffers.
-    alignments: known alignments of buffers, in bytes. externals: declarations, and functions that a module has once.
-    outlined: the texts of functions that run parts of this one. label: the current basic block. lanes: the scalars that
-    are elements of vectors, without registers of their own; scanned: the loads that were looked at for them.
+    alignments: known alignments of buffers, in bytes. layouts: of the buffers so far. externals: declarations, and
+    functions that a module has once. outlined: the texts of functions that run parts of this one. label: the current
+    basic block. forms: the linear forms of index values. lanes: the scalars that are elements of vectors, without
+    registers of their own; scanned: the loads that were looked at for them.
     """
 
     def __init__(self, function: FuncOp, handlers: Handlers) -> None:

@@ -63,7 +63,9 @@ def _reduce(f: FunctionEmitter, op: scf.ReduceOp) -> None:
 
 
 class _Region:
-    """A parallel loop: the emitters of the function around it and of its shares, and the captured values."""
+    """The parallel loop `op`: the emitters of the function around it, `outer`, and of its shares, `inner`, and the
+    captured values. name: the prefix of the shares' symbol. offsets: of the slots in a thread's part of the workspace,
+    in bytes. is_elementwise: whether the body has no loops and no vectors."""
 
     def __init__(self, outer: FunctionEmitter, op: scf.ParallelOp, name: str) -> None:
         self.outer = outer

@@ -111,7 +111,8 @@ class Constants:
 
 @dataclass(frozen=True)
 class Site:
-    """The insertion point of an expansion, with its format and number of lanes, None for scalars."""
+    """The insertion point of an expansion, with its format and number of lanes, None for scalars. pool: the constants
+    of the function. insert: inserts an op at this point."""
 
     pool: Constants
     format: Format
