@@ -31,7 +31,9 @@ def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str
 
 
 class SharedElement:
-    """Instances of two statements that touch one element; loops in `equal`, or that must agree, share a variable."""
+    """Instances of two statements, `s` and `t`, that touch one element by `use` and `later`. left, right: isl's
+    variable of each of their loops, by number. Loops in `equal`, and those whose values must agree, have one variable
+    in both."""
 
     def __init__(
         self, program: Program, s: Statement, t: Statement, use: Use, later: Use, equal: Sequence[int] = ()

@@ -36,7 +36,8 @@ Op = TypeVar("Op", bound=Operation)
 
 @irdl_attr_definition
 class AxisAttr(ParametrizedAttribute):
-    """One named axis with its extent: spatial, or reduced over.
+    """One named axis with its extent: spatial, or reduced over. limit: the expression of sizes below which the axis
+    stays, by default none; the extent is then its capacity.
 
     ```mlir
     #te.axis<k = 8 reduce>
@@ -183,8 +184,8 @@ def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> N
 
 
 def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
-    """Parse a condition `where (...)` over the named axes; None if there is no `where`. Raises ParseError for another
-    name."""
+    """Parse a condition `where (...)` over the named axes; None if there is no `where`. Raises ParseError for other
+    text behind `where`, and for a name that `names` lacks."""
     if parser.parse_optional_keyword("where") is None:
         return None
     affine = NamedAffineParser(parser, names)
@@ -203,7 +204,8 @@ def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], ele
 
 def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], AccessAttr]:
     """Parse an access; return a function from its element type, which the text states later, to the attribute. Raises
-    ParseError for a name of an axis that `names` lacks, and then for a literal that the type lacks."""
+    ParseError for other text and for a name that `names` lacks; the function raises it for a literal that the type
+    lacks."""
     map = parse_indices(parser, names)
     condition = parse_set(parser, names)
     if condition is None:

@@ -130,8 +130,8 @@ def print_combination(printer: Printer, op: Combining) -> None:
 
 
 def parse_combination(parser: Parser) -> Combination:
-    """Parse the combination that `print_combination` prints; empty if there is no `combine`. Raises ParseError for more
-    values to add than identities, and for an identity that its type lacks."""
+    """Parse the combination that `print_combination` prints; empty if there is no `combine`. Raises ParseError for
+    other text, more values to add than identities, and an identity that its type lacks."""
     if parser.parse_optional_keyword("combine") is None:
         return Combination()
     names = parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_identifier)

@@ -169,8 +169,9 @@ def _check_integer(value: SSAValue) -> None:
 
 
 def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
-    """Parse a table access over the axes `names`: `%T[%I[i], d] else 0.0 : type, type`. Raises ParseError for other
-    text."""
+    """Parse a table access over the axes `names`: `%T[%I[i], d] else 0.0 : type, type`; the access of an index tensor
+    may have a condition. Raises ParseError for other text, a name that `names` lacks, a size in the table's index, and
+    a literal that the type lacks."""
     affine = NamedAffineParser(parser, names)
     table = parser.parse_unresolved_operand()
     unresolved = []

@@ -165,7 +165,9 @@ def _offset(forms: Forms, op: ScatterOp) -> Linear:
 
 
 class _TransposedStores:
-    """The shuffles and stores that replace the scatters of a tile, at the last of them."""
+    """The shuffles and stores that replace the scatters of a tile, at the last of them. base, indices, mask: of the
+    tile's first scatter. dim, step: the dimension of the buffer along which lanes advance, and by how many elements of
+    it."""
 
     def __init__(self, tile: _Tile) -> None:
         self.tile = tile

@@ -333,7 +333,7 @@ def _emit_cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
 def _emit_parallel(context: Context, loop: Loop) -> None:
     """Emit a parallel loop, with the parallel loops perfectly nested in it, as scf.parallel. Guards narrow the bounds
     of a single loop only: the bounds of several must not depend on each other. Raises LoweringError for parallel loops
-    inside that are not perfectly nested in it."""
+    inside that are not perfectly nested in it, and for a node inside that has no low form."""
     nest, scopes = _parallel_nest(loop), context.scopes
     bounds = [Bounds(member.extent) for member in nest]
     narrowing = {

@@ -67,7 +67,9 @@ def partition(program: Program, loop: int, position: int) -> Plan:
 
 
 class _Copier:
-    """Copier of nodes with new numbers, labels and buffers; `values` maps former loops to forms over the new ones."""
+    """Copier of nodes, with loop numbers from `number` on and new labels and buffers. `values` maps former loops to
+    forms over the new ones, `former` those of them that are copied, `labels` and `buffers` former names to new ones.
+    Reductions over the loop `loop` accumulate in the copies."""
 
     def __init__(self, program: Program, number: int, values: dict[int, Linear], ranges: lin.Ranges, loop: int) -> None:
         self.ranges, self.loop, self.numbers = dict(ranges), loop, count(number)
