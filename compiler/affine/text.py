@@ -113,8 +113,9 @@ def _is_symbolic(expr: AffineExpr) -> bool:
 
 
 class NamedAffineParser(AffineParser):
-    """Parser of expressions over `names` or, if these are None, over `%` values, which it collects in `names`, and
-    their positions in the text in `spans`. Sizes beside the names (SizedNames) are symbols."""
+    """Parser of expressions over `names` or, if these are None, over `%` values: it then collects the values in
+    `names`, and their positions in the text in `spans`, in the order of first uses. Sizes beside the names (SizedNames)
+    are symbols."""
 
     def __init__(self, parser: AttrParser, names: Sequence[str] | None) -> None:
         super().__init__(parser._parser_state)  # pyright: ignore

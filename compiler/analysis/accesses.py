@@ -14,8 +14,9 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 @dataclass(frozen=True)
 class LowAccess:
-    """A load or store of one or several neighbouring elements of a buffer. `type`: of the element or vector accessed;
-    `mask`: the lanes that are accessed, None for all."""
+    """A load or store, the op `op`, of one or several neighbouring elements of a buffer. `type`: of the element or
+    vector accessed; `indices`: of the first element, by dimension; `mask`: the lanes that are accessed, None for
+    all."""
 
     op: Operation
     buffer: SSAValue

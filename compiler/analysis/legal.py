@@ -46,8 +46,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Violation:
-    """Two dependent instances whose order a step reverses, or that run at once in the concurrent loop `loop`. `uses`:
-    their accesses to one element; `points`: their loop values; None if undecided."""
+    """Two dependent instances, of the statements `first` and `second`, whose order a step reverses, or that run at once
+    in the concurrent loop `loop` (None: reversed). `uses`: their accesses to one element; `points`: their loop values;
+    None if undecided."""
 
     first: Statement
     second: Statement

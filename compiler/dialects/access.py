@@ -115,8 +115,8 @@ def axis_attribute(label: str, extent: int, reduce: bool = False, below: AffineM
 
 @irdl_attr_definition
 class AccessAttr(ParametrizedAttribute):
-    """The index of an access: a quasi-affine map of the axes and, for a read, a condition and the value read if it
-    fails.
+    """The index of an access: a quasi-affine map of the axes, `map`. Of a conditional read also the condition, `where`,
+    and the value read if it fails, `default`; both are NoneAttr otherwise.
 
     ```mlir
     #te.access<affine_map<(h, k) -> (h + k - 1)>>

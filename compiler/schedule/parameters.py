@@ -76,22 +76,23 @@ class Parameter:
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:
-        """Encode an argument of the method as operands and properties; as none here, for the kinds that override this.
-        Raises ScheduleError if it is invalid."""
+        """Encode an argument of the method as operands and properties of the op. The base class adds none; subclasses
+        override it, and raise ScheduleError for an invalid argument."""
         return Fields()
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
-        """Decode the argument of the planning function from the field `name` of the op, with the handles of `state`;
-        None here, for the kinds that override this."""
+        """Decode the argument of the planning function from the field `name` of the op, with the handles of `state`.
+        The base class returns None; subclasses override it."""
         return None
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
-        """Print the argument as Python; None here, and for the default, which a call leaves out. `names` maps handles
-        to variables."""
+        """Print the argument as Python; `names` maps handles to variables. None for a default, which a call leaves out.
+        The base class returns None; subclasses override it."""
         return None
 
     def fault(self, op: SchedOp, name: str) -> str:
-        """A sentence about an invalid parameter of an op; empty for a valid one, and here."""
+        """Return a sentence about an invalid parameter `name` of an op; empty for a valid one. The base class returns
+        an empty text; subclasses override it."""
         return ""
 
 

@@ -37,8 +37,8 @@ TYPES = {"block": BlockType(), "loop": LoopType(), "param": ParamType()}
 
 @dataclass(frozen=True)
 class Primitive:
-    """A declared primitive: `plan` maps a program and parameters to the planned step. The other fields are the
-    arguments of `@primitive`.
+    """A declared primitive: `plan` maps a program and parameters to the planned step; `name` is its function's name.
+    The other fields are the arguments of `@primitive`.
 
     >>> split = strata.schedule.PRIMITIVES["split"]
     >>> split.pass_name, split.consumes, dict(split.gives)

@@ -47,7 +47,8 @@ from compiler.support.validation import LARGEST, integer, text
 
 class Recorder(Unpicklable):
     """A loop-level function and the script that leads from the original to it; `Schedule` adds the primitives. Its
-    arguments are those of `Schedule`. inclusions: the recipes that the script includes, with their steps."""
+    arguments are those of `Schedule`. name: of the function. unscheduled: the original as a program. script: the op of
+    the script. inclusions: the recipes that the script includes, with their steps."""
 
     _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 
@@ -473,7 +474,8 @@ class Recorder(Unpicklable):
 
     def multiple(self, size: Size, factor: int) -> Size:
         """Multiply a parameter or a constant by an integer: a handle for a parameter, an integer for a constant. Raises
-        ScheduleError for a factor that is no integer or too large.
+        ScheduleError for a factor that is no integer or too large, for a parameter also for one below 1, and for any
+        other `size`.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.value(s.multiple(s.sample_categorical([4, 8], decision=1), 2))
@@ -505,8 +507,9 @@ def _asked(primitive: Primitive) -> str:
 
 
 def _checked_module(x: object, name: str | None) -> ModuleOp:
-    """Copy and verify the module of `x`. Raises ScheduleError if its function `name`, or for None its only one, is not
-    at the loop level."""
+    """Copy and verify the module of `x`. Raises ScheduleError for an `x` that is no te function or module, and if its
+    function `name`, or for None its only one, is not at the loop level; InputError if no function or several fit;
+    VerifyException for an invalid module."""
     module = _loop_module(x)
     function = find_function(module, name)
     if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):

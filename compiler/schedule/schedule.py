@@ -113,8 +113,9 @@ for _name, _meant in ALIASES.items():
 
 def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
     """Apply a script to a new schedule of a function, or of a Schedule's original. name: of the function; needed for a
-    module of several. seed: of choices without a decision. Raises ScheduleError at the first refusal, InputError for a
-    module of several functions without a name.
+    module of several. seed: of choices without a decision. Raises ScheduleError at the first refusal, for what is no
+    script, and for a function that is not at the loop level; InputError if no function or several fit; VerifyException
+    for an invalid module.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))

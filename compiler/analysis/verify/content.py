@@ -30,8 +30,8 @@ def join(table: dict[Index, Found], key: Index, points: Found) -> None:
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances that read something else than the needed element: its partial sums, another element, unknown values, or
-    no value at all (nothing)."""
+    """Instances that read something else than the needed element. kind: they find its partial sums (partial), another
+    element, unknown values, or no value at all (nothing)."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet

@@ -33,7 +33,9 @@ class Claim(NamedTuple):
 
 
 class Spaces:
-    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl sets and maps."""
+    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl sets and maps.
+    original, equations: the program that it has to equal, and the value of each buffer there. statements: of the
+    scheduled program. names: isl's variable of each loop, by number."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         self.program = program

@@ -118,7 +118,7 @@ def _print_parallel(op: affine.ParallelOp, printer: Printer) -> None:
 
 def _parse_parallel(parser: Parser) -> affine.ParallelOp:
     """Parse ` (%i, %j) = (0, 0) to (8, 16) step (1, 2) { ... }`; bounds are affine expressions of values, or max
-    (lower) and min (upper) of several. Raises ParseError for a reduction."""
+    (lower) and min (upper) of several. Raises ParseError for a reduction and for other text."""
     variables = parser.parse_comma_separated_list(
         Parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
     )

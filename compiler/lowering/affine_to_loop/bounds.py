@@ -27,8 +27,8 @@ class LoopBounds:
 
 @dataclass(frozen=True)
 class _Limits:
-    """The bounds of one loop as stated, each None if it is not affine, or is a minimum or maximum that intervals do not
-    decide. `operands` are the values that they depend on."""
+    """The stated bounds of one loop: `lower`, `upper` (exclusive) and `step`, each None if it is not affine, or is a
+    minimum or maximum that intervals do not decide. `operands` are the values that they depend on."""
 
     lower: Linear | None
     upper: Linear | None

@@ -30,9 +30,9 @@ def refusal(op: Operation, reason: str) -> LoweringError:
 class TeValues:
     """A te function under construction, with its values.
 
-    tensors: for each tensor or computed scalar, its te value; a scalar's has rank 0. literals: the number of each known
-    scalar. splats: for a te value whose elements are equal, their number. empty: for each tensor of undefined elements,
-    such as a tensor.empty, its shape.
+    block: the function's body. labels: the labels and names that are in use. tensors: for each tensor or computed
+    scalar, its te value; a scalar's has rank 0. literals: the number of each known scalar. splats: for a te value whose
+    elements are equal, their number. empty: for each tensor of undefined elements, such as a tensor.empty, its shape.
     """
 
     block: Block

@@ -124,7 +124,7 @@ class HloCall:
 
     def per_dim(self, name: str, rank: int, default: int) -> list[int]:
         """Return the `rank` integers of a property; if it is missing, `default` for each dimension. Raises
-        LoweringError for another number of integers."""
+        LoweringError for another number of integers, and ValueError for an attribute that has no integers."""
         listed = self.integers(name, [default] * rank)
         if len(listed) != rank:
             raise self.refused(f"has {len(listed)} {name} for {rank} dimensions")

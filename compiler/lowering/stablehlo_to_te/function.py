@@ -72,7 +72,8 @@ class HloConversion:
 
     def call(self, op: Operation, name: str, arguments: Sequence[Tensor]) -> list[Tensor]:
         """Convert the body of the function `name` for these arguments, inlined; return its results. Raises
-        LoweringError at `op` for an undefined or recursive function, or arguments of other types."""
+        LoweringError at `op` for an undefined or recursive function, or arguments of other types, and as `run` for the
+        body."""
         callee = self.functions.get(name)
         if callee is None or not callee.body.blocks:
             raise refused(op, f"calls @{name}, which the module does not define")

@@ -32,7 +32,9 @@ _COMBINING: dict[str, tuple[Callable[..., Operation], ...]] = {
 
 
 class GenericNest:
-    """A linalg.generic under construction for an op of te over axes."""
+    """A linalg.generic under construction for an op of te over `axes`. add: appends an op to the function and returns
+    its result. count: the number of axes. block, body: the generic's block, and its emitter. inputs, maps: the operands
+    so far and their indexing maps."""
 
     def __init__(self, axes: Sequence[te.AxisAttr], add: Add) -> None:
         self.axes = axes

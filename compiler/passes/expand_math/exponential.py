@@ -56,7 +56,7 @@ _EXPM1 = {
 
 @dataclass(frozen=True)
 class _ReducedExponent:
-    """x = n log 2 + r with |r| <= log 2 / 2; n as a float, and in the lowest bits of an integer."""
+    """x = n log 2 + r with |r| <= log 2 / 2. n_float: n as a float; n_bits: an integer with n in its lowest bits."""
 
     n_float: Real
     n_bits: Bits

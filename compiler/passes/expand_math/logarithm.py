@@ -11,7 +11,7 @@ from compiler.passes.expand_math.values import F32, Bits, Real, fma, horner, sel
 
 @dataclass(frozen=True)
 class _Base:
-    """The logarithms of 2 and of e to a base, each as a sum of two floats."""
+    """The logarithms of 2 (`of_2`) and of e (`of_e`) to a base, each as a sum of two floats, the larger one first."""
 
     of_2: tuple[float, float]
     of_e: tuple[float, float]

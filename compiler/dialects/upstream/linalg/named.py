@@ -87,8 +87,8 @@ class NamedOp(LinalgStructuredOperation):
 
     @classmethod
     def body_name(cls, properties: Mapping[str, Attribute]) -> str:
-        """The name of the body, in BODIES. Here that of the op, whatever its properties; subclasses raise ValueError if
-        these state none."""
+        """Return the name of the body, a key of BODIES. The base class returns that of the op, whatever its properties;
+        subclasses raise ValueError if these state none."""
         return cls.name.removeprefix("linalg.")
 
     @classmethod

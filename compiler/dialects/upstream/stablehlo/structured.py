@@ -23,7 +23,7 @@ WINDOW = {
 
 def parse_constant(parser: Parser, kind: type[Operation]) -> Operation:
     """Parse the rest of `stablehlo.constant dense<...> : type` behind the op's name, and return the op, of class
-    `kind`. Raises ParseError for a value without a tensor type."""
+    `kind`. Raises ParseError for other text, and for a value without a tensor type."""
     attributes = parser.parse_optional_attr_dict()
     position = parser.pos
     value = parser.parse_attribute()

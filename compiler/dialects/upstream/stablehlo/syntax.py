@@ -34,7 +34,7 @@ class ParsedOp:
 
 def parse_plain(parser: Parser, row: SyntaxRow, name: str) -> ParsedOp:
     """Parse an op behind its name, `%a, %b, word = value {attributes} : types`; `row` has its words, and `name` is the
-    op's. Raises ParseError for a word that the row lacks."""
+    op's. Raises ParseError for other text, and for a word that the row lacks."""
     parsed = ParsedOp()
     is_first = True
     while is_first or parser.parse_optional_punctuation(",") is not None:

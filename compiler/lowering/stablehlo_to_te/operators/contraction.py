@@ -180,7 +180,9 @@ def _windows(call: HloCall, w: Tensor, space: list[int]) -> list[DimWindow]:
 
 class HloConvolution:
     """A convolution of x with the kernel w, whose result is computed element by element. dims: the dimension numbers.
-    windows: one for each spatial dimension. groups: the numbers of feature groups and of batch groups."""
+    windows: one for each spatial dimension. groups: the numbers of feature groups and of batch groups. dtype: of the
+    sum. features: the input features of a group. channel, taps: the reduce axes over these features, none for one
+    feature, and over each window."""
 
     def __init__(
         self, call: HloCall, x: Tensor, w: Tensor, dims: ConvDims, windows: list[DimWindow], groups: tuple[int, int]

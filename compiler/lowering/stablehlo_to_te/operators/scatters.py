@@ -125,7 +125,7 @@ def _in_one_box(call: HloCall, dims: ScatterDims, name: str | None) -> Tensor | 
 
 class ScatterWrites:
     """The writes of a scatter: each element of x may be written once for each index of the batch dimensions of the
-    updates."""
+    updates. extents: of these dimensions. count: the number of their indices."""
 
     def __init__(self, call: HloCall, dims: ScatterDims) -> None:
         self.call, self.dims = call, dims
