@@ -105,7 +105,8 @@ def _map(text: str) -> isl.Map:
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
-    """Return the answer of the query `ask`. Raises Undecided if it exceeds the operation limit, which begins anew."""
+    """Return the answer of the query `ask`. Raises Undecided if it exceeds the operation limit, which begins anew, and
+    isl.Error for an invalid query."""
     import islpy as isl
 
     context().reset_operations()

@@ -91,8 +91,8 @@ def bound_kinds(*nodes: Node) -> frozenset[str]:
 def replicated(program: Program, kernel: Node) -> Mapping[str, frozenset[str]]:
     """Map each block in a replicated stage of a kernel to the thread dimensions along which all threads run it alike.
 
-    A stage is replicated if it writes local buffers alone, and stages that are replicated or bound to all dimensions of
-    the kernel write all local buffers that it reads.
+    A stage is replicated if it writes local buffers alone, and all local buffers that it reads or writes are written by
+    stages that are replicated or bound to all dimensions of the kernel.
     """
     stages = {key_of(stage): stage for stage in stages_in([kernel])}
     idle = {key: bound_kinds(kernel) - bound_kinds(stage) for key, stage in stages.items()}

@@ -252,7 +252,8 @@ def decimal(real: float) -> str:
 
 
 def parse_literal(parser: Parser) -> int | float:
-    """Parse a number, inf or nan, with an optional sign. Raises ParseError for a number beyond f64."""
+    """Parse a number, inf or nan, with an optional sign. Raises ParseError for other text, and for a number beyond
+    f64."""
     sign = -1 if parser.parse_optional_punctuation("-") else 1
     for word in ("inf", "nan"):
         if parser.parse_optional_keyword(word):

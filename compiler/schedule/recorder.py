@@ -244,7 +244,8 @@ class Recorder(Unpicklable):
 
         A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
         Without `judged`, legality is not checked, which halves the time; `verify` then decides it.
-        Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
+        Raises ScheduleError for what is no script, and at the first refusal, with the op as its `op`; earlier steps
+        stay applied.
 
         >>> A = te.placeholder((64,), name="A")
         >>> f = te.function("f", [A], te.nn.exp(A, name="B"))
@@ -259,7 +260,8 @@ class Recorder(Unpicklable):
 
     def steps(self, script: Script, judged: bool = True) -> Iterator[Operation]:
         """Apply a script, without legality checks if not `judged`, and yield each of its ops after it is applied and
-        recorded. Raises ScheduleError at the first refusal; earlier steps stay applied.
+        recorded, but for a get_block whose handle only includes use, which is skipped. Raises ScheduleError for what is
+        no script, and at the first refusal; earlier steps stay applied.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
         >>> s.parallel("B.i0")

@@ -58,8 +58,9 @@ class Schedule(Recorder, metaclass=_WithPlugins):
 
     `x` is a te function, which is lowered as it is written, a loop-level module, such as a result of `strata.lower`, or
     such a function as a tree (`strata.program.tree.Program`), which is not verified; `seed` is the seed of choices
-    without a decision. Raises ScheduleError for a module that is not at the loop level, InputError for a module of
-    several functions without `name`, the name of one, and for one without such a function.
+    without a decision. Raises ScheduleError for a module that is not at the loop level, and for any other `x`,
+    InputError for a module of several functions without `name`, the name of one, and for one without such a function,
+    and VerifyException for an invalid module.
 
     A block is passed by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
     name; the script has the handle that get_block or get_loops returned.

@@ -49,7 +49,8 @@ def script_of(script: Script) -> NamedSequenceOp:
 
 
 def _parsed(script: str | PathLike[str]) -> ModuleOp:
-    """Parse the module of a text or a file. Raises ScheduleError, with the line of a syntax error."""
+    """Parse and verify the module of a text or a file. Raises ScheduleError for a missing or unreadable file, for a
+    text that is no valid MLIR, with the line of a syntax error, and for a module that does not verify."""
     if isinstance(script, str) and not is_text(script) and not os.path.exists(script):
         raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
     try:

@@ -129,7 +129,7 @@ class Flow(Spaces):
 
     def added(self, key: Key, use: Use) -> Content:
         """The content that the update `use` adds to its cells: contributions to elements of one buffer. Raises Refuted
-        if its combiner is not that of the buffer."""
+        if its combiner is not that of the buffer, and Refuted or Unknown for the content of a read that it adds."""
         # S[i, k] adds into C[i], with origin C at [i, k]: partial { C: { S[i, k] -> K[i, k] } }.
         block, number = self.statements[key].block, self.targets(key).index(use)
         claim = self.claimed(key, number)
@@ -160,7 +160,8 @@ class Flow(Spaces):
     # --- what a read finds ----------------------------------------------------------------------------------------
 
     def content(self, key: Key, position: int) -> Content:
-        """The content that read number `position` of a statement finds. Raises Unknown if it depends on itself."""
+        """The content that read number `position` of a statement finds. Raises Unknown if it depends on itself or could
+        not be followed, and Refuted for contributions that occur twice or are of different elements."""
         read_key, use = (key, position), self.statements[key].uses[position]
         if read_key in self._contents:
             earlier = self._contents[read_key]

@@ -84,7 +84,7 @@ def _print_if(op: affine.IfOp, printer: Printer) -> None:
 
 def _parse_if(parser: Parser) -> affine.IfOp:
     """Parse ` affine_set<...>(%i) { ... } else { ... }`; the braces may be without affine.yield. Raises ParseError for
-    another condition."""
+    other text, also for another condition."""
     position = parser.pos
     condition = parser.parse_attribute()
     if not isinstance(condition, AffineSetAttr):

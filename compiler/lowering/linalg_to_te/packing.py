@@ -22,7 +22,8 @@ def _tiles(op: TiledLayoutOp, values: TeValues) -> list[int]:
 
 def convert_pack(op: Operation, values: TeValues) -> None:
     """Append a compute that reads the source in tiles, for a linalg.pack; elements beyond the source are the op's
-    padding value, or 0. Raises LoweringError for a tile size of unknown number."""
+    padding value, or 0. Raises LoweringError for a tile size of unknown number, and for an operand without a te
+    value."""
     assert isinstance(op, PackOp)
     tiles, order, dims = _tiles(op, values), op.order, op.dims
     shape = values.shape(op.dest, op)
@@ -45,7 +46,7 @@ def convert_pack(op: Operation, values: TeValues) -> None:
 
 def convert_unpack(op: Operation, values: TeValues) -> None:
     """Append a compute that reads each element from its tile, for a linalg.unpack; padding is dropped. Raises
-    LoweringError for a tile of unknown size."""
+    LoweringError for a tile of unknown size, and for an operand without a te value."""
     assert isinstance(op, UnpackOp)
     tiles, order, dims = _tiles(op, values), op.order, op.dims
     shape = values.shape(op.dest, op)

@@ -46,7 +46,7 @@ def pointwise(
 def convert_pointwise(op: Operation, values: TeValues) -> None:
     """Append the compute of an op of arith or math; an op whose operands are all known integers and whose result is an
     integer is evaluated instead, and its result recorded. Raises LoweringError for an op that te bodies cannot contain,
-    or with several results."""
+    or with several results, and for an operand without a te value."""
     check_scalar_op(op)
     if len(op.results) != 1:
         raise refusal(op, f"has {len(op.results)} results on tensors")

@@ -21,7 +21,7 @@ from compiler.te.tensor import Tensor
 
 def convert_pad(op: Operation, values: TeValues) -> None:
     """Append the compute of a tensor.pad by a constant or by a scalar from outside its region. Raises LoweringError for
-    a value that the region computes, and for a width of unknown number."""
+    a value that the region computes, for a width of unknown number, and for an operand without a te value."""
     assert isinstance(op, tensor.PadOp)
     low, high = static_list(op, values, "low"), static_list(op, values, "high")
     yielded = op.region.block.last_op.operands[0]  # type: ignore[union-attr]
@@ -90,7 +90,8 @@ def _slice(op: Operation, values: TeValues) -> tuple[list[int], list[int], list[
 
 def convert_extract_slice(op: Operation, values: TeValues) -> None:
     """Append the compute of a tensor.extract_slice; a slice of a tensor.empty is only recorded as empty. Raises
-    LoweringError for sizes that do not fit its type, and for an offset, size or stride of unknown number."""
+    LoweringError for sizes that do not fit its type, for an offset, size or stride of unknown number, and for an
+    operand without a te value."""
     offsets, sizes, strides = _slice(op, values)
     kept = _kept(op, sizes, _sliced(op, sizes))
     shape = tuple(size for size, dim in zip(sizes, kept, strict=True) if dim is not None)
@@ -121,7 +122,8 @@ def _sliced(op: Operation, sizes: Sequence[int]) -> list[int]:
 
 def convert_insert_slice(op: Operation, values: TeValues) -> None:
     """Append the compute of a tensor.insert_slice; inserted into a tensor.empty, the elements around the slice are 0.
-    Raises LoweringError for sizes that do not fit the source, and for an offset, size or stride of unknown number."""
+    Raises LoweringError for sizes that do not fit the source, for an offset, size or stride of unknown number, and for
+    an operand without a te value."""
     offsets, sizes, strides = _slice(op, values)
     shape = values.shape(op.operands[1], op)
     kept = _kept(op, sizes, values.shape(op.operands[0], op))

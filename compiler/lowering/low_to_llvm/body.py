@@ -45,7 +45,7 @@ PART_LOOPS = 32
 def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
     """Emit a function: its entry, body, parts and parallel loops, or a declaration if it has no body. Return the text,
     and the declarations of externals that it needs. Raises LoweringError for several blocks, a declaration with
-    results, and an op without a form in LLVM IR."""
+    results, and an op or a type without a form in LLVM IR."""
     name = symbol(function.sym_name.data)
     if not function.body.blocks and not function.function_type.outputs:
         return _declaration(function), set()

@@ -50,7 +50,7 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
 
     The loops with the numbers `timed` add the ticks of `llvm.readcyclecounter`, and their runs, to the profile. Debug
     locations do not change the machine code; timing does, a little. `timed` are positions of loops from 1. Raises
-    LoweringError for an op without a form in LLVM IR.
+    LoweringError for an op or a type without a form in LLVM IR, and for an instruction that the machine lacks.
     """
     numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
 
@@ -69,7 +69,8 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
 
 def emit_profiled(module: ModuleOp, machine: Machine) -> str:
     """Emit the LLVM IR text of a module in which each call adds its ticks and runs to the profile; calls are numbered
-    from 1 in order. Raises LoweringError for an op without a form in LLVM IR."""
+    from 1 in order. Raises LoweringError for an op or a type without a form in LLVM IR, and for an instruction that the
+    machine lacks."""
     numbers = {op: number for number, op in enumerate((op for op in module.walk() if isinstance(op, CallOp)), start=1)}
 
     def emit_call(f: FunctionEmitter, op: CallOp) -> None:

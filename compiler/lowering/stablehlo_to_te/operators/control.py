@@ -44,7 +44,7 @@ def _decomposition(call: HloCall) -> str:
 @handles("while")
 def _while(call: HloCall) -> Sequence[Tensor]:
     """Unroll a loop whose condition is known in each iteration; return its final state. Raises LoweringError for a
-    condition that depends on inputs, and for more than MAX_TRIPS iterations."""
+    condition that depends on inputs, for more than MAX_TRIPS iterations, and for an unsupported op in a region."""
     condition, body = (region.block for region in call.op.regions)
     state = list(call.operands)
     for _ in range(MAX_TRIPS + 1):
