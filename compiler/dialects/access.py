@@ -171,8 +171,8 @@ def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> Non
 
 
 def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
-    """Parse an index such as `[m, k + 1]` to a map whose dimensions are the named axes. Raises ParseError for another
-    name."""
+    """Parse an index such as `[m, k + 1]` to a map whose dimensions are the named axes. Raises ParseError for other
+    text, and for a name that `names` lacks."""
     affine = NamedAffineParser(parser, names)
     exprs = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, affine.expr)
     return size_map(len(names), exprs, len(size_names(names)))

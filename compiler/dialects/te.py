@@ -259,7 +259,8 @@ def parse_axis(parser: Parser) -> AxisAttr:
 
 
 class AxisValue(IRDLOperation, HasFolderInterface):
-    """The base of te.index and loop.index: the value of an axis, or of a size, inside the body of an op."""
+    """The base of te.index and loop.index: the value of the axis or size `label` inside the body of an op of the class
+    OWNER."""
 
     OWNER: ClassVar[type[Operation]]
 

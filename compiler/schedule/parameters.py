@@ -98,8 +98,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class HandleParameter(Parameter):
-    """One handle of a type, an optional one, or several. A pass's option names a loop around its `block` or, with
-    `anywhere`, any loop as `block.loop`; a `location` may also be ROOT or INLINE."""
+    """One handle of the type `handles`, an `optional` one, or with `several` a list of them. A pass's option names a
+    loop around its `block` or, with `anywhere`, any loop as `block.loop`; a `location` may also be ROOT or INLINE."""
 
     handles: TypeAttribute = field(default_factory=LoopType)
     several: bool = False

@@ -84,7 +84,7 @@ def _quotients(form: Linear) -> Iterator[Quotient]:
 
 def unflattened(program: Program) -> Program:
     """Return the program with each perfect nest whose bindings divide loops rebuilt with one loop for each axis, if it
-    visits the same points in the same order; other nests stay."""
+    visits the same points in the same order; other nests, and those of an init or of more than MOST points, stay."""
     numbers = count(program.fresh_number())
     return replace(program, body=tuple(_node(node, numbers) for node in program.body))
 

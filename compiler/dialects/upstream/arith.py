@@ -42,7 +42,8 @@ def truth_type(type: Attribute) -> Attribute:
 
 
 class _Comparison(IRDLOperation, HasFolderInterface):
-    """The base of cmpi and cmpf: two operands of one type, a predicate, and one truth value a lane."""
+    """The base of cmpi and cmpf: two operands of one type, a predicate, and one truth value a lane. PREDICATES: the
+    words of the predicate, by number."""
 
     T: ClassVar = VarConstraint("T", AnyAttr())
     PREDICATES: ClassVar[Sequence[str]]

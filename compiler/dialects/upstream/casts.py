@@ -28,8 +28,8 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
 
 
 class CastOp(IRDLOperation, HasFolderInterface):
-    """The base of conversions between scalars, or between vectors or tensors of one shape, from an element type of
-    FROM to one of TO."""
+    """The base of conversions between scalars, or between vectors or tensors of one shape, from an element type of FROM
+    to one of TO. UNDOES: the names of the conversions that this one undoes if it returns to their type."""
 
     FROM: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
     TO: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)

@@ -56,7 +56,7 @@ class SimplifyReads(RewritePattern):
 
 
 def _simplified(access: Access, ranges: dict[int, tuple[int, int]]) -> Access | None:
-    """The access without conditions that always hold; None if a condition never holds."""
+    """The access without conditions that always hold or are repeated; None if a condition never holds."""
     if any(condition.never(ranges) for condition in access.where):
         return None
     where = tuple(dict.fromkeys(c for c in access.where if not c.always(ranges)))

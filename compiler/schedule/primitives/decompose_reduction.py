@@ -82,7 +82,9 @@ def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list
 
 
 def _first_values(program: Program, block: Block, loop: int) -> Plan:
-    """Plan the init of a recurrence before its loop, and reads without condition."""
+    """Plan the init of a recurrence before its loop, and reads without condition. Refuses a block that does not read
+    what it overwrites in all iterations but the first, under this condition alone, a target that another block writes
+    or that does not live just outside the loop, and different first values."""
     place, ranges = block_place(block.label), program.ranges
     around, depth = loops_around(program, block.label, loop)
     back = Condition(lin.variable(loop) - lin.constant(1))

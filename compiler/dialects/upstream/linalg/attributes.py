@@ -14,13 +14,13 @@ from compiler.dialects.upstream.linalg.structures import KINDS
 
 
 class WordAttr(Data[str]):
-    """The base of attributes `#linalg.NAME<word>`."""
+    """The base of attributes `#linalg.NAME<word>`. WORDS: the words that the parser accepts."""
 
     WORDS: ClassVar[Collection[str]]
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
-        """Parse the word in angle brackets. Raises ParseError for one that is not in WORDS."""
+        """Parse the word in angle brackets. Raises ParseError for other text, and for a word that is not in WORDS."""
         with parser.in_angle_brackets():
             position = parser.pos
             word = parser.parse_identifier()

@@ -24,7 +24,9 @@ from compiler.dialects.upstream.linalg.syntax import ParsedParts, parse_parts, p
 
 
 class NamedOp(LinalgStructuredOperation):
-    """The base of the linalg ops whose name states their body and, mostly, their indexing maps."""
+    """The base of the linalg ops whose name states their body and, mostly, their indexing maps. strides, dilations: of
+    windows, an entry for each; 1 without them. cast: how integers are converted. kind: the function of a
+    linalg.elementwise. WORDS: the properties that the text states as `word = value`."""
 
     indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
     strides = opt_prop_def(DenseIntOrFPElementsAttr)

@@ -29,7 +29,8 @@ from compiler.dialects.upstream.linalg.generic import rank_of
 
 class TiledLayoutOp(IRDLOperation):
     """The base of pack and unpack: dimension inner_dims_pos[n] in tiles of size inner_tiles[n], which are the last
-    dimensions; outer dimension n is number outer_dims_perm[n]."""
+    dimensions; outer dimension n is number outer_dims_perm[n]. HAS_PADDING: true for pack, whose result has the
+    tiles."""
 
     inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
     outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))

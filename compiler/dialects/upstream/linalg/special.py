@@ -42,7 +42,8 @@ from compiler.dialects.upstream.linalg.syntax import ParsedParts, parse_parts, p
 
 
 class RegionlessOp(LinalgStructuredOperation):
-    """The base of transpose and broadcast, which copy their input."""
+    """The base of transpose and broadcast, which copy their input. WORD: the name of the property with their
+    dimensions."""
 
     irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
     WORD: ClassVar[str]

@@ -13,8 +13,8 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 
 def skip_angles(parser: AttrParser) -> str:
-    """Parse `<...>` without a look at the tokens inside, and return the text with its brackets. Raises ParseError if it
-    is not closed."""
+    """Parse `<...>` without a look at the tokens inside, and return the text with its brackets. Raises ParseError for
+    other text, and if the bracket is not closed."""
     start = parser.pos
     parser.parse_punctuation("<")
     depth = 1
