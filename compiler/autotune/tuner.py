@@ -233,9 +233,9 @@ class TuningRun:
         return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
-        """Count an outcome of a script as a trial, and teach it to the search, with an earlier outcome of the script
-        that the search lacks. With `candidate` None, for a script that is not of the space, the search learns
-        nothing."""
+        """Count an outcome of a script as a trial, and update the search with it, preceded by the script's earlier
+        outcomes if the search lacks them. candidate: None for a script outside the space, which only counts as a trial.
+        A measured outcome of the program as written becomes the baseline."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
         self.budget.record_trials(self.task.name, len(self.trials))
@@ -284,7 +284,8 @@ class TuningRun:
 
     def choose(self, most: int | None = None) -> list[Proposal]:
         """Choose the next proposals, at most `most` (None: a batch), as `proposals`, and return them; none when the
-        budget or the space is exhausted. From DESCENT of the budget on, the search descends."""
+        budget or the space is exhausted. Proposals whose scripts another run has tried are left out. From DESCENT of
+        the budget on, the search descends."""
         self.proposals = []
         while not self.proposals and (count := min(self.budget.next_batch_size, most or self.options.batch)):
             self.report("choosing candidates")

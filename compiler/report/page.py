@@ -243,7 +243,8 @@ def _choice(task: TaskFacts) -> str:
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
-    """Yield the table of failures by kind, with the first of each; nothing without any. Each comes with its origin."""
+    """Yield the table of failures by kind: their number, and the first of each with its origin; nothing without
+    failures. failures: pairs of an origin, as text, and a failure."""
     by_kind: dict[str, list[tuple[str, Failure]]] = {}
     for origin, failure in failures:
         by_kind.setdefault(failure.kind, []).append((origin, failure))

@@ -215,7 +215,7 @@ def _check_finite(value: float, dtype: str) -> None:
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
     """Convert the operands of operation `name` to expressions of one dtype; a number takes that of the other operand.
-    Raises TeError if the dtypes differ, or if both are numbers."""
+    Raises TeError if the dtypes differ, for two numbers, and for objects that are no operands."""
     dtype = next((v.dtype for v in (lhs, rhs) if isinstance(v, Expr)), None)
     if isinstance(lhs, Condition) or isinstance(rhs, Condition):
         dtype = dtype or "i1"

@@ -59,7 +59,8 @@ def function(
     Computes and constants are in topological order; of equal names the second gets the suffix _1, and so on. `where`
     has conditions over sizes, such as `pos + T <= 2048`, that hold in all calls. Raises TeError for an output that
     depends on a placeholder outside `inputs`, for an input that is no placeholder, for two inputs of one name, for an
-    input or output that is no tensor, without outputs, and for two sizes of one name or relations that none satisfy.
+    input or output that is no tensor, without outputs, for two sizes of one name, an axis with the name of a size, and
+    relations that none satisfy, and, with sizes, for a read out of bounds.
 
     >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
     >>> te.function("f", [A, B], te.nn.add(A, B, name="C"))

@@ -279,7 +279,8 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
 
 
 def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
-    """Convert a value, or an index expression (an i64), to a dtype. Raises TeError for an unknown dtype.
+    """Convert a value, or an index expression (an i64), to a dtype. Raises TeError for an unknown dtype, and for a
+    number or another object that is no expression.
 
     Float to integer truncates towards zero and saturates at the dtype's limits, NaN to 0; to float rounds to nearest,
     ties to even; integer to integer wraps, or with `saturate` saturates; to i1 is inequality to zero.

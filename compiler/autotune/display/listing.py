@@ -77,8 +77,8 @@ def script(space: SketchSpace, place: Selection) -> str:
 
 
 def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Candidate:
-    """The candidate of a sketch's number and the positions of its choices. Raises InputError for those that the space
-    does not have."""
+    """The candidate of a sketch's number and the positions of its choices. Raises InputError for a sketch or a position
+    that the space does not have, and for another number of positions than choices."""
     sizes = _sketch(space, number).sizes
     if len(positions) != len(sizes):
         raise InputError(f"sketch {number} has {counted(len(sizes), 'choice')}, not {len(positions)}")
@@ -89,8 +89,9 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 
 def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
-    """List `count` random candidates of the sketches `numbers`, each sketch equally likely: their decisions, and
-    whether they are feasible. The same seed gives the same ones; `numbers` must not be empty.
+    """Yield a line for each of `count` random candidates of the sketches `numbers`, each sketch equally likely: its
+    decisions, and whether it is feasible. Candidates may repeat; equal seeds yield equal lines; `numbers` must not be
+    empty.
 
         0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 

@@ -41,7 +41,7 @@ class JobLost(Exception):
 class Member:
     """A worker of the scheduler. facts: None until the worker has reported them. resources: the amounts of its dask
     resources, by name. refusal: the reason for which it gets no jobs; None while it is trusted. strikes: the number of
-    its faults. meeting: the future of the request for its facts."""
+    its faults. meeting: the future of the request for its facts; None before the request."""
 
     address: str
     resources: dict[str, float]
@@ -218,8 +218,8 @@ class Cluster:
         self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
     ) -> FleetJob:
         """Submit the call of `function` on `given` to one of the workers `able`, where it uses one unit of the resource
-        `kind` (BUILD or TIME). It runs after the jobs `after`, whose futures in `given` are replaced by their
-        results."""
+        `kind` (BUILD or TIME). After an error dask repeats it, at most RETRIES times. It runs after the jobs `after`,
+        whose futures in `given` are replaced by their results."""
         future = self._client.submit(
             function,
             *given,

@@ -67,7 +67,9 @@ class GpuBuilder:
         return None
 
     def _run(self, schedule: Schedule, script: str) -> Outcome | None:
-        """Simulate blocks of the smaller program; return the outcome of a fault or wrong result, None if right."""
+        """Simulate SAMPLE blocks of the script's kernels on a program with shorter reduce axes. Return None if their
+        results are right, else an outcome: the script is refused, a fault (also if an index of a write depends on
+        values), or a wrong result."""
         original = self.subject.program
         small = shrunk(original, shorter_extents(schedule.program, original))
         subject = replace(self.subject, text=str(ModuleOp([write(small)])))

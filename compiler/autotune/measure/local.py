@@ -23,8 +23,8 @@ from compiler.targets.registry import target_named
 
 @dataclass(frozen=True)
 class Builders:
-    """The builders of a family of targets: `building` makes the function that builds the scripts of a subject, and
-    `patience` is a factor on the build limit."""
+    """The builders of a family of targets. building: makes the function that builds the scripts of a subject. patience:
+    a factor on the time limit of a build."""
 
     building: Callable[[Subject], BuildScript]
     patience: float = 1.0

@@ -211,8 +211,8 @@ class Runner:
         return _outcome(select_samples([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
 
     def _beside(self, yardstick: Yardstick | None) -> Clock:
-        """The clock whose probe is a yardstick, loaded once. The clock of the ceiling if there is no yardstick, or if a
-        call of it takes too long or fails."""
+        """The clock whose probe is a yardstick; the clock of the last yardstick is kept. The clock of the ceiling if
+        there is no yardstick, if it cannot be loaded, or if a call of it takes too long."""
         if yardstick is None:
             return self._clock
         if yardstick.number not in self._clocks:
@@ -253,7 +253,8 @@ class Runner:
         return _Calls(self._call(kernel, [*arrays, *prepared], passes), first)
 
     def _call(self, kernel: Kernel, arrays: Sequence[Array], passes: Sequence[int]) -> Call:
-        """The call of a kernel on the arrays at the positions `passes`; `arrays` are inputs, outputs, prepared."""
+        """The call of a kernel on the arrays at the positions `passes`: a NetworkCall with `network` timing, else a
+        native call. arrays: the inputs, then the outputs, then the prepared constants."""
         passed = [arrays[n] for n in passes]
         if not self._in_network:
             return native_call(kernel, passed)

@@ -75,7 +75,8 @@ class YardstickProbe:
 
 @dataclass(frozen=True)
 class TimedSample:
-    """Seconds of a call, the rate of the probe beside it, and the disturbance of both, repeats included."""
+    """A sample. seconds: of one call. rate: of the probe beside it, in operations or bytes per second. disturbance: of
+    both, repeats included."""
 
     seconds: float
     rate: float
@@ -97,8 +98,9 @@ class Samples:
 
 @dataclass(frozen=True)
 class Clock:
-    """Times calls in samples, each beside a probe. ceiling: the probe beside each sample. threads: of the call; several
-    sleep between samples. between: called before a disturbed sample is repeated."""
+    """Times calls in samples, each beside a probe. ceiling: the probe of the machine's rate. sampling: the number and
+    length of samples. threads: those of the call; above 1 a call precedes each sample, since threads sleep between
+    samples. between: called before a disturbed sample is repeated."""
 
     ceiling: Probe
     sampling: Sampling

@@ -104,8 +104,8 @@ def _together(runs: Sequence[RunTimes], calls: Sequence[int]) -> tuple[float, ..
 
 
 def run_in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
-    """Run two programs in turns, A B B A A B ..., for `seconds`, between LEAST and MOST rounds. Disturbed rounds are
-    dropped if at least LEAST others remain."""
+    """Run two programs in turns, A B B A A B ..., after one run of each, for `seconds`, between LEAST and MOST rounds.
+    Rounds with a disturbed run are dropped if at least LEAST rounds remain."""
     for program in (default, tuned):
         program.run()
     begun, rounds = time.perf_counter(), list[tuple[RunTimes, RunTimes]]()

@@ -254,7 +254,8 @@ class Search:
         return scored
 
     def _batch(self, scored: Scored, drawn: int, count: int) -> list[Proposal]:
-        """Pick `count` candidates of a scored pool by improvement, by mean, and at random from its first `drawn`."""
+        """Pick at most `count` candidates of a scored pool: shares by improvement, by mean, and at random from its
+        first `drawn`."""
         by_chance = self._share(self.options.random, count)
         by_mean = self._share(self.options.greedy, count - by_chance)
         self._chosen += count

@@ -142,8 +142,8 @@ def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.rando
     """Mutate parents, which come best first, to at most `count` different candidates; better ones have more children.
     Parents of a sketch without choices have none.
 
-    A child is a parent, or a crossing of two of one sketch. One of its choices changes, and each other one of n with
-    the chance 1 / n.
+    A child is a parent, or a crossing of two of one sketch. One of its n choices is drawn again, and each further one
+    with the chance 1 / n; a choice may draw its former option, so that a child may equal a parent.
     """
     if not parents:
         return []
@@ -162,9 +162,9 @@ def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.rando
 
 
 def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a child of each row (n, choices): crossed with another row with the chance CROSSED, then changed in one
-    choice, and in each other one with the chance 1 / choices. A changed choice moves to the next option with the chance
-    NEAR, else to any. `sizes` (choices,): the numbers of options."""
+    """Return a child of each row (n, choices): crossed with another row with the chance CROSSED, then one choice drawn
+    again, and each further one with the chance 1 / choices. A choice is drawn from the two next options with the chance
+    NEAR (beyond an end it stays), else from all. `sizes` (choices,): the numbers of options."""
     shape = rows.shape
     crossed = (rng.random((shape[0], 1)) < CROSSED) & (rng.random(shape) < 0.5)
     rows = np.where(crossed, rows[rng.permutation(shape[0])], rows)

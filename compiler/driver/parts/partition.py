@@ -338,7 +338,7 @@ def alternatives(
     whether to cut it into groups. canonical: whether to use its canonical form; if not, it is not cut either.
     conditions: if set, and the program is cut, it takes the form of the whole that laws prefer, and its groups the
     forms that laws offer; None offers no forms. If `x` is a Group, it is the only part, and the other arguments are
-    ignored. Raises InputError for constants that are no inputs.
+    ignored. Raises InputError for constants that are no inputs, and the errors of `te_module`.
     """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(ungrouped=x))

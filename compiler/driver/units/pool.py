@@ -40,8 +40,8 @@ def compiled(jobs: Iterable[CompileJob], team: Team) -> list[Unit]:
 
 
 def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Unit]:
-    """The units of jobs, each lowered as soon as it is generated; LLVM compiles it in the process `llvm` while the next
-    one is generated, or if None here before that."""
+    """The units of jobs, in order: from the cache, else lowered as soon as the job is generated, and compiled by LLVM
+    in the process `llvm` while the next job is generated; if that is None here, before the next job."""
     units: list[Future[Unit]] = []
     for job in jobs:
         unit = _kept(job)

@@ -104,7 +104,8 @@ def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[A
 
 def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
     """Return two inputs; the second has dimensions of extent 1 appended, so that numpy broadcasts it from dimension
-    `axis` on."""
+    `axis` of the first on (1 for a PRelu of several slopes). It is unchanged without `axis`, and if it is a scalar or
+    reaches the first's last dimension."""
     first, second = values
     rank, shape = len(shape_of(first)), shape_of(second)
     axis = attributes.get("axis") if node.op_type != "PRelu" or shape == (1,) else 1

@@ -109,8 +109,8 @@ def bce_loss(
 ) -> Tensor:
     """L[i...] = -(T * log X + (1 - T) * log(1 - X)), logarithms clamped to -100; `reduction` mean, sum or none.
 
-    With `logits`, X is replaced by 1 / (1 + exp(-X)). Raises TeError for other arguments. Elsewhere: torch
-    binary_cross_entropy, binary_cross_entropy_with_logits.
+    With `logits`, X is replaced by 1 / (1 + exp(-X)), and no logarithm is clamped. Raises TeError for other arguments.
+    Elsewhere: torch binary_cross_entropy, binary_cross_entropy_with_logits.
     """
     check_flag("bce_loss", "logits", logits)
 

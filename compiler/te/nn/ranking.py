@@ -26,7 +26,7 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, name: str = "t
     """V, P = the k greatest (or least) elements along an axis, sorted, and their indices, i64; NaN counts as greatest.
 
     Stable; x is of any dtype of numbers. An axis of up to 2048 elements is ranked by comparing all pairs; of a longer
-    one at most 32 elements are selected one after another. Raises TeError, also for more.
+    one at most 32 elements are selected one after another. Raises TeError for more, for an i1, and for other arguments.
     """
     dim = check_axis("topk", check_tensor("topk", x), axis)
     check_flag("topk", "largest", largest)

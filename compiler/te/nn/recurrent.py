@@ -148,7 +148,8 @@ def _state_or_zero(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> E
 
 
 def _gate_sum(layer: _Layer, t: int, product: Tensor | None, gate: int) -> Element:
-    """Return the element function of gate number `gate` before its activation: input sums of step t plus `product`."""
+    """Return the element function of gate number `gate` before its activation: the input sums of step t plus `product`,
+    the state's part of the sums (None: zero)."""
     start = gate * layer.hidden
 
     def element(b: Index, j: Index) -> Expr:
@@ -306,7 +307,8 @@ def gru(
 
 
 def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tensor:
-    """Compute the state after a GRU step that applies the reset gate to the state, before the recurrent product."""
+    """Compute the state after a GRU step that applies the reset gate to the state, before the recurrent product. state:
+    the one before, None for zero. order: the order of the gates' rows."""
     name, start = layer.name, order.index("h") * layer.hidden
     product = layer.project(state, f"{name}.product{t}")
     keep = _gate(layer, t, product, order, "z", None)
@@ -326,7 +328,8 @@ def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tens
 
 
 def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | None, order: str) -> Tensor:
-    """Compute the state after a GRU step that applies the reset gate to the recurrent product plus its bias."""
+    """Compute the state after a GRU step that applies the reset gate to the recurrent product plus its bias. state,
+    bias: None for zero. order: the order of the gates' rows."""
     product = layer.project(state, f"{layer.name}.product{t}")
 
     def recurrent(name: str) -> Element:

@@ -32,8 +32,8 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
 
 
 def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
-    """Y = X in row-major order with another shape, of which one extent may be -1 and is inferred. Raises TeError for a
-    shape with another number of elements."""
+    """Y = X in row-major order with another shape, of which one extent may be -1 and is inferred. Raises TeError for an
+    invalid shape, and for one with another number of elements."""
     check_tensor("reshape", x)
     out_shape = _inferred(x, shape)
 
@@ -102,7 +102,8 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Tensor:
-    """Y = the tensors concatenated along one axis. Raises TeError if dtypes or extents of other axes differ."""
+    """Y = the tensors concatenated along one axis. Raises TeError for other arguments, and if dtypes, ranks or extents
+    of other axes differ."""
     tensor_list: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
     if not tensor_list:
         raise TeError("concat: it takes a sequence of at least one tensor")
@@ -157,8 +158,8 @@ def slice(
 ) -> Tensor:
     """Y[i...] = X[start + i * step...], as Python slices each dimension: negative bounds count from the end.
 
-    starts, stops (None: the end) and steps (default 1; may be negative) have an entry a dimension. Raises TeError,
-    also for an empty slice.
+    starts, stops and steps (default 1; may be negative) have an entry a dimension; the stop None is the last element,
+    or the first for a negative step, included. Raises TeError for an empty slice and for other arguments.
     """
     check_tensor("slice", x)
     bounds = [starts, stops, (1,) * x.rank if steps is None else steps]

@@ -55,7 +55,8 @@ def _number(value: float, dtype: str) -> float:
 @handles("Einsum")
 def einsum(node: Node) -> Tensor:
     """Sum products of the inputs' elements over the labels that the result lacks, by an equation: `bij,bjk->bik`;
-    extent 1 is broadcast. Raises Refused for labels that do not fit the shapes."""
+    extent 1 is broadcast, and the result has the first input's dtype. Raises Refused for labels that do not fit the
+    shapes."""
     tensors = node.tensors()
     terms, output = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
     extents: dict[str, int] = {}

@@ -100,7 +100,7 @@ def rms_norm(node: Node) -> Tensor:
 
 def _shaped(node: Node, position: int, x: Tensor, axes: tuple[int, ...]) -> Tensor | None:
     """Return the input at a position, a scale or bias, broadcast to the extents of `axes` of x; None if it is omitted.
-    Raises Refused if it varies along other dimensions."""
+    Raises Refused if it varies along other dimensions or has more dimensions than x."""
     scale, extents = node.optional(position), tuple(x.shape[d] for d in axes)
     if scale is None or scale.shape == extents:
         return scale

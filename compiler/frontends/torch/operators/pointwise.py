@@ -158,8 +158,8 @@ def addcdiv(call: Call, x: Tensor, y: Tensor, z: Tensor, value: float = 1) -> Te
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
 def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
-    """x / y, rounded down ("floor") or towards zero ("trunc"), or not rounded (None). Raises Unsupported for integers
-    over the number 0."""
+    """x / y, rounded down ("floor") or towards zero ("trunc"), or not rounded (None). Raises Unsupported for a rounded
+    quotient of integers by the number 0."""
     if rounding_mode is None:
         return div(call, x, y)
     _check_divisor(call, y)

@@ -208,8 +208,9 @@ def index_put(
     call: Call, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """x with values written (the last one counts), or with `accumulate` added, at the positions that index tensors,
-    broadcast together, select; the dimensions with None are kept whole. One mask takes a single value; raises
-    Unsupported for other masks, and for more than MAX_WRITES positions."""
+    broadcast together, select, negative ones counted from the end; the dimensions with None are kept whole. One mask of
+    truth values takes a single value; raises Unsupported for several masks or values, for `accumulate` under a mask,
+    and for more than MAX_WRITES positions."""
     index_tensors = {d: t for d, t in enumerate(indices) if t is not None}
     if any(t.dtype not in INDICES for t in index_tensors.values()):
         return _masked_fill(call, x, index_tensors, values, accumulate)
