@@ -53,8 +53,8 @@ def run_compiler(arguments: Sequence[str], folder: Path, target: str | None = No
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run a program in a folder. Raises TargetError if it cannot be run, exceeds TIMEOUT_SECONDS or fails; the message
-    has its first line with "error", or else all of its stderr."""
+    """Run a program in a folder. Raises TargetError if it cannot be run, exceeds TIMEOUT_SECONDS or fails; the
+    message of a failure has the first line of stderr with "error", or else all of stderr."""
     try:
         result = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=folder, check=False

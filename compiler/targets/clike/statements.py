@@ -19,7 +19,9 @@ from compiler.targets.clike.language import Language
 
 @dataclass
 class SourceWriter(ABC):
-    """Base class of writers of C-like code: lines, expression of each value, names in use, and indentation depth."""
+    """Base class of writers of C-like code. lines: the text so far. texts: the expression of each value. taken: the
+    names in use. depth: of the indentation. reserved: identifiers that no variable may have. changes: the ops across
+    which an expression is not moved to its use."""
 
     language: Language
     lines: list[str] = field(default_factory=list)

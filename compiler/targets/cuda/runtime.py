@@ -58,8 +58,7 @@ def device_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def local_gpu() -> Gpu | None:
-    """Return the model of CuPy's current GPU, from its properties; None without CuPy or a GPU; no exception is
-    raised."""
+    """Return the model of CuPy's current GPU, from its properties; None if CuPy is not installed or there is no GPU."""
     try:
         library = cupy()
     except TargetError:

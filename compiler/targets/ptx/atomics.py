@@ -32,9 +32,10 @@ _UPDATES: Mapping[str, Callable[..., Any]] = {
 
 @effect("atom", "red")
 def atomic(instruction: PtxInstruction) -> Prepared:
-    """Prepare an `atom` or `red`, such as `atom.global.add.f32 d, [a], b`: threads update memory one after another, in
-    the order of their lanes; d is the former value, which `red` does not return. An access out of bounds changes
-    nothing, and its d is 0. Raises PtxError for an update or type that is not implemented."""
+    """Prepare an `atom` or `red`, such as `atom.global.add.f32 d, [a], b`: threads update memory one after another,
+    in the order of their lanes; d is the former value, which `red` does not return. An access out of bounds or
+    misaligned is reported and changes nothing; its d is 0. Raises PtxError for an update or type that is not
+    implemented."""
     type_ = one_type(instruction)
     modifiers = modifiers_of(instruction, *STATE_SPACES, *ACCESS_HINTS, *_UPDATES)
     (name,) = modifiers & set(_UPDATES) or {""}

@@ -17,8 +17,8 @@ Word = tuple[int, int]
 
 
 class BlockOrder:
-    """What the blocks of a launch have seen of each other's accesses. An epoch is the number of barriers that a block
-    has passed."""
+    """The order of accesses by different blocks of a launch, from their atomics and fences: which accesses of
+    another block a fence has made visible. An epoch is the number of barriers that a block has passed."""
 
     def __init__(self) -> None:
         self._released: dict[Word, dict[int, int]] = {}

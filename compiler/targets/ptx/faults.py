@@ -37,7 +37,8 @@ class DivergenceError(Exception):
 
 @dataclass
 class FaultLog:
-    """The faults of a run in order, at most one for each kind, kernel and line of the PTX."""
+    """The faults of a run in order, at most one for each kind, kernel and line of the PTX, and MAX_PTX_FAULTS in
+    all."""
 
     faults: list[PtxFault] = field(default_factory=list)
     _reported: set[tuple[str, str, int]] = field(default_factory=set)

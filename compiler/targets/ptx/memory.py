@@ -74,10 +74,10 @@ class PtxMemory:
         return self.data.view(f"u{width}")[(flat // width)[:, None] + np.arange(count)]
 
     def store(self, access: PtxAccess, part: Array | int, offsets: Array, values: Array, state: int = SET) -> None:
-        """Store (n, count) unsigned integers of the parts `part` at byte offsets (n,), and set the state of their
+        """Store (n, count) unsigned integers in the parts `part` at byte offsets (n,), and set the state of their
         granules; PENDING stores all ones instead of the values. Accesses out of bounds or misaligned, and all to
-        constant memory, are reported and store nothing; races, and a store to memory that `.nc` reads, are reported and
-        stored."""
+        constant memory, are reported and store nothing; races, and a store to memory that `.nc` reads, are reported
+        and stored."""
         count, width = values.shape[1], values.itemsize
         good = self._checked(access, offsets, width * count)
         every = np.ones(len(offsets), np.bool_)

@@ -93,7 +93,8 @@ class _Run:
 
     def to_the_end(self) -> None:
         """Run until all lanes have returned; those with the lowest program counter, the position of the next
-        instruction, run first. If all others wait, logs a fault and raises DivergenceError."""
+        instruction, run first. Raises DivergenceError, after a logged fault, if all lanes that have not returned
+        wait forever, or the scheduler exceeds MAX_STEPS."""
         while True:
             runs = self._state == RUNS
             if not runs.any():

@@ -27,10 +27,10 @@ ShadowReporter = Callable[[str, Array, Array], None]
 
 
 class Shadow:
-    """A record of the last accesses to a memory of `size` granules, all in the state `initial` (UNSET, PENDING or SET)
-    at first. Methods take granule numbers (n, k) of n threads, the threads' numbers in the grid (n,), and their moments
-    (n,). Reads are recorded at the next write. order: of the accesses of different blocks, None if nothing orders
-    them."""
+    """A record of the last accesses to a memory of `size` granules, all in the state `initial` (UNSET, PENDING or
+    SET) at first. Methods take granule numbers (n, k) of n threads, the threads' numbers in the grid (n,), and their
+    moments (n,). Reads are collected, and compared with the next write; the last read of a granule counts. order: of
+    the accesses of different blocks, None if nothing orders them."""
 
     def __init__(self, size: int, initial: int, threads_per_block: int, order: BlockOrder | None = None) -> None:
         self._order = order

@@ -97,8 +97,8 @@ def vote(instruction: PtxInstruction) -> Prepared:
 
 @effect("activemask")
 def active_mask(instruction: PtxInstruction) -> Prepared:
-    """Prepare `activemask.b32 d`: d has a bit for each active thread of the warp: each in the lanes that run the
-    instruction together."""
+    """Prepare `activemask.b32 d`: d has a bit for each thread of the warp that runs this instruction at the same
+    step."""
 
     def run(lanes: PtxLanes, mask: Mask) -> None:
         active = np.ones(lanes.count, np.bool_) if mask is None else mask

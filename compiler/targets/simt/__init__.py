@@ -37,9 +37,9 @@ MAX_FAULTS = 20
 @dataclass
 class CheckResult:
     """The result of a run. outputs: of the host function. faults: of its kernels, each kind of fault of an op and
-    buffer once. written: masks of the written elements of the outputs. counts: memory transactions of block 0 by their
-    kind, for each (kernel, buffer). undecided: sampled kernels whose stores depend on loaded values, so that the stores
-    of the other blocks are unknown."""
+    buffer once, and at most MAX_FAULTS. written: masks of the written elements of the outputs. counts: memory
+    transactions of block 0 by their kind, for each (kernel, buffer). undecided: sampled kernels whose stores depend
+    on loaded values, so that the stores of the other blocks are unknown."""
 
     outputs: tuple[Values, ...]
     faults: list[Fault] = field(default_factory=list)

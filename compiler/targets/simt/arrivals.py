@@ -28,8 +28,9 @@ def arriving_sides(op: ArriveOp) -> tuple[int, ...]:
 
 
 def with_those_awaited(call: KernelLaunch, blocks: Sequence[int]) -> Sequence[int]:
-    """Return blocks of a launch with all that arrive at the counters at which they do, next to each other; the blocks
-    themselves for a kernel without arrivals."""
+    """Return blocks of a launch together with the blocks that share an arrival counter with one of them, those of
+    one counter next to each other. For a kernel without arrivals, and for as many blocks as the grid has, return
+    `blocks` unchanged."""
     ops = [op for op in call.kernel.walk() if isinstance(op, ArriveOp)]
     sides = {side for op in ops for side in arriving_sides(op)}
     if not ops or len(blocks) == prod(call.grid):

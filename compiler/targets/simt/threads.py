@@ -19,10 +19,11 @@ Number = TypeVar("Number", int, Values)
 
 @dataclass
 class Threads:
-    """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
-    have the same value. counts: whether to count memory transactions. block_index: along x, y, z. moment: the number of
-    the interval between two barriers. values, memories: of the kernel's SSA values. full_mask: of all threads. seen:
-    behind an arrival, the numbers, in records of races, whose accesses came before; None before it."""
+    """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all
+    threads have the same value. call: the launch. report: takes each fault. counts: whether to count memory
+    transactions. block_index: along x, y, z. moment: the number of the interval between two barriers. values,
+    memories: of the kernel's SSA values. full_mask: of all threads. seen: behind an arrival, the numbers, in records
+    of races, whose accesses came before; None before it."""
 
     call: KernelLaunch
     report: FaultReporter

@@ -43,7 +43,7 @@ DEEP = 3
 
 class KernelReader(MemoryReader):
     """An evaluator of a kernel's body for sampled blocks of threads, which collects the kernel's code. After `read`,
-    `last_code` is what the last of each `arrivals` blocks to arrive executes besides."""
+    `last_code` is the additional code of the last block to arrive, of every `arrivals` blocks."""
 
     def __init__(self, launch: KernelLaunch) -> None:
         super().__init__(launch)

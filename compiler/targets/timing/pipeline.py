@@ -44,8 +44,9 @@ SETTLED = 3
 @dataclass
 class Pipeline:
     """Executes code for `warps` resident warps of a multiprocessor. latency: cycles of global loads that L1 lacks.
-    l2_bytes: bytes that a multiprocessor gets from L2 in a cycle. now: the time of the next instruction. ready: when
-    each register has its value. Times are cycles."""
+    l2_bytes: bytes that a multiprocessor gets from L2 in a cycle. now: the time of the next instruction. free: the
+    time at which each unit is free. ready: the time at which each register has its value. most_in_flight: the most
+    bytes of loads in flight at a time. Times are cycles."""
 
     gpu: Gpu
     warps: float

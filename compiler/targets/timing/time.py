@@ -17,9 +17,10 @@ APART = 0.25
 
 @dataclass(frozen=True)
 class KernelWork:
-    """The work of a launch. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a block.
-    argument_bytes: of all arrays that the kernel accesses. code: of a warp. last: what a warp executes besides in
-    `last_blocks` of the blocks, which arrive last. All sizes but `blocks`, `threads` and `registers` are in bytes."""
+    """The work of a launch. blocks: of the grid. threads: of a block. registers: of a thread. shared_bytes: of a
+    block. argument_bytes: of all arrays that the kernel accesses. code: of a warp. last: the additional code of a
+    warp in the last blocks to arrive, `last_blocks` in number; empty without arrivals. All sizes but `blocks`,
+    `threads` and `registers` are in bytes."""
 
     name: str
     blocks: int
