@@ -28,8 +28,8 @@ def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], name
 
 @dataclass(frozen=True)
 class NamedGroup:
-    """A canonical group (`graph`), the names of its inputs that are the same in all calls (`constants`), and the user's
-    names in it."""
+    """A canonical group (`graph`), the names of its inputs that are the same in all calls (`constants`), and the
+    names that the user gave to its values (`names`)."""
 
     graph: Graph
     constants: frozenset[str]

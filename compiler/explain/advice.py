@@ -141,7 +141,7 @@ def _cycles(code: LoopCode) -> float:
 
 @dataclass(frozen=True)
 class Answer:
-    """What would change the time of a row: `advice`, the most promising first. parts: the shares of the estimated
+    """The advice for the time of a row of the table, the most promising first. parts: the shares of the estimated
     cycles of that call by the parts of the model that its loops compute; empty if the group was not built."""
 
     advice: tuple[Advice, ...]

@@ -46,7 +46,8 @@ class EstimatedKernel:
 
 @dataclass(frozen=True)
 class GpuSettings:
-    """What kernels are made for: a target of GPUs, an architecture, its GPU, and a policy of floating point."""
+    """The settings of a build of kernels: a target of GPUs, an architecture, the model of its GPU, and a
+    floating-point policy."""
 
     target: Target
     arch: str

@@ -113,8 +113,9 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The blocks before the second product of an attention, in order. `logits`: the blocks between the scores and the
-    maximum that write outputs of the function; in order; others are inlined."""
+    """The blocks before the second product of an attention, in order. scores: the first product. logits: the blocks
+    between the scores and the maximum that write outputs of the function, in order; others are inlined. largest: the
+    maxima of rows. powers: the exponentials. total: their sums. weights: the quotients."""
 
     scores: Handle
     logits: list[Handle]

@@ -129,8 +129,9 @@ def tiled_convolution(
     beforehand: bool = False,
 ) -> ImplicitGemm:
     """Schedule a convolution as `implicit_gemm` by tiles that may be parameters; that of vectors must be above one.
-    `epilogue` and `beforehand` are as there. Returns the outer loops. Raises ScheduleError for a block with other loops
-    or operands."""
+    `epilogue`, an elementwise consumer of C, writes the result; without one a copy does, if C is an output. lanes:
+    the elements of a vector. beforehand: whether all weights are packed before the nest. Returns the outer loops.
+    Raises ScheduleError for a block with other loops or operands."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)

@@ -69,8 +69,9 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 @dataclass(frozen=True)
 class Packing:
-    """The operands of a product that are packed, as letters: `packed` of "ab", of which `first` are packed before the
-    nest. With `groups` several panels of A are packed together. An operand that `packed` lacks is read in place."""
+    """The operands of a product that are packed. packed: their letters, of "ab"; an operand whose letter is missing
+    is read in place. first: the letters of those that are packed before the nest. groups: whether several panels of
+    A are packed together."""
 
     packed: str
     first: str = ""
@@ -193,8 +194,9 @@ def _conflicts(draft: Draft, block: Block, m: int) -> bool:
 
 
 def _images(draft: Draft, block: Block, m: int) -> int:
-    """Return the number of loops just outside those over m, n and k on whose axes B does not depend, such as the rows
-    of an image; 0 if B fits 1 / SHARE of L2. m: the number of the axis. Else B is read once for all of them."""
+    """Return the number of loops just outside those over m, n and k on whose axes B does not depend, such as the
+    rows of an image; 0 if B fits 1 / SHARE of L2. Inside the loops over tiles of B, they share one read of B. m: the
+    number of the axis m."""
     b = block.reads[1]
     element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
     if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:

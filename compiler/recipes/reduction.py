@@ -105,11 +105,10 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     """Yield schedules of any reduction: by register tiles, with the reduction split or not, if it has spatial axes, but
     first as written if it reads each element once; and in vectors of partial results, along a reduce axis along which
-    all operands are contiguous or constant: first for a reduction by a region. Yields nothing for other blocks. The
-    ways with S and R are not for gathers.
+    all operands are contiguous or constant: first for a reduction by a region. Yields nothing for other blocks. A
+    gather gets no register tiles and is not scheduled as written.
 
-    Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
-    """
+    Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce."""
     block, axis = draft.block(label), _summed_axis(draft, draft.block(label))
     partial_sums = [] if axis is None else [Alternative("partial sums", partial(_partial_sums, label=label, axis=axis))]
     if has_region(block):  # of which LLVM makes no vectors

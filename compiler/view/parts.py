@@ -47,8 +47,8 @@ MAX_ASSEMBLY = 20_000
 
 @dataclass(frozen=True)
 class PageTarget:
-    """How the functions of a page are compiled: under a floating-point policy, for the threads of a CPU or for an
-    architecture of another target."""
+    """The settings that the functions of a page are compiled with: a floating-point policy, for the threads of a CPU
+    or for an architecture of another target."""
 
     policy: str = "contract"
     threads: int = 1

@@ -16,12 +16,11 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 class IrStage:
     """The IR after a pass.
 
-    text: with a note instead of the lines behind the limit. changed: the intervals of lines that differ from the stage
-    before, each (first and end there, first and end here). seconds: of the pass; None for a text that was at hand.
-    aliases: maps names of the text to the names that other stages have for them. places: modules, nodes and lines of
-    the user's source. runs: the lines, from 0, at which the place changes, each with the position of the new one in
-    `places`, -1 for none.
-    """
+    text: of the IR; a note replaces the lines beyond the limit. changed: the intervals of lines that differ from the
+    stage before, each (first and end there, first and end here). seconds: of the pass; None for a text that no pass
+    produced. aliases: maps names of the text to the names that other stages have for them. places: modules, nodes
+    and lines of the user's source. runs: the lines, from 0, at which the place changes, each with the position of
+    the new one in `places`, -1 for none."""
 
     name: str
     text: str
