@@ -212,7 +212,9 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
-    """Add a round's samples of a contender to the run: up to `count` undisturbed calls, else the least disturbed."""
+    """Add a round's samples of a contender to the run: at most `count` undisturbed calls, or the least disturbed one if
+    all are disturbed. Bursts of `count` calls are repeated for these, at most REPEATS times and until the calls took
+    REPEAT_SECONDS."""
     samples, clean, bursts = list[Sample](), list[Sample](), 0
     while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in samples) < REPEAT_SECONDS:
         samples += _calls(run, count, expected, threads)

@@ -119,7 +119,8 @@ def _gebp(
 
 
 def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, threads: int) -> recipes.Gebp:
-    """Tile the product X[m, k] * V[n, k]; V is packed whole, in panels of the register tile's columns."""
+    """Tile the product X[m, k] * V[n, k]; V is packed whole, in panels of the register tile's columns, and prefetched,
+    and X is packed as well. With several threads the loop over rows is parallel."""
     m, n, k = (s.extent(loop) for loop in s.get_loops(block))
     tile = register_tile(machine, m, n)
     _, weights = recipes.operands(s, block)
@@ -188,7 +189,8 @@ def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def swish(s: Schedule, machine: Machine, threads: int) -> None:
-    """Vectorize an elementwise function, with non-temporal stores for results larger than L2; parallel over rows."""
+    """Vectorize an elementwise function, with non-temporal stores for results larger than L2; rows are parallel with
+    several threads."""
     (label,) = s.program.blocks
     block = s.get_block(label)
     row = s.get_loops(block)[-2]
@@ -223,7 +225,8 @@ PACKED: dict[str, Script] = {"conv": partial(conv, beforehand=True), "mlp": part
 
 
 def scheduled(workload: Workload, threads: int = 1, scripts: Mapping[str, Script] = SCRIPTS) -> Schedule | None:
-    """Apply the script of a workload's family in `scripts`, for this machine, to its program; None if there is none."""
+    """Apply the script of a workload's family in `scripts` to its program, for `threads` threads of this machine; None
+    if the family has no script."""
     script = scripts.get(workload.family)
     if script is None:
         return None

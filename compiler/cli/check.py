@@ -129,7 +129,8 @@ Outcome: TypeAlias = "tuple[Sequence[Array], list[str], list[str]]"
 def _by_ir(
     options: argparse.Namespace, kernels: ModuleOp, host: FuncOp, arguments: Sequence[Argument], inputs: Sequence[Array]
 ) -> Outcome:
-    """Run the IR of kernels by simt on inputs; return outputs, faults and lines about traffic."""
+    """Run the IR of kernels by simt on inputs; return outputs, faults and lines about traffic. arguments: the inputs,
+    then the outputs, each element of which must be written. `host` is not read."""
     import numpy as np
 
     from compiler.targets.simt import run as simulated

@@ -539,8 +539,8 @@ def repeated(m: _Maker, x: te.Tensor) -> Any:
 
 
 def concatenated(m: _Maker, x: te.Tensor) -> Any:
-    """x concatenated with a tensor of its shape or itself; or a slice of that, which may be of one of them. None
-    without dimensions, and for x above half of `largest`."""
+    """The concatenation of x, a tensor of its shape and perhaps x again, or of x with itself; or a slice of that, which
+    may lie in one part. None without dimensions, and for x above half of `largest`."""
     if not x.rank or prod(x.shape) * 2 > m.largest:
         return None
     d = m.rng.randrange(x.rank)
@@ -591,8 +591,8 @@ def again(m: _Maker, x: te.Tensor) -> Any:
 
 
 def kept(m: _Maker, x: te.Tensor) -> Any:
-    """A reduction over a dimension that stays, of extent 1, or over one of extent 1; or x minus it. None without
-    dimensions."""
+    """The reduction of x over one dimension, kept with extent 1, or over an added axis of extent 1; or x minus this
+    reduction. None without dimensions."""
     if not x.rank:
         return None
     d = m.rng.randrange(x.rank)

@@ -37,8 +37,9 @@ class _Expected:
 
 
 def mismatches(piece: Piece, diagnostics: Iterable[Diagnostic], all_expected: bool = True) -> list[Diagnostic]:
-    """Return the unexpected diagnostics of a piece, unless not `all_expected`, and errors for its invalid comments and
-    for the expected diagnostics that are missing; empty on success."""
+    """Return errors for a piece: its unexpected diagnostics, if `all_expected` requires that each is expected, its
+    invalid comments, and the expected diagnostics that are missing; empty on success. An expectation matches one
+    diagnostic."""
     wrong: list[Diagnostic] = []
     expected = list(_expectations(piece, wrong))
     for diagnostic in diagnostics:

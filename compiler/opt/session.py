@@ -84,7 +84,9 @@ class Session:
         return [step for text in options.passes for step in steps(text)]
 
     def _process(self, piece: Piece, printed: list[str]) -> list[Diagnostic]:
-        """Parse a piece, run the passes, and append the result to `printed`; return the error in a list, or []."""
+        """Parse a piece, run the passes, and append the result to `printed`; return one of PROGRAM_ERRORS as a
+        diagnostic in a list, or []; other exceptions pass through. After a failed pass a reproducer is written if one
+        is requested."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         running: PipelineStep | None = None

@@ -93,7 +93,8 @@ class _Spelling:
         return [opposite] if opposite in self._actions else []
 
     def _pass(self, word: str, name: str, options: str) -> list[str]:
-        """Spell a pass or a named pipeline. Raises InputError if there is none of this name."""
+        """Return the words `--passes NAME{OPTIONS}` for a pass or a named pipeline. Raises InputError, about the whole
+        `word`, if neither has this name."""
         if name not in PIPELINES and (len(name) == 1 or universe.find_pass(name) is None):
             known = [option for option in self._actions if option.startswith("--")]
             passes = [f"--{known_pass}" for known_pass in universe.pass_names()]

@@ -54,7 +54,7 @@ def _refused(program: JaxProgram, error: Exception) -> InputError:
 
 def _line_in_text(text: str, line: int) -> str | None:
     """Return the user's line of the op at a line of a text (counted from 1), or of a call of the function around it;
-    None without one. For ops that cannot be parsed, of which there is the text alone."""
+    None without one. It reads the text alone, since ops at fault may not parse."""
     lines, visited = text.split("\n"), set[int]()
     while line not in visited:
         visited.add(line)

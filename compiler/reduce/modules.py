@@ -164,7 +164,8 @@ def _erase(op: Operation) -> bool:
 
 
 def _argument(op: Operation, result: SSAValue) -> SSAValue | None:
-    """Add a first argument, of the type of a result, to the function around an op; return it, None without one."""
+    """Add a first argument, of the type of a result, to the function around an op, which loses its argument attributes;
+    return the argument, None without a function."""
     scope = op.parent_op()
     while scope is not None and not isinstance(scope, FuncOp):
         scope = scope.parent_op()
