@@ -1,6 +1,7 @@
 // RUN: strata-opt %s | strata-opt - | filecheck %s
 // RUN: strata-opt %s --print-op-generic | strata-opt - | filecheck %s
 // RUN: strata-opt %s -canonicalize -cse | filecheck %s
+// RUN: strata-opt %s -p fold-constants | filecheck %s
 
 // CHECK-LABEL: @rows
 // CHECK-SAME: %X: tensor<512x8xf32> {te.dims = #te.dims<[S, 8]>}
@@ -48,4 +49,25 @@ func.func @static(%A: tensor<4xf32>) -> tensor<4xf32> {
     te.yield %a : f32
   }
   func.return %B : tensor<4xf32>
+}
+
+// A copy of S elements is no copy of 8, and a constant's S elements are no constant.
+// CHECK-LABEL: @prefixes
+func.func @prefixes(%X: tensor<8xf32>) -> (tensor<8xf32>, tensor<4xf32>) attributes {te.sizes = #te.sizes<S = 1 to 4>} {
+  // CHECK: %D = te.compute "D" [m = 8]
+  %D = te.compute "D" [m = 8] (%x = %X[m] : tensor<8xf32>) -> tensor<8xf32> {
+    %0 = math.exp %x : f32
+    te.yield %0 : f32
+  }
+  // CHECK: %C = te.compute "C" [m = 8 below S * 2]
+  %C = te.compute "C" [m = 8 below S * 2] (%d = %D[m] : tensor<8xf32>) -> tensor<8xf32> {
+    te.yield %d : f32
+  }
+  %W = te.constant dense<[1.0, -1.0, 0.5, 0.0]> : tensor<4xf32>
+  // CHECK: %V = te.compute "V" [m = 4 below S]
+  %V = te.compute "V" [m = 4 below S] (%w = %W[m] : tensor<4xf32>) -> tensor<4xf32> {
+    te.yield %w : f32
+  }
+  // CHECK: return %C, %V
+  func.return %C, %V : tensor<8xf32>, tensor<4xf32>
 }
