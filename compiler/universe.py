@@ -50,6 +50,7 @@ xDSL's."""
 PASSES = {
     "canonicalize": "compiler.passes.canonicalize:CanonicalizePass",
     "cse": "compiler.passes.cse:CsePass",
+    "bind-sizes": "compiler.passes.bind_sizes:BindSizesPass",
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "convert-linalg-to-te": "compiler.lowering.linalg_to_te:ConvertLinalgToTePass",

@@ -277,5 +277,5 @@ def not_built(function: FuncOp) -> str:
     sizes = sizes_of(function)
     if sizes is None:
         return ""
-    names, name = ", ".join(sizes.names), function.sym_name.data
-    return f"@{name} has sizes ({names}): these are not hashed, scheduled or built yet; te.bound gives them values"
+    subject = f"@{function.sym_name.data} has sizes ({', '.join(sizes.names)})"
+    return f"{subject}: these are not hashed, scheduled or built yet; te.bound and the pass bind-sizes give them values"

@@ -26,6 +26,7 @@ from compiler.dialects.size_values import checked_values
 from compiler.dialects.sizes import DIMS, SIZES, SizesAttr, extents_of, sizes_of
 from compiler.dialects.te import ComputeOp, GatherOp, IndexOp
 from compiler.support.errors import InputError, TeError
+from compiler.support.text import unknown
 from compiler.te.function import Function
 from compiler.te.index import Size
 
@@ -48,13 +49,25 @@ def bound(f: Function | ModuleOp, values: Mapping[Size | str, int]) -> ModuleOp:
         raise TeError(f"bound takes a te function or a module, not a {type(f).__name__}")
     named = {key.name if isinstance(key, Size) else key: value for key, value in values.items()}
     copy = module.clone()
-    with_sizes = [function for function in functions(copy) if sizes_of(function) is not None]
-    if not with_sizes:
+    if not bind(copy, named):
         raise InputError("the module has no sizes to give values to")
-    for function in with_sizes:
-        _Binding(function, checked_values(function, named)).apply()
     verify_module(copy)
     return copy
+
+
+def bind(module: ModuleOp, values: Mapping[str, int]) -> bool:
+    """Give values, by name, to the sizes of all functions of a module, in place; return whether a function has sizes.
+    Raises InputError as `bound`, before anything changes."""
+    sizes = {function: sizes_of(function) for function in functions(module)}
+    names = {function: declared.names for function, declared in sizes.items() if declared is not None}
+    known = {name for own in names.values() for name in own}
+    for name in values if names else ():
+        if name not in known:
+            raise InputError(unknown("size", str(name), sorted(known)))
+    own_values = {f: checked_values(f, {n: v for n, v in values.items() if n in own}) for f, own in names.items()}
+    for function, own in own_values.items():
+        _Binding(function, own).apply()
+    return bool(names)
 
 
 class _Binding:
