@@ -129,7 +129,7 @@ def test_primitives_have_the_names_of_others() -> None:
     ):
         with pytest.raises(AttributeError, match=hint):
             getattr(schedule, name)
-    for name, hint in (("create_schedule", r"strata\.Schedule"), ("var", "static"), ("nothing", "has no 'nothing'")):
+    for name, hint in (("create_schedule", r"strata\.Schedule"), ("var", r"te\.size"), ("nothing", "has no 'nothing'")):
         with pytest.raises(AttributeError, match=hint):
             getattr(te, name)
 
