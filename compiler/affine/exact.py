@@ -1,6 +1,6 @@
 """Exact bounds checks of quasi-affine expressions over boxes: intervals first, isl if they do not decide."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,8 +37,6 @@ def escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: Affin
 
 @lru_cache(maxsize=1024)
 def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition: AffineSet | None) -> Escape | None:
-    import islpy as isl
-
     # 4*d0 + d1 with extents (4, 5) and size 16: [d0, d1] : 0 <= d0 < 4 and 0 <= d1 < 5 and 4*d0 + d1 >= 16 has the
     # point (3, 4), of value 16. Under the condition d1 <= 3 the set is empty.
     dims, ranges = lin.variables(len(extents)), lin.box(extents)
@@ -47,15 +45,26 @@ def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition
     if condition is not None:
         inside += [c.isl(names) for c in conditions(condition, dims, ranges)]
     index = lin.to_isl(lin.linear(expr, dims, ranges), names)
-    outside = f"({index} < 0 or {index} >= {size})"
+    point = point_outside(names.values(), inside, index, str(size), (0,) * len(names))
+    return None if point is None else Escape(point, expr.eval(point, ()))
+
+
+def point_outside(
+    names: Iterable[str], inside: Sequence[str], index: str, end: str, fallback: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """A point of the set of the variables `names` under the constraints `inside` at which `index` is outside [0, end),
+    all in isl's syntax; None if there is none, and `fallback` if isl's operation limit is exceeded."""
+    import islpy as isl
+
+    variables = tuple(names)
+    constraints = " and ".join([*inside, f"({index} < 0 or {index} >= {end})"])
     context = isl.Context()
     context.set_max_operations(MAX_OPERATIONS)
     try:
-        escapes = isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join([*inside, outside])} }}", context)
+        escapes = isl.Set(f"{{ [{', '.join(variables)}] : {constraints} }}", context)
         if escapes.is_empty():
             return None
         sample = escapes.sample_point()
-        point = tuple(int(sample.get_coordinate_val(isl.dim_type.set, i).to_python()) for i in range(len(names)))
+        return tuple(int(sample.get_coordinate_val(isl.dim_type.set, i).to_python()) for i in range(len(variables)))
     except isl.Error:
-        point = (0,) * len(names)
-    return Escape(point, expr.eval(point, ()))
+        return fallback

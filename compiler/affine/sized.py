@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSe
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition, conditions
-from compiler.affine.exact import MAX_OPERATIONS, Escape
+from compiler.affine.exact import Escape, point_outside
 from compiler.affine.linear import Linear
 
 
@@ -93,8 +93,6 @@ def capacity(extent: AffineExpr, sizes: Sequence[lin.Range]) -> lin.Range:
 
 @lru_cache(maxsize=1024)
 def _isl_escape(expr: AffineExpr, extent: AffineExpr, domain: Domain, condition: AffineSet | None) -> Escape | None:
-    import islpy as isl
-
     # d0 + 1 with d0 below s0, 1 <= s0 <= 512, and the extent s0: [d0, d1] : 1 <= d1 <= 512 and 0 <= d0 < d1 and
     # d0 + 1 >= d1 has the point (0, 1), of value 1. With the extent s0 + 1 the set is empty.
     ranges, axes = domain.ranges, len(domain.extents)
@@ -105,18 +103,9 @@ def _isl_escape(expr: AffineExpr, extent: AffineExpr, domain: Domain, condition:
     stated = [*domain.conditions(domain.relations), *domain.conditions(condition)]
     inside += [c.isl(names) for c in stated]
     index, end = (lin.to_isl(domain.form(e, ranges), names) for e in (expr, extent))
-    outside = f"({index} < 0 or {index} >= {end})"
-    context = isl.Context()
-    context.set_max_operations(MAX_OPERATIONS)
-    try:
-        escapes = isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join([*inside, outside])} }}", context)
-        if escapes.is_empty():
-            return None
-        sample = escapes.sample_point()
-        point = [int(sample.get_coordinate_val(isl.dim_type.set, n).to_python()) for n in range(len(names))]
-    except isl.Error:
-        point = [0] * axes + [low for low, _ in domain.sizes]
-    return Escape(tuple(point), domain.over_dims(expr).eval(point, ()))
+    fallback = (*(0 for _ in range(axes)), *(low for low, _ in domain.sizes))
+    point = point_outside(names.values(), inside, index, end, fallback)
+    return None if point is None else Escape(point, domain.over_dims(expr).eval(point, ()))
 
 
 def size_map(dims: int, results: Sequence[AffineExpr], sizes: int) -> AffineMap:

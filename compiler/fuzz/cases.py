@@ -60,10 +60,10 @@ class Case:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         for outcome in outcomes:
+            if isinstance(outcome, str):
+                return outcome
             try:
-                fault = (
-                    outcome if isinstance(outcome, str) else difference(results(outcome, arrays, expected), expected)
-                )
+                fault = difference(results(outcome, arrays, expected), expected)
             except StrataError as error:
                 fault = str(error)
             if fault:
