@@ -12,7 +12,8 @@ from compiler.program.tree import Block, Loop, Node, Program, rebind
 
 
 def simplified(program: Program) -> Program:
-    """Simplify a program until nothing changes; the same object if nothing does.
+    """Remove loops of one iteration, conditions that always hold, blocks without an init whose guard never holds, and
+    buffers that nothing reads, until nothing changes; return the same object if nothing does.
 
         loop.alloc "T"                                       // nothing reads it
         loop.for "u" %u = 1 {

@@ -27,8 +27,8 @@ def argument(name: str, bytes: int) -> Content:
 
 
 def values_of_groups(text: str) -> ProgramValues:
-    """Return the contents that a te program in groups, parsed from `text`, computes. Raises InputError for an invalid
-    text."""
+    """Return the values that a te program in groups, parsed from `text`, computes: of each result by its name, and of
+    each output of a call of a group. Raises InputError for an invalid text."""
     module = module_of(text, "the groups")
     main = read_tensors(find_function(module))
     graphs = {function.sym_name.data: read(function) for function in functions(module)}

@@ -105,7 +105,8 @@ def _recurrent_axes(block: Block) -> set[int]:
 
 
 def _written_axes(block: Block, access: Access) -> list[int]:
-    """The axis that indexes each dimension of a target, -1 for the index 0. Raises ScheduleError for other indices."""
+    """The axis of a block that indexes each dimension of its write `access`, -1 for the index 0. Raises ScheduleError
+    unless each other index is a spatial axis, and none occurs twice."""
     axes: list[int] = []
     for form in access.index:
         axis = -1 if form == lin.constant(0) else form.as_variable

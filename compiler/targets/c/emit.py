@@ -28,8 +28,8 @@ _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
 
 @dataclass(frozen=True)
 class CSource:
-    """A C file: its text, the function's name in it, `symbol`, and whether compilers may contract products and sums to
-    fma."""
+    """A C file. text: its contents; symbol: the name of its function; contracts: whether compilers may contract a
+    product and a sum to an fma."""
 
     text: str
     symbol: str

@@ -73,8 +73,8 @@ class C(Language):
         return "int8_t" if type_ == i1 else self.spelled(type_)
 
     def helper(self, name: str, type_: str) -> str:
-        """Add the numeric function `name` for the C type `type_` to the definitions of the text; return its name
-        there."""
+        """Add the numeric function `name`, rsqrt or one of NUMBERS or EXTREMES, for a C type of SUFFIXES to the
+        definitions of the text, with the functions that it calls; return its name there, such as `min_i32`."""
         return self.helpers.number(name, type_)
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:

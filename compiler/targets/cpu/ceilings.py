@@ -163,8 +163,8 @@ def library() -> Library:
 
 
 def llvm_text(lanes: int, accumulators: int) -> str:
-    """Write the two loops as LLVM IR for vectors of `lanes` float32; the FMA loop has `accumulators` of them, at least
-    one. The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite."""
+    """Write the probes as LLVM IR: a loop of FMAs on `accumulators` vectors, at least one, of `lanes` float32, and a
+    non-temporal triad on such vectors. The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite."""
     vector = f"<{lanes} x float>"
     return "\n".join(
         [

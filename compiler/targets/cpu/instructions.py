@@ -161,8 +161,9 @@ class Instruction:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The input registers, by family, without those of its address; each as often as it occurs; none for an xor of
-        equal operands, which sets its register to zero."""
+        """The input registers by family, `ax` for `%eax` and `%rax`, each as often as it occurs, without those of
+        addresses and the masks of memory operands and of zero-masked destinations; none for an xor of equal operands,
+        which sets its register to zero."""
         if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
             return ()  # sets a register to zero, whatever was in it
         sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]

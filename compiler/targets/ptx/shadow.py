@@ -52,8 +52,9 @@ class Shadow:
         self._reads = []
 
     def read(self, granules: Array, threads: Array, moments: Array, report: ShadowReporter) -> None:
-        """Record reads of granules (threads, n) by threads, each at its moment. Report, by `report`, granules that are
-        unset or pending, and races with writes of other threads."""
+        """Record reads: row t of `granules`, of shape (threads, n), has the numbers of the granules that the thread
+        `threads[t]` reads at the moment `moments[t]`. Report, by `report`, granules that are unset or pending, and
+        races with writes of other threads."""
         state, writer = self.state[granules], self._writer[granules]
         me, now = threads[:, None], moments[:, None]
         if (state != SET).any():

@@ -100,8 +100,8 @@ class _Block:
         return max(self.issue, self.arithmetic, self.load_store, self.traffic)
 
     def together(self, blocks: int) -> float:
-        """Return the cycles of several blocks at once: they fill each other's waits, except for a share APART, until a
-        unit is busy all the time."""
+        """Return the cycles of `blocks`, at least 1, at once: the longer of one block alone and the busiest unit's work
+        for all, plus the share APART of the shorter, times (blocks - 1) / blocks, for waits that are not filled."""
         busy = blocks * self.busy
         return max(self.alone, busy) + APART * min(self.alone, busy) * (blocks - 1) / blocks
 

@@ -22,8 +22,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(scale Q K' + mask) V for each head; a row with all scores masked is 0. attn_mask: addends, or an i1 that
     is false for masked scores. `is_causal` and `scale` are those of te.nn.attention. Raises Unsupported for dropout,
-    for ranks below 3 or that differ, and for batches, or without `enable_gqa` heads, that would have to be
-    broadcast."""
+    for ranks below 3 or that differ, for batches, or without `enable_gqa` heads, that would have to be broadcast, and
+    for a mask with batch dimensions if the query has more than two."""
     check_default("dropout_p", dropout_p, 0.0)
     if query.rank < 3 or len({query.rank, key.rank, value.rank}) > 1:
         raise Unsupported(f"attention of tensors of {query.rank}, {key.rank} and {value.rank} dimensions")

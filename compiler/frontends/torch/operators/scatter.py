@@ -127,7 +127,8 @@ def _window_and_writes(call: Call, x: Tensor, dim: int, index: Tensor, source: O
 
 
 def _writes_along(d: int, count: int, index: Callable[[Position, Axis], Expr], values: Tensor) -> Writes:
-    """Describe the writes along dimension d: value k goes to index(i, k); other coordinates stay the same."""
+    """Describe `count` writes along dimension d for each position i: write k puts the element of `values` at i, with k
+    as coordinate d, to i with index(i, k) as coordinate d."""
     return Writes(
         count,
         lambda i, k: e.equal(e.cast(index(i, k), "i64"), e.cast(i[d], "i64")),
