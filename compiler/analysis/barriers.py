@@ -89,11 +89,13 @@ def orders_first(program: Program, kernel: Loop, loop: Loop, count: int, keys: C
     first `count` iterations of the loop. It does not where these only fetch, into a buffer each: then the barrier of
     the next iteration is the first that is needed.
 
-    Only a barrier before the first node of the loop's body is looked at; for others the answer is True.
+    Only a barrier before the first node of the loop's body is looked at, of a loop that runs once in a block; for
+    others the answer is True.
     """
     inside = {key_of(node) for node in walk(loop.body)} & set(keys)
     first = next((key_of(node) for node in loop.body if not isinstance(node, Alloc)), None)
-    if inside != {first}:
+    around = [outer for outer in program.enclosing(loop.number) if outer.kind not in BLOCKS]
+    if around or inside != {first}:
         return True
     begun = program.replaced(loop.number, lambda _: [replace(loop, extent=count)])
     (begun_kernel,) = (node for node in begun.body if key_of(node) == key_of(kernel))

@@ -99,8 +99,9 @@ class Analysis:
 
 
 def analyse(text: str, unregistered: bool = False) -> Analysis:
-    """Parse and verify a text. A function with a syntax error, or the line of one outside of functions, is left out, and
-    what remains is parsed again; after MOST_UNITS of them what remains is not analysed. `unregistered`: whether ops of unknown dialects are allowed."""
+    """Parse and verify a text. A function with a syntax error, or the line of one outside of functions, is left out,
+    and what remains is parsed again; after MOST_UNITS of them what remains is not analysed. `unregistered`: whether ops
+    of unknown dialects are allowed."""
     remaining, findings, index = text, list[Finding](), Index()
     parsed: ModuleOp | None = None
     for _ in range(MOST_UNITS):

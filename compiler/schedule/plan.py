@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NoReturn
 
+from compiler.affine.condition import Condition
 from compiler.analysis.legal import Step
 from compiler.program.names import fresh
 from compiler.program.tree import Block, Loop, Node, Program, loops_in
@@ -92,6 +93,14 @@ def new_label(label: str, taken: set[str]) -> str:
 
 
 MARKED_LAST = "; loops are cut and fused before they are bound, vectorized, unrolled or made parallel"
+
+
+def is_end(program: Program, loop: int, condition: Condition) -> bool:
+    """Return whether a condition, over a loop and the loops around it, fails from some iteration of the loop on: an
+    inequality with a negative factor of the loop. Without a constant factor it is False."""
+    around = {outer.number for outer in program.enclosing(loop)}
+    factor = condition.form.coefficient(loop) or 0
+    return not condition.equal and factor < 0 and condition.form.variables() <= around | {loop}
 
 
 def require_serial(program: Program, loops: Sequence[int]) -> None:

@@ -41,8 +41,9 @@ def size(name: str, least: int, most: int) -> Size:
 
 
 def check_dim(what: str, extent: object) -> Dim:
-    """Return an extent of an object called `what`: an integer, or an expression of sizes without axes; one
-    without sizes is returned as an integer. Raises TeError for another object, and an extent that may be below 1, or 2^63 or more."""
+    """Return an extent of an object called `what`: an integer, or an expression of sizes without axes; one without
+    sizes is returned as an integer. Raises TeError for another object, and an extent that may be below 1, or 2^63 or
+    more."""
     if not isinstance(extent, Index):
         return check_extent(what, extent)
     if extent.axes():

@@ -111,9 +111,11 @@ def _of_product(
     if not chain or not _is_at(top.block.reads[0], range(top.block.spatial + 1)):
         return None
     scores, *elementwise = chain
-    reads = {value.name for node in chain for value in node.results}
-    inner = [access for access in powers.block.reads if access.buffer in reads]
+    logits = top.block.reads[0].buffer
+    inner = [access for access in powers.block.reads if access.buffer == logits]
     if len(inner) != 1 or not _is_at(inner[0], range(powers.block.spatial)):
+        return None
+    if not _is_difference(powers, logits, top.results[0].name):
         return None
     sides = _sides(scores)
     if sides is None or sides[0].where or sides[1].where:
@@ -200,6 +202,20 @@ def _is_exponential(powers: Compute) -> bool:
         and difference.kind is arith.SubfOp
         and all(operand_type == Float32Type() for operand_type in difference.types)
     )
+
+
+def _is_difference(powers: Compute, logits: str, maximum: str) -> bool:
+    """Whether the exponent of `powers`, of which `_is_exponential` holds, is a logit less the maximum, or less another
+    value where the maximum is -inf."""
+    power = uncast(powers.block.body[0])
+    assert isinstance(power, Apply) and isinstance(power.operands[0], Apply)
+    logit, greatest = map(uncast, power.operands[0].operands)
+    if isinstance(greatest, Apply) and greatest.kind is SelectOp:
+        test, _, greatest = greatest.operands
+        if not isinstance(test, Apply) or not any(map(_is_endless, test.operands)):
+            return False
+    sides = [each for each in (logit, uncast(greatest)) if isinstance(each, Read)]
+    return [powers.block.reads[each.position].buffer for each in sides] == [logits, maximum]
 
 
 def _reads_row(node: Compute, row: Compute) -> bool:

@@ -77,7 +77,7 @@ def _is_recurrence(program: Program, block: Block) -> bool:
                 return False
             axes.add(gaps[0][0].as_variable)
     axis = axes.pop() if len(axes) == 1 else None
-    if axis is None or block.combiners or block.guard:
+    if axis is None or block.combiners or block.guard or block.table is not None:
         return False
     number = block.bindings[axis].as_variable
     return number is not None and program.loops[number].kind == "serial"

@@ -248,7 +248,7 @@ def _emit_rounds(context: Context, loop: Loop, buffers: int) -> None:
     assert threads is not None
     needed = orders_first(context.program, kernel, loop, start, threads.barriers)
     for lower, upper in ((0, start), (start, loop.extent)):
-        threads.unordered = () if needed or lower else frozenset({key_of(node) for node in loop.body})
+        threads.unordered = () if needed or upper > start else frozenset({key_of(node) for node in loop.body})
         scopes.ranges[loop.number] = (lower, upper - 1)
         by = IntegerAttr(buffers, i64) if lower else None
         _emit_for(context, loop, scopes.index_constant(lower), scopes.index_constant(upper), by)

@@ -12,7 +12,7 @@ from compiler.program import body
 from compiler.program.init import init_block, init_depth, init_nest
 from compiler.program.tree import Access, Block, Loop, Program
 from compiler.schedule.parameters import BLOCK, LOOP
-from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse
+from compiler.schedule.plan import Plan, block_place, is_end, loop_place, loops_around, refuse
 from compiler.schedule.primitive import primitive
 
 
@@ -89,7 +89,7 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
     around, depth = loops_around(program, block.label, loop)
     back = Condition(lin.variable(loop) - lin.constant(1))
     written = {access.buffer: access for access in block.writes}
-    guard = tuple(condition for condition in block.guard if not _is_end(condition, loop))
+    guard = tuple(condition for condition in block.guard if not is_end(program, loop, condition))
     values: dict[str, body.Scalar] = {}
     reads: list[Access] = []
     for access in block.reads:
@@ -100,6 +100,9 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
         at, to = ([block.at(form, ranges) for form in each.index] for each in (access, target))
         if at != to or any(form.depends_on(loop) for form in to) or any(c.form.depends_on(loop) for c in guard):
             refuse(place, f"it does not read what it overwrites in '{name}' in all iterations of the loop")
+        inner = {outer.number for outer in around[depth + 1 :] if outer.extent > 1}
+        if not inner <= set().union(*(form.variables() for form in to)):
+            refuse(place, f"it overwrites '{name}' several times in an iteration of the loop")
         if [c.substitute(dict(enumerate(block.bindings)), ranges) for c in access.where] != [back]:
             refuse(place, f"its read of '{name}' is not conditional on the first iteration of the loop alone")
         if name not in program.allocs or [*around[:depth]] != [*program.enclosing((name,))]:
@@ -117,8 +120,3 @@ def _first_values(program: Program, block: Block, loop: int) -> Plan:
     nest = init_nest(program, init, around[depth:], program.fresh_number())
     after = program.replaced(block.label, lambda _: [replace(block, reads=tuple(reads))])
     return Plan(after.replaced(loop, lambda node: [nest.node, node]), blocks=(label,))
-
-
-def _is_end(condition: Condition, loop: int) -> bool:
-    """Return whether a condition ends a loop: if it holds in an iteration, it does in those before."""
-    return not condition.equal and (condition.form.coefficient(loop) or 0) < 0

@@ -10,7 +10,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import LOOP
-from compiler.schedule.plan import Plan, block_place, loop_place, refuse, require_serial
+from compiler.schedule.plan import Plan, block_place, is_end, loop_place, refuse, require_serial
 from compiler.schedule.primitive import primitive
 
 
@@ -31,7 +31,7 @@ def trim(program: Program, loop: int) -> Plan:
     inside = blocks_in(program.loops[loop])
     for block in inside:
         _require_private(program, loop, block)
-    ends = {c for block in inside for c in block.guard if _is_end(program, loop, c)}
+    ends = {c for block in inside for c in block.guard if is_end(program, loop, c)}
     condition = ends.pop() if len(ends) == 1 else Condition(_last(program, loop, inside) - lin.variable(loop))
     without = [block for block in inside if condition not in block.guard]
     if any(condition in block.guard for block in inside):
@@ -41,14 +41,6 @@ def trim(program: Program, loop: int) -> Plan:
         guarded = replace(block, guard=(*block.guard, condition))
         after = after.replaced(block.label, lambda _, guarded=guarded: [guarded])  # type: ignore[misc]
     return Plan(after)
-
-
-def _is_end(program: Program, loop: int, condition: Condition) -> bool:
-    """Return whether a condition, over a loop and the loops around it, fails from some iteration of the loop on: an
-    inequality with a negative factor of the loop. Without a constant factor it is False."""
-    around = {outer.number for outer in program.enclosing(loop)}
-    factor = condition.form.coefficient(loop) or 0
-    return not condition.equal and factor < 0 and condition.form.variables() <= around | {loop}
 
 
 def _require_private(program: Program, loop: int, block: Block) -> None:

@@ -164,7 +164,8 @@ def library() -> Library:
 
 def llvm_text(lanes: int, accumulators: int) -> str:
     """Write the probes as LLVM IR: a loop of FMAs on `accumulators` vectors, at least one, of `lanes` float32, and a
-    non-temporal triad on such vectors. The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite."""
+    non-temporal triad on such vectors. The accumulators start with different values, or LLVM would merge them; they
+    converge to 1 and stay finite."""
     vector = f"<{lanes} x float>"
     return "\n".join(
         [

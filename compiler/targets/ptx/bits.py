@@ -66,7 +66,8 @@ def funnel_shift(instruction: PtxInstruction) -> Computation:
 def extracted_field(instruction: PtxInstruction) -> Computation:
     """Return the computation of `bfe d, a, position, length`: the field of `length` bits of a from bit `position` on,
     extended with its highest bit for a signed type, else with zeros; a field that reaches beyond the type's bits ends
-    there, and one that begins beyond them is a's highest bit repeated for a signed type, else 0. Position and length count modulo 256; a field of length 0 is 0. Raises PtxError for any modifier."""
+    there, and one that begins beyond them is a's highest bit repeated for a signed type, else 0. Position and length
+    count modulo 256; a field of length 0 is 0. Raises PtxError for any modifier."""
     type_ = one_type(instruction)
     modifiers_of(instruction)
     bits = bits_of(type_)

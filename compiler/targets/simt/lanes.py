@@ -228,8 +228,8 @@ class ThreadLanes(Threads):
         self.memories[buffer].write(self._indices(buffer, indices), self.values[value], self.access(op, active))
 
     def _indices(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Ints]:
-        """Return the values of `indices`, by thread. For a fragment, whose memory has one more dimension, add an index of
-        shape (1, elements) that selects all its elements."""
+        """Return the values of `indices`, by thread. For a fragment, whose memory has one more dimension, add an index
+        of shape (1, elements) that selects all its elements."""
         values, memory = [self.values[v] for v in indices], self.memories[buffer]
         if len(memory.shape) > len(values):
             values.append(np.arange(memory.shape[-1])[None])

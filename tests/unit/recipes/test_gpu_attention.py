@@ -170,6 +170,34 @@ def test_a_fault_of_the_form_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch
         check_form(name)
 
 
+EXPONENTS = {
+    "a logit less the maximum": lambda score, logit, top: logit - top,
+    "the maximum less a logit": lambda score, logit, top: top - logit,
+    "twice a logit": lambda score, logit, top: 2.0 * logit - top,
+    "less twice the maximum": lambda score, logit, top: logit - 2.0 * top,
+    "a score less the maximum of logits": lambda score, logit, top: score - top,
+}
+
+
+@pytest.mark.parametrize("name", EXPONENTS)
+def test_only_a_logit_less_the_maximum_is_an_exponent(name: str) -> None:
+    """Others would be scaled by the wrong factor where the maximum changes."""
+    q, k, v = (te.placeholder((2, 64, 32), "f16", name=name) for name in "QKV")
+    scores = te.nn.batch_matmul(q, k, transpose_b=True, dtype="f32", name="S")
+    logits = te.compute(scores.shape, lambda b, m, n: scores[b, m, n] * 0.125, name="L")
+    n = te.reduce_axis(64, "n")
+    top = te.compute((2, 64), lambda b, m: te.max(logits[b, m, n], axis=n), name="T")
+    exponent = EXPONENTS[name]
+    powers = te.compute(
+        scores.shape, lambda b, m, n: te.exp(exponent(scores[b, m, n], logits[b, m, n], top[b, m])), name="P"
+    )
+    total = te.compute((2, 64), lambda b, m: te.sum(powers[b, m, n], axis=n), name="Z")
+    weights = te.compute(scores.shape, lambda b, m, n: te.cast(powers[b, m, n] / total[b, m], "f16"), name="W")
+    function = te.function("f", [q, k, v], te.nn.batch_matmul(weights, v, name="O"))
+    streamed = streamed_attention(canonical(read(find_function(function.module))).graph, "contract")
+    assert (streamed is not None) == (name == "a logit less the maximum")
+
+
 def test_keys_with_the_lowest_number_added_have_equal_weights() -> None:
     function = attention(dtype="bf16", mask="bf16", keys=128)
     given = arrays(function)
