@@ -49,6 +49,7 @@ SHARE = "STRATA_TEST_SHARE"
 """The environment variable that, set to N, keeps one test in N, always the same ones."""
 
 
+@pytest.hookimpl(trylast=True)  # behind the filters -k and -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep a sample of the large families, and the share of the tests that the environment asks for."""
     step = int(os.environ.get(SHARE, 1))

@@ -50,7 +50,7 @@ def checked(folder: Path, *lines: str) -> None:
         ["// RUN: not strata-opt %s -p no 2> %t && not diff %t %s && not cat no"],
         ["// RUN: strata-opt %s > %t && strata-opt %s >> %t && filecheck %s < %t", "// CHECK-COUNT-2: func.func @f"],
         ["// RUN: env A=1 STRATA_MACHINE=avx2 strata-opt '%s' | filecheck %s", "// CHECK: func", "// 100%"],
-        ["// RUN: not --crash strata-opt %s -p '|' 2>&1 | filecheck %s", "// CHECK: no pass '|'"],
+        ["// RUN: not strata-opt %s -p '|' 2>&1 | filecheck %s", "// CHECK: no pass '|'"],
         [RUN, "// XFAIL: *", "// CHECK: nowhere"],
         [RUN, "// REQUIRES: cat", "// UNSUPPORTED: no-such-program", "// CHECK: func"],
     ],
@@ -171,3 +171,18 @@ def test_pytest_collects_files(pytester: pytest.Pytester) -> None:
 
 def installed() -> set[str]:
     return {point.name for point in entry_points(group="pytest11")}
+
+
+def test_a_crash_is_no_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Behind `not` a command must end; behind `not --crash` it must crash, and 2>&1 takes its traceback."""
+    from compiler.filecheck import shell
+
+    def crash(words: list[str]) -> int:
+        raise AssertionError(words)
+
+    monkeypatch.setattr(shell, "_tools", lambda piped: {"strata-opt": crash})
+    with pytest.raises(FileCheckError, match="ended with -1"):
+        shell.run_line("not strata-opt x", tmp_path)
+    shell.run_line("not --crash strata-opt x 2>&1 | grep AssertionError", tmp_path)
+    with pytest.raises(FileCheckError, match="ended with 1"):
+        shell.run_line("not --crash false", tmp_path)

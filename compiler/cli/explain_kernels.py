@@ -10,7 +10,7 @@ from compiler.cli.printing import show_table
 from compiler.support.errors import InputError
 from compiler.targets.gpus import DEFAULT_ARCH
 
-OF_CPU = ("cpu", "loop", "asm", "schedule", "threads", "source", "line", "module", "trials", "scheduled")
+OF_CPU = ("cpu", "loop", "asm", "schedule", "error", "threads", "source", "line", "module", "trials", "scheduled")
 """The options of machine loops and of times, by their names in the arguments."""
 DEFAULTS = {"asm": False, "threads": 1, "source": False, "scheduled": False}
 """Their values if they are not given; None for others."""
@@ -32,7 +32,7 @@ def is_chosen(options: argparse.Namespace) -> bool:
 
 def print_kernels(selected: object, options: argparse.Namespace) -> None:
     """Print the estimates of the kernels of a program, or of its group `--group`, as a table or as JSON. Raises
-    InputError for options of machine loops, TargetError for an unknown target or
+    InputError for options of machine loops and a program without kernels, TargetError for an unknown target or
     architecture and for a target without kernels."""
     from compiler.dialects.functions import find_function
     from compiler.explain.kernels import GpuSettings, estimated_kernels, summary, table_of
@@ -40,9 +40,9 @@ def print_kernels(selected: object, options: argparse.Namespace) -> None:
     from compiler.pipeline.source import module_of
     from compiler.targets.registry import gpu_of, target_named
 
-    given = next((name for name in OF_CPU if getattr(options, name) != DEFAULTS.get(name)), None)
-    if given is not None:
-        name = "--try" if given == "trials" else f"--{given}"
+    excluded = next((name for name in OF_CPU if getattr(options, name) != DEFAULTS.get(name)), None)
+    if excluded is not None:
+        name = "--try" if excluded == "trials" else f"--{excluded}"
         raise InputError(f"{name} is of machine code, and --target explains the kernels of a GPU")
     arch = options.arch or DEFAULT_ARCH
     settings = GpuSettings(target_named(options.target), arch, gpu_of(options.target, arch), options.policy)
@@ -56,6 +56,8 @@ def print_kernels(selected: object, options: argparse.Namespace) -> None:
         module = module_of(program_and_constants(selected, None)[0])
         parts = [(module, find_function(module, options.function).sym_name.data, 1)]
     kernels = [kernel for part in parts for kernel in estimated_kernels(*part, settings, options.function)]
+    if not kernels:
+        raise InputError("the program has no kernels: nothing is launched")
     if options.json:
         print(json.dumps([kernel.data for kernel in kernels], indent=1))
         return

@@ -97,6 +97,7 @@ def _shown(options: argparse.Namespace, program: ModuleOp | Imported) -> Program
         )
         return page_of_schedule(program, script, options.function, way)
     if options.original is not None:
+        _exclude(options, ("group", "schedule", "error"), "a program that Strata schedules, not for loops of one's own")
         return page_of_loops(program, module(options.original), options.function, way)
     if way.target is not None:
         _exclude(options, ("schedule", "error"), "a CPU's programs")

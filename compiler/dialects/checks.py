@@ -102,6 +102,12 @@ def _check_sized(
     subject: str, access: AccessAttr, axes: Sequence[AxisAttr], sizes: SizesAttr, ends: Sequence[AffineExpr]
 ) -> None:
     """Raise VerifyException unless an access over axes and sizes is inside the extents `ends` for all sizes."""
+    condition = access.condition
+    if condition is not None and (condition.num_dims, condition.num_symbols) not in (
+        (len(axes), 0),
+        (len(axes), len(sizes.names)),
+    ):
+        raise VerifyException(f"the condition of {subject} must be over {len(axes)} axes and the sizes")
     names = names_of(axes, sizes.names)
     domain = sizes.domain([axis.end for axis in axes])
     capacities = [axis.size for axis in axes] + [most + 1 for _, most in sizes.ranges]

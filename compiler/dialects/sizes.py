@@ -202,7 +202,8 @@ def sizes_of(function: FuncOp) -> SizesAttr | None:
 
 def stated_dims(function: FuncOp, number: int) -> DimsAttr | None:
     """The attribute te.dims of an argument, None without one. Raises VerifyException for another kind of attribute."""
-    stated = function.arg_attrs.data[number].data.get(DIMS) if function.arg_attrs is not None else None
+    rows = function.arg_attrs.data if function.arg_attrs is not None else ()
+    stated = rows[number].data.get(DIMS) if number < len(rows) else None
     if stated is not None and not isinstance(stated, DimsAttr):
         raise VerifyException(f"te.dims is #te.dims<[S, 768]>, not {stated}")
     return stated
@@ -218,7 +219,7 @@ def extents_of(value: SSAValue, sizes: SizesAttr) -> tuple[AffineExpr, ...]:
         stated = stated_dims(function, value.index) if isinstance(function, FuncOp) else None  # type: ignore[attr-defined]
         if stated is not None:
             return stated.over(sizes)
-    elif "axes" in owner.properties:
+    elif owner.name in ("te.compute", "te.gather"):
         return tuple(axis.end for axis in owner.axes if not axis.is_reduce)  # type: ignore[attr-defined]
     return tuple(map(AffineExpr.constant, value.type.get_shape()))
 
@@ -228,8 +229,9 @@ def size_faults(function: FuncOp) -> Iterator[tuple[Operation, str]]:
     an op over other sizes, a call. A function without sizes has none, unless an argument or an op has some."""
     try:
         sizes = sizes_of(function)
-        if sizes is not None and not any(isinstance(t, TensorType) for t in function.function_type.outputs):
-            yield function, "te.sizes is of functions of tensors: other functions take no sizes yet"
+        types = [*function.function_type.inputs, *function.function_type.outputs]
+        if sizes is not None and (len(function.body.blocks) != 1 or not all(isinstance(t, TensorType) for t in types)):
+            yield function, "te.sizes is of functions of tensors with one block: other functions take no sizes yet"
         for number, argument in enumerate(function.args if function.body.blocks else ()):
             stated = stated_dims(function, number)
             fault = "" if stated is None else _dims_fault(argument, stated, sizes)

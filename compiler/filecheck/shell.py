@@ -25,6 +25,8 @@ from compiler.filecheck.payload import FileCheckError
 TOKEN = re.compile(r"""2>&1|&&|2>>?|>>?|[|<;&]|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"|&;<>\\])+""")
 OPERATORS = ("|", "&&", "<", ">", ">>", "2>", "2>>", "2>&1")
 TIMEOUT_SECONDS = 300
+CRASHED = -1
+"""The status of a command of the package that raises, as of a process that a signal ends."""
 """The time limit of a program, in seconds."""
 
 
@@ -100,14 +102,16 @@ def run_line(line: str, place: Path) -> None:
 
 def run_pipe(commands: Sequence[_Command], place: Path) -> str:
     """Run the commands of a pipe; return the output of the last one. Raises FileCheckError for the first command that
-    fails, or after `not` succeeds, with all that was printed before; the message begins with the file `place`."""
+    fails; that, after `not`, succeeds or crashes; or that, after `not --crash`, does not crash: with all that was
+    printed before, and the file `place` first."""
     piped, errors = "", ""
     for command in commands:
         inverted = command.words[0] == "not"
         words = command.words[1:] if inverted else command.words
-        done = _redirected(words[1:] if inverted and words[:1] == ["--crash"] else words, command.redirections, piped)
+        crashes = inverted and words[:1] == ["--crash"]
+        done = _redirected(words[1:] if crashes else words, command.redirections, piped)
         piped, errors = done.output, errors + done.errors
-        if (done.status == 0) == inverted:
+        if (done.status == 0) == inverted or (inverted and (done.status < 0) != crashes):
             raise FileCheckError(f"{place}: `{shlex.join(command.words)}` ended with {done.status}\n{errors}{piped}")
     return piped
 
@@ -146,8 +150,8 @@ def _run(words: Sequence[str], piped: str, merged: bool) -> Done:
     except FileCheckError:
         raise
     except Exception:  # a crash of the command, as of a process
-        status = 1
-        err.write(traceback.format_exc())
+        status = CRASHED
+        (out if merged else err).write(traceback.format_exc())
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:

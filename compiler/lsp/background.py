@@ -13,7 +13,7 @@ from compiler.lsp.analysis import Finding
 from compiler.lsp.checks import deep_findings, ir_after
 from compiler.lsp.snapshot import Snapshot
 from compiler.support.processes import Death, Worker
-from compiler.support.worker import Calls, Ready, Refused, Reply, try_call
+from compiler.support.worker import Calls, Ready, Refused, Reply, Unable, try_call
 
 SECONDS = 10.0
 """The time limit of a question, in seconds, by default."""
@@ -80,7 +80,7 @@ class Background:
                 key = next(iter(self._questions))
                 question = self._questions.pop(key)
             reply = self._answer(key, question)
-            if not isinstance(reply, _Replaced):
+            if not isinstance(reply, _Replaced) and not self._is_closed:
                 question.receive(reply)
         self._end_worker()
 
@@ -101,7 +101,7 @@ class Background:
         if isinstance(reply, Death):
             self._end_worker()
             return Refused(f"the worker process failed: {reply.reason}")
-        return reply
+        return Refused(str(reply)) if isinstance(reply, Unable) else reply
 
     def _ready_worker(self) -> Worker | None:
         if self._worker is None:

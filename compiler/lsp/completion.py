@@ -22,7 +22,7 @@ from compiler.opt.command_line import arguments
 from compiler.schedule.primitive import DECLARED
 from compiler.support import plugins
 
-FUNCTION, FIELD, VARIABLE, MODULE, KEYWORD, CONSTANT, TYPE, REFERENCE = 3, 5, 6, 9, 14, 21, 7, 18
+FUNCTION, FIELD, VARIABLE, MODULE, KEYWORD, TYPE, REFERENCE = 3, 5, 6, 9, 14, 7, 18
 """Kinds of completions, as the protocol numbers them."""
 USUAL = ("te", "loop", "sched", "func", "arith", "math", "transform")
 """The dialects whose ops are offered in any file."""

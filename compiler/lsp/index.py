@@ -73,11 +73,6 @@ class DefinedName:
     entry: OpEntry | None = None
     uses: list[NameUse] = field(default_factory=list)
 
-    @property
-    def ranges(self) -> list[TextRange]:
-        """The ranges of the definition and of all uses."""
-        return [self.range, *(use.range for use in self.uses)]
-
 
 class Index:
     """The ops and the defined names of a text, in the order of parsing."""

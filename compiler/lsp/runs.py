@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from compiler.filecheck.payload import FileCheckError
 from compiler.filecheck.shell import pipes
@@ -50,9 +49,9 @@ class RunCommand:
         return not any(re.search(r"%[a-zA-Z{]", word) for word in self.words if word != "%s")
 
 
-def run_commands(text: str, path: Path) -> list[RunCommand]:
-    """The strata-opt commands at the beginning of the pipes of a text's RUN lines; `path` is its file."""
-    return [command for match in _RUN.finditer(text) for command in _commands(text, match, path)]
+def run_commands(text: str) -> list[RunCommand]:
+    """The strata-opt commands at the beginning of the pipes of a text's RUN lines."""
+    return [command for match in _RUN.finditer(text) for command in _commands(text, match)]
 
 
 def run_line_at(text: str, offset: int) -> TextRange | None:
@@ -63,7 +62,7 @@ def run_line_at(text: str, offset: int) -> TextRange | None:
     return None
 
 
-def _commands(text: str, match: re.Match[str], path: Path) -> Iterator[RunCommand]:
+def _commands(text: str, match: re.Match[str]) -> Iterator[RunCommand]:
     part = TextRange(*match.span())
     line = _CONTINUED.sub(" ", match[0].partition("RUN:")[2]).strip()
     try:

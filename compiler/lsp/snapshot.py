@@ -81,7 +81,7 @@ class Snapshot:
     @classmethod
     def of(cls, path: Path, text: str, encoding: str = "utf-16", former: Snapshot | None = None) -> Snapshot:
         """Analyse a text; pieces that the snapshot `former` has with the same text are not analysed again."""
-        commands = run_commands(text, path)
+        commands = run_commands(text)
         unregistered = any(command.allows_unregistered for command in commands)
         same_modes = former is not None and unregistered == any(c.allows_unregistered for c in former.commands)
         analyses = {s.text: s.analysis for s in former.sections} if former is not None and same_modes else {}

@@ -16,7 +16,7 @@ from compiler.lsp.navigation import LABELLED, label_range, symbol_range
 from compiler.lsp.snapshot import Section, Snapshot
 from compiler.lsp.text import TextRange
 
-FUNCTION, NAMESPACE, VARIABLE, ARRAY, EVENT = 12, 3, 13, 18, 24
+FUNCTION, NAMESPACE, VARIABLE, ARRAY = 12, 3, 13, 18
 """Kinds of symbols, as the protocol numbers them."""
 _COMMENTS = re.compile(r"^(?:[ \t]*//[^\n]*\n){2,}", re.MULTILINE)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
@@ -81,6 +81,8 @@ def lift(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> None:
     if lifted:
         outputs = list(function.function_type.outputs)
         function.properties["function_type"] = FunctionType.from_lists(body.arg_types, outputs)
+        if function.arg_attrs is not None:
+            function.arg_attrs = ArrayAttr([*function.arg_attrs, *(DictionaryAttr({}) for _ in lifted)])
         state_constants(function, values)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MODULE, FUNCTION, ANY = "builtin.module", "func.func", "any"
 """The ops in which passes nest; a pass under `any` may run on every op."""
-FOREIGN_ON_FUNCTIONS = ("canonicalize", "constant-fold-interp", "cse", "dce", "lift-arith-to-linalg")
+FOREIGN_ON_FUNCTIONS = ("constant-fold-interp", "dce", "lift-arith-to-linalg")
 """xDSL's passes that rewrite each function by itself."""
 _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 

@@ -153,16 +153,6 @@ def called_at(span: Span | None, name: str = "", operator: str = "") -> Iterator
 
 
 @contextmanager
-def located(location: LocationAttr) -> Iterator[None]:
-    """Set the location that `of_caller` returns in the context, such as that of the ops which new ones replace."""
-    token = _caller.set(location)
-    try:
-        yield
-    finally:
-        _caller.reset(token)
-
-
-@contextmanager
 def without_caller() -> Iterator[None]:
     """Let `of_caller` return an unknown location in the context unless one is set, as for commands of the shell."""
     token = _caller.set(NO_CALLER)
@@ -179,7 +169,7 @@ def _position(span: Span) -> LocationAttr:
 
 
 def of_caller() -> LocationAttr:
-    """The location set by `called_at` or `located`, else the line of Python that called Strata; unknown if there is
+    """The location set by `called_at`, else the line of Python that called Strata; unknown if there is
     none."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 

@@ -23,7 +23,7 @@ from compiler.dialects.access import AccessAttr, axis_attribute
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.dialects.size_values import checked_values
-from compiler.dialects.sizes import DIMS, SIZES, SizesAttr, extents_of, sizes_of
+from compiler.dialects.sizes import DIMS, SIZES, extents_of, sizes_of
 from compiler.dialects.te import ComputeOp, GatherOp, IndexOp
 from compiler.support.errors import InputError, TeError
 from compiler.support.text import unknown
@@ -83,7 +83,8 @@ class _Binding:
         """Rewrite the function in place."""
         block = self.function.body.block
         values = [*block.args, *(value for op in block.ops for value in op.results)]
-        types = [self._type(value, self.sizes) for value in values]
+        values = [value for value in values if isinstance(value.type, TensorType)]
+        types = [self._type(value) for value in values]
         for op in list(block.ops):
             if isinstance(op, ComputeOp | GatherOp):
                 self._bind(op)
@@ -96,10 +97,11 @@ class _Binding:
         del self.function.attributes[SIZES]
         self._drop_dims()
 
-    def _type(self, value: SSAValue, sizes: SizesAttr) -> TensorType:
+    def _type(self, value: SSAValue) -> TensorType:
         assert isinstance(value.type, TensorType)
-        numbers = [self.values[name] for name in sizes.names]
-        return TensorType(value.type.get_element_type(), [e.eval((), numbers) for e in extents_of(value, sizes)])
+        numbers = [self.values[name] for name in self.sizes.names]
+        extents = [extent.eval((), numbers) for extent in extents_of(value, self.sizes)]
+        return TensorType(value.type.get_element_type(), extents)
 
     def _drop_dims(self) -> None:
         stated = self.function.arg_attrs

@@ -79,7 +79,7 @@ const LOCAL = /^v?\d+$/; // numbered values have a meaning in one text only
 function keyOf(token, stage) {
   const name = token.replace(/^[%@]/, "").replace(/^"|"$/g, "");
   if (token.startsWith("%") && LOCAL.test(name)) return `${stage.name}:${name}`;
-  return stage.aliases[name] || name.replace(/(_\d+)+$/, "");
+  return (Object.hasOwn(stage.aliases, name) && stage.aliases[name]) || name.replace(/(_\d+)+$/, "");
 }
 function isDefinition(line, start, end) {
   const after = line.slice(end);
@@ -171,7 +171,7 @@ function unified(rows, before, after, lines, value, fold) {
 function passesTab(part, s) {
   const stages = part.stages;
   const fallback = Math.max(0, stages.findIndex((stage) => stage.name.startsWith("apply-schedule")));
-  const n = Math.min(stages.length - 1, s.stage === undefined ? fallback : Number(s.stage) || 0);
+  const n = Math.max(0, Math.min(stages.length - 1, s.stage === undefined ? fallback : Number(s.stage) || 0));
   const chips = stages.map((stage, m) => {
     const [gone, added] = stage.changed.reduce(([x, y], [a, b, c, d]) => [x + b - a, y + d - c], [0, 0]);
     const change = m && (gone || added) ? h("small", {}, ` +${added} -${gone}`) : "";
@@ -369,7 +369,7 @@ async function render() {
   else {
     const part = await load(number);
     if (mine !== shown) return;
-    const tab = RENDERERS[s.tab] ? s.tab : row.refused ? "script" : part.proof && part.proof.answer !== "proved" ? "proof" : "passes";
+    const tab = Object.hasOwn(RENDERERS, s.tab || "") ? s.tab : row.refused ? "script" : part.proof && part.proof.answer !== "proved" ? "proof" : "passes";
     main.append(h("div", { class: "tabs", role: "tablist" }, Object.entries(TABS).map(([name, title]) =>
       button(title, () => go({ tab: name }), { role: "tab", "aria-selected": name === tab, class: HAS[name](part) ? "" : "idle" }))));
     if (part.notes[tab]) main.append(h("p", { class: "note" }, part.notes[tab]));

@@ -15,8 +15,7 @@ let client;
 function server() {
   const settings = vscode.workspace.getConfiguration("strata");
   const [command, ...words] = settings.get("command");
-  const plugins = settings.get("plugins").flatMap((file) => ["--load", file]);
-  const args = [...words, "lsp", "--limit", String(settings.get("limit")), ...plugins];
+  const args = [...words, "lsp", "--limit", String(settings.get("limit")), ...plugins()];
   return { command, args, transport: TransportKind.stdio };
 }
 
@@ -55,13 +54,19 @@ async function irAfter(source, piece, count, title) {
   await vscode.window.showTextDocument(shown, options);
 }
 
+/** The options that load the plugins of the settings. */
+function plugins() {
+  const settings = vscode.workspace.getConfiguration("strata");
+  return settings.get("plugins").flatMap((file) => ["--load", file]);
+}
+
 /** Show the page of `strata view` about a file beside it; one of a script that is refused is shown, too. */
 function view(source) {
   const file = vscode.Uri.parse(source).fsPath;
   const page = path.join(os.tmpdir(), `strata-view-${process.pid}.html`);
   const [command, ...words] = vscode.workspace.getConfiguration("strata").get("command");
   fs.rmSync(page, { force: true });
-  execFile(command, [...words, "view", file, "-o", page], { cwd: path.dirname(file) }, (error, output, said) => {
+  execFile(command, [...words, "view", file, "-o", page, ...plugins()], { cwd: path.dirname(file) }, (error, output, said) => {
     if (!fs.existsSync(page)) {
       vscode.window.showErrorMessage(said || String(error));
       return;

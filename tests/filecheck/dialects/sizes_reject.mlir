@@ -120,7 +120,7 @@ func.func @f(%X: tensor<8x4xf32> {te.dims = #te.dims<[S, 4]>}) -> tensor<8x4xf32
   func.return %B : tensor<8x4xf32>
 }
 // -----
-// expected-error@+1 {{te.sizes is of functions of tensors: other functions take no sizes yet}}
+// expected-error@+1 {{te.sizes is of functions of tensors with one block: other functions take no sizes yet}}
 func.func @f(%X: memref<8xf32>) attributes {te.sizes = #te.sizes<S = 1 to 8>} {
   func.return
 }

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.utils.exceptions import DiagnosticException
 
 import strata
-from compiler import te
+from compiler import te, universe
 from compiler.pipeline.source import parse
 from compiler.support.errors import InputError, LoweringError, TeError
+from strata.passes import parse_passes, run
 
 nn = te.nn
 Array = np.ndarray[Any, Any]
@@ -219,3 +221,24 @@ def test_values_that_bound_refuses() -> None:
             te.bound(f, values)
     with pytest.raises(InputError, match="the module has no sizes"):
         te.bound(te.bound(f, {"S": 2}), {"S": 2})
+
+
+DECLARED = "func.func private @g(tensor<4xf32>) -> tensor<4xf32> attributes {te.sizes = #te.sizes<S = 1 to 4>}"
+INDICES = """func.func @g(%n: index, %x: tensor<4xf32> {te.dims = #te.dims<[S]>}) -> tensor<4xf32>
+    attributes {te.sizes = #te.sizes<S = 1 to 4>} { func.return %x : tensor<4xf32> }"""
+
+
+@pytest.mark.parametrize("text", [DECLARED, INDICES])
+def test_functions_of_other_kinds_take_no_sizes(text: str) -> None:
+    with pytest.raises(DiagnosticException, match="functions of tensors with one block"):
+        parse(text).verify()
+
+
+def test_lifted_constants_are_arguments_without_dims() -> None:
+    size = te.size("S", 1, 2000)
+    x, table = te.placeholder((size,), name="x"), te.constant(np.arange(2000, dtype=np.float32), name="table")
+    module = te.function("f", [x], te.compute((size,), lambda i: x[i] + table[i], name="y")).module
+    run(universe.context(), module, parse_passes("lift-constants"))
+    module.verify()
+    assert str(parse(str(module))) == str(module)
+    assert str(module).count("tensor<2000xf32>") >= 3
