@@ -1,8 +1,7 @@
-"""What the forms of a streamed attention share: the copies with padding, scores, logits, values, and the division."""
+"""A streamed attention but its recurrences: the copies with padding, scores, logits, values, and the division."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,7 +82,7 @@ class CausalBlocks:
         )
 
 
-class FormWriter(ABC):
+class FormWriter:
     """The streamed form of a graph that is an attention. `m`, `n`, `e`: the extents of queries, keys and results;
     `batch` the axes before them."""
 
@@ -96,11 +95,6 @@ class FormWriter(ABC):
         self.element = graph.values[found.values.buffer].element
         self.is_narrow = isinstance(self.element, _NARROW)
         self.lanes = LANES if self.is_narrow else THREADS
-
-    @abstractmethod
-    def form(self) -> StreamedForm | None:
-        """Return the streamed form; None for the dtypes, columns and numbers of queries that `streamed_attention`
-        refuses."""
 
     @property
     def depth(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from compiler.graph.tree import Graph
 from compiler.program.tree import Access, Block, Program, map_blocks
@@ -22,7 +22,7 @@ class StreamedForm:
     """
 
     graph: Graph
-    former: Mapping[str, str] = field(default_factory=dict)
+    former: Mapping[str, str]
 
     def tied(self, loops: Program) -> Program:
         """Return the loops of the graph without the inputs `former`: a block reads its own result of an earlier

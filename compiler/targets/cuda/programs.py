@@ -102,8 +102,9 @@ class _Joined:
 
     def begun(self, launches: list[Launch]) -> list[Launch]:
         """Return launches after the one that sets counters to zero, if any of them counts arrivals."""
-        counts = self._beginning is not None and any(self._counters in launch.arguments for launch in launches)
-        return [*([self._beginning] if counts and self._beginning else []), *launches]
+        if self._beginning is None or all(self._counters not in launch.arguments for launch in launches):
+            return launches
+        return [self._beginning, *launches]
 
     def launches(self, call: BufferCall) -> list[Launch]:
         """Return the launches of a call. Its kernels' own temporaries become temporaries of the program, but for

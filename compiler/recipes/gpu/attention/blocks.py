@@ -16,18 +16,6 @@ from compiler.recipes.steps import fused, inside, node_of, refusal, target_of
 from compiler.schedule import Handle, Schedule
 
 NAMES = StreamedNames()
-BLOCKS = (
-    NAMES.rows,
-    NAMES.keys,
-    NAMES.scores,
-    NAMES.parts,
-    NAMES.top,
-    NAMES.running,
-    NAMES.powers,
-    NAMES.part,
-    NAMES.wide,
-    NAMES.result,
-)
 
 
 class StreamedBlocks(NamedTuple):
@@ -43,6 +31,10 @@ class StreamedBlocks(NamedTuple):
     part: Handle
     wide: Handle
     result: Handle
+
+
+BLOCKS = tuple(getattr(NAMES, field) for field in StreamedBlocks._fields)
+"""The labels of these blocks, in their order."""
 
 
 def is_streamed(draft: Draft, label: str) -> bool:
@@ -136,7 +128,7 @@ def _result_loops(s: Schedule, result: Handle) -> list[Handle]:
         {by_number[v] for v in node.at(read.index[dimension], s.program.ranges).variables()} for dimension in (row, -2)
     )
     if len(m) != 1 or len(e) != 1 or m == e:
-        raise refusal(s, result, "stream_on_warps", "it has no loop over queries and no loop over columns")
+        raise refusal(s, result, "block_by_block", "it has no loop over queries and no loop over columns")
     return [*(loop for loop in loops if loop not in m | e), *m, *e]
 
 
